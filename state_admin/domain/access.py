@@ -1,0 +1,105 @@
+"""Who may do what: roles, the actor of a request, and what a token may narrow (semantics §10).
+
+Not here: how a credential is checked, and which action needs which role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Literal
+
+
+class Role(StrEnum):
+    """What a member or token may do; each role covers those before it."""
+
+    VIEWER = "viewer"
+    EDITOR = "editor"
+    ADMIN = "admin"
+
+    def covers(self, other: Role) -> bool:
+        """Whether this role may do all that `other` may do."""
+        return _RANK[self] >= _RANK[other]
+
+
+_RANK: Final = {Role.VIEWER: 0, Role.EDITOR: 1, Role.ADMIN: 2}
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who asks, in which workspace, and how far their rights reach.
+
+    `namespaces` are globs in which only `*` is special; `thread_prefixes` are plain prefixes.
+    An empty tuple means all.
+    """
+
+    kind: Literal["user", "token", "system"]
+    id: str
+    name: str
+    workspace_id: int
+    role: Role
+    namespaces: tuple[str, ...] = ()
+    thread_prefixes: tuple[str, ...] = ()
+    request_id: str = ""
+
+    def may(self, needed: Role) -> bool:
+        """Whether the role suffices."""
+        return self.role.covers(needed)
+
+    def sees_namespace(self, name: str) -> bool:
+        """Whether one of the globs matches; outside them a namespace does not exist."""
+        return not self.namespaces or any(_matches(glob, name) for glob in self.namespaces)
+
+    def sees_thread(self, thread_id: str) -> bool:
+        """Whether one of the prefixes fits; outside them a thread does not exist."""
+        return not self.thread_prefixes or thread_id.startswith(self.thread_prefixes)
+
+
+def narrower(
+    role: Role,
+    namespaces: Sequence[str],
+    thread_prefixes: Sequence[str],
+    *,
+    creator: Actor,
+) -> list[str]:
+    """Why a token with these rights would reach further than its creator; [] = it does not."""
+    reasons = []
+    if not creator.role.covers(role):
+        reasons.append(f"role '{role.value}' is above your own, '{creator.role.value}'")
+    if creator.namespaces:
+        if not namespaces:
+            reasons.append(f"all namespaces is wider than yours: {', '.join(creator.namespaces)}")
+        # A glob lies within another exactly when the other matches it as text: its `*` is no
+        # character of a name, so only a `*` can have matched it.
+        reasons += [
+            f"namespace '{glob}' is wider than yours: {', '.join(creator.namespaces)}"
+            for glob in namespaces
+            if not creator.sees_namespace(glob)
+        ]
+    if creator.thread_prefixes:
+        if not thread_prefixes:
+            reasons.append(f"all threads is wider than yours: {', '.join(creator.thread_prefixes)}")
+        reasons += [
+            f"thread prefix '{prefix}' is wider than yours: {', '.join(creator.thread_prefixes)}"
+            for prefix in thread_prefixes
+            if not creator.sees_thread(prefix)
+        ]
+    return reasons
+
+
+def _matches(glob: str, name: str) -> bool:
+    """Only `*` is special. Greedy by parts, so linear: a regex could be made to backtrack."""
+    first, *rest = glob.split("*")
+    if not rest:
+        return name == glob
+    *middle, last = rest
+    at, end = len(first), len(name) - len(last)
+    if at > end or not name.startswith(first) or not name.endswith(last):
+        return False
+    for part in middle:
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True

@@ -1,0 +1,258 @@
+"""JSON documents as they arrive: strict parsing, and the exact source slices of their parts.
+
+Not here: the limits of a value, and values once they are Python (both in values).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+JSON: TypeAlias = Any
+
+MAX_DEPTH: Final = 64
+# A document may wrap values in an envelope. Deeper than this is refused on reading, so that
+# no recursive function behind us can ever meet Python's recursion limit.
+MAX_DOCUMENT_DEPTH: Final = 128
+MAX_DIGITS: Final = 1_000
+MAX_FAULTS: Final = 20
+
+TOO_DEEP: Final = f"too deep: at most {MAX_DEPTH} levels of arrays and objects"
+TOO_LONG: Final = f"an integer takes at most {MAX_DIGITS} digits"
+OUT_OF_RANGE: Final = "the number is outside the range of a double"
+
+_SPACE: Final = " \t\n\r"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One offending place: a JSON Pointer (RFC 6901, "" is the whole) and what is wrong there."""
+
+    pointer: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer}: {self.message}" if self.pointer else self.message
+
+
+class MalformedJSON(ValueError):
+    """The text is not JSON (RFC 8259). `str(e)` says what was expected and where."""
+
+
+class RefusedJSON(ValueError):
+    """The text is JSON, but holds what we do not keep (semantics §2)."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__("; ".join(map(str, faults)))
+        self.faults = faults
+
+
+class Raw(NamedTuple):
+    """A JSON text without surrounding whitespace, and what it means."""
+
+    text: str
+    value: JSON
+
+
+class _Doubt(Exception):
+    """Something in the text is refused; a second, slower parse finds where."""
+
+
+def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _Doubt
+    return made
+
+
+def _real(literal: str) -> float:
+    number = float(literal)
+    # Zero hides an underflow (1e-400) or a scale no numeric column takes (0e-99999).
+    if not number or number - number or len(literal) > MAX_DIGITS:
+        _doubt_real(literal, number)
+    return number
+
+
+def _doubt_real(literal: str, number: float) -> None:
+    if _real_fault(literal, number):
+        raise _Doubt
+
+
+def _real_fault(literal: str, number: float) -> str | None:
+    if len(literal) > MAX_DIGITS:
+        return f"a number takes at most {MAX_DIGITS} characters"
+    mantissa, _, exponent = literal.lower().partition("e")
+    underflow = not number and (mantissa.strip("-0.") or abs(int(exponent or 0)) > 400)
+    if number - number or underflow:
+        return OUT_OF_RANGE
+    return None
+
+
+def _constant(literal: str) -> JSON:
+    raise MalformedJSON(f"{literal} is not JSON")
+
+
+_STRICT: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_real, parse_constant=_constant
+)
+_PLAIN: Final = json.JSONDecoder()
+
+
+def read(body: bytes | str) -> Raw:
+    """Parse a whole document strictly.
+
+    Raises MalformedJSON for what is not JSON (syntax, NaN, BOM, not UTF-8, empty) and
+    RefusedJSON, with pointers from the document's root, for duplicate keys, numbers that are
+    neither an integer nor within a double, and documents deeper than MAX_DOCUMENT_DEPTH.
+    The limits of a value are `check`'s (semantics §2).
+    """
+    text = _text(body)
+    try:
+        value = _whole(_STRICT, text)
+    except RecursionError:
+        raise RefusedJSON([Fault("", TOO_DEEP)]) from None
+    except _Doubt:
+        raise RefusedJSON(_doubts(text)) from None
+    except MalformedJSON:
+        raise
+    except json.JSONDecodeError as error:
+        raise MalformedJSON(str(error)) from None
+    except ValueError:  # Python's own limit of 4,300 digits
+        raise RefusedJSON(_doubts(text)) from None
+    openers = text.count("[") + text.count("{")
+    if openers > MAX_DOCUMENT_DEPTH and _deeper_than(value, MAX_DOCUMENT_DEPTH):
+        raise RefusedJSON([Fault("", TOO_DEEP)])
+    return Raw(text, value)
+
+
+def _text(body: bytes | str) -> str:
+    if isinstance(body, bytes):
+        try:
+            body = body.decode()
+        except UnicodeDecodeError as error:
+            raise MalformedJSON(f"not UTF-8: {error.reason} at byte {error.start}") from None
+    if body.startswith("\ufeff"):
+        raise MalformedJSON("a byte order mark is not JSON")
+    body = body.strip(_SPACE)
+    if not body:
+        raise MalformedJSON("the document is empty")
+    return body
+
+
+def _whole(decoder: json.JSONDecoder, text: str) -> JSON:
+    value, end = decoder.raw_decode(text)
+    if end != len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value
+
+
+class _Pairs(list[tuple[str, JSON]]):
+    """An object as it was written, duplicates included."""
+
+
+class _Bad(NamedTuple):
+    """A number that is refused, and why."""
+
+    why: str
+
+
+def _doubts(text: str) -> list[Fault]:
+    """The faults of a text that the strict parse refused; MalformedJSON when it is no JSON."""
+
+    def real(literal: str) -> JSON:
+        why = _real_fault(literal, float(literal))
+        return _Bad(why) if why else 0.0
+
+    def integer(literal: str) -> JSON:
+        too_long = len(literal) > MAX_DIGITS + 1
+        return _Bad(TOO_LONG) if too_long else 0
+
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_Pairs, parse_float=real, parse_int=integer, parse_constant=_constant
+    )
+    try:
+        value = _whole(decoder, text)
+    except json.JSONDecodeError as error:
+        raise MalformedJSON(str(error)) from None
+    except RecursionError:
+        return [Fault("", TOO_DEEP)]
+    faults: list[Fault] = []
+    stack = [("", value)]
+    while stack and len(faults) < MAX_FAULTS:
+        pointer, node = stack.pop()
+        if isinstance(node, _Bad):
+            faults.append(Fault(pointer, node.why))
+        elif isinstance(node, _Pairs):
+            seen: set[str] = set()
+            for name, member in node:
+                place = pointer + pointer_of(name)
+                if name in seen:
+                    faults.append(Fault(place, "the object has this key twice"))
+                seen.add(name)
+                stack.append((place, member))
+        elif isinstance(node, list):
+            stack += [(f"{pointer}/{index}", item) for index, item in enumerate(node)]
+    return faults
+
+
+def members(raw: Raw) -> dict[str, Raw]:
+    """The members of an object, each with its exact source slice; order kept.
+
+    `raw` comes from `read`, `members` or `items`: its text is known to be good.
+    """
+    found: dict[str, Raw] = {}
+    at, last = 1, len(raw.value)
+    for number, (name, member) in enumerate(raw.value.items(), 1):
+        at = _past(raw.text, _PLAIN.raw_decode(raw.text, _past(raw.text, at))[1])
+        found[name], at = _slice(raw.text, _past(raw.text, at + 1), member, number == last)
+    return found
+
+
+def items(raw: Raw) -> list[Raw]:
+    """The items of an array, each with its exact source slice. `raw` as for `members`."""
+    found: list[Raw] = []
+    at, last = 1, len(raw.value)
+    for number, item in enumerate(raw.value, 1):
+        one, at = _slice(raw.text, _past(raw.text, at), item, number == last)
+        found.append(one)
+    return found
+
+
+def _past(text: str, at: int) -> int:
+    while text[at] in _SPACE:
+        at += 1
+    return at
+
+
+def _slice(text: str, at: int, value: JSON, last: bool) -> tuple[Raw, int]:
+    """The value that begins at `at`, and the place behind the comma that follows it."""
+    if last:  # it ends where the container ends: the usual {"value": ...} costs no second parse
+        return Raw(text[at:-1].rstrip(_SPACE), value), len(text)
+    end = _PLAIN.raw_decode(text, at)[1]
+    return Raw(text[at:end], value), _past(text, end) + 1
+
+
+def _deeper_than(value: JSON, limit: int) -> bool:
+    level = [value] if isinstance(value, (dict, list)) else []
+    depth = 0
+    while level:
+        depth += 1
+        if depth > limit:
+            return True
+        level = [
+            child
+            for node in level
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, (dict, list))
+        ]
+    return False
+
+
+def pointer_of(*parts: str | int) -> str:
+    """A JSON Pointer (RFC 6901) from its parts. What no value may hold, NUL and lone surrogates,
+    comes out escaped, so that a pointer to it can be sent and stored."""
+    made = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+    if not made.isascii():
+        made = made.encode("utf-8", "backslashreplace").decode()
+    return made.replace("\0", "\\u0000")

@@ -1,0 +1,66 @@
+"""Joining the batches of parallel branches into one (semantics §6).
+
+Not here: what an update does to a value (reducers), and the commit itself (services).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from state_admin.domain.values import JSON, Raw
+
+
+@dataclass(frozen=True)
+class Update:
+    """One update of one state key, or its clearing. `update` is JSON, or Raw with its text."""
+
+    key: str
+    update: JSON | Raw = None
+    clear: bool = False
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Updates in order, and the revision that they were made against, if that matters."""
+
+    updates: tuple[Update, ...] = ()
+    base_revision: int | None = None
+
+
+class ParallelMergeConflict(ValueError):
+    """Two batches touch a key that only one may touch."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"parallel merge conflict on exclusive key: {key}")
+        self.key = key
+
+
+class BaseRevisionMismatch(ValueError):
+    """Two batches were made against different revisions."""
+
+    def __init__(self, left: int, right: int) -> None:
+        super().__init__(f"patch base revision mismatch: {left} vs {right}")
+        self.left = left
+        self.right = right
+
+
+def merge_batches(batches: Sequence[Batch], is_commutative: Callable[[str], bool]) -> Batch:
+    """One batch with the updates of all, the first batch's first.
+
+    A key that two batches touch must be commutative (unknown keys: `is_commutative` says no),
+    a clearing counts as a touch; one such conflict refuses the whole merge. A base revision
+    holds for all; where several state one, they must agree, which is checked before the keys of
+    each further batch. Raises BaseRevisionMismatch, ParallelMergeConflict.
+    """
+    base: int | None = None
+    touched: set[str] = set()
+    for batch in batches:
+        if base is not None and batch.base_revision is not None and base != batch.base_revision:
+            raise BaseRevisionMismatch(base, batch.base_revision)
+        base = batch.base_revision if base is None else base
+        for update in batch.updates:
+            if update.key in touched and not is_commutative(update.key):
+                raise ParallelMergeConflict(update.key)
+        touched.update(update.key for update in batch.updates)
+    return Batch(tuple(update for batch in batches for update in batch.updates), base)

@@ -1,0 +1,208 @@
+"""What an update does to the value of a state key (semantics §5), and the runtime's own keys.
+
+Not here: joining parallel batches (merging), and whether a result fits its schema (schemas).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, Final
+
+from state_admin.domain import patches
+from state_admin.domain.lifecycle import RESUME_MODES, can_move
+from state_admin.domain.places import Mismatch
+from state_admin.domain.values import JSON
+
+
+class Reducer(StrEnum):
+    """How `apply` treats an update."""
+
+    REPLACE = "replace"
+    ADD = "add"
+    MAX = "max"
+    MIN = "min"
+    APPEND = "append"
+    UNION = "union"
+    MERGE = "merge"
+    JSON_PATCH = "json_patch"
+    LIFECYCLE = "lifecycle"
+    TOOL_CALLS = "tool_calls"
+
+
+COMMUTATIVE: Final = frozenset({Reducer.ADD, Reducer.MAX, Reducer.MIN, Reducer.UNION})
+"""The reducers that a client may mark commutative: the same result in any order (of a union: the
+same members)."""
+
+RUNTIME_KEYS: Final[dict[str, dict[str, Any]]] = {
+    "__runtime.run_lifecycle": {
+        "reducer": Reducer.LIFECYCLE.value,
+        "merge": "exclusive",
+        "scope": "run",
+        "default": {"run_id": "", "status": "running", "updated_at": 0, "step_count": 0},
+        "persistent": True,
+    },
+    "__runtime.tool_call_states": {
+        "reducer": Reducer.TOOL_CALLS.value,
+        "merge": "commutative",
+        "scope": "thread",
+        "default": {},
+        "persistent": True,
+    },
+}
+"""The runtime's keys with the marks that the reference gives them (awaken-facts §2.9)."""
+
+
+class UpdateRefused(ValueError):
+    """The update does not fit the reducer or the value. `str(e)` says how."""
+
+
+def apply(reducer: str, value: JSON, update: JSON) -> JSON:
+    """The value after the update; neither input is changed.
+
+    A null value starts from 0, [] or {} where one is needed. `append` and `union` take a list of
+    items or one item that is no list. `json_patch` takes RFC 6902 operations, or one. `lifecycle`
+    and `tool_calls` take the forms of `_lifecycle` and `_tool_calls`. Raises UpdateRefused; a
+    failing `test` of a JSON Patch raises patches.PatchTestFailed.
+    """
+    try:
+        act = _ACTS[Reducer(reducer)]
+    except ValueError:
+        raise UpdateRefused(f"unknown reducer '{reducer}'") from None
+    try:
+        return act(value, update)
+    except (Mismatch, patches.PatchRefused) as error:
+        raise UpdateRefused(f"{reducer}: {error}") from None
+
+
+def _listed(verb: str) -> Callable[[JSON, JSON], JSON]:
+    def act(value: JSON, update: JSON) -> JSON:
+        return patches.combine(verb, value, update if isinstance(update, list) else [update])
+
+    return act
+
+
+def _combined(verb: str) -> Callable[[JSON, JSON], JSON]:
+    return lambda value, update: patches.combine(verb, value, update)
+
+
+def _json_patch(value: JSON, update: JSON) -> JSON:
+    return patches.json_patch(value, [update] if isinstance(update, dict) else update)
+
+
+def _lifecycle(value: JSON, update: JSON) -> JSON:
+    """The run's life in state: one of
+
+    `{"start": {"run_id", "updated_at"}}`, `{"step_completed": {"updated_at"}}`,
+    `{"set_waiting": {"reason"?, "updated_at"}}`, `{"set_running": {"updated_at"}}`,
+    `{"done": {"reason", "updated_at"}}`; `updated_at` in milliseconds, `reason` a text of
+    `lifecycle.status_reason`. Names may be written as the reference writes its variants
+    (`StepCompleted`). A move that is not legal leaves the value as it is (awaken-facts §3.5).
+    """
+    verb, body = _variant(update, _LIFECYCLE_VERBS)
+    at = _need(body, "updated_at", int)
+    # Older writers named the reason by its case.
+    old = {**RUNTIME_KEYS["__runtime.run_lifecycle"]["default"], **_object(value)}
+    reason = old.pop("done_reason", None) or old.pop("pause_reason", None)
+    reason = old.pop("status_reason", reason)
+    if verb == "start":
+        return _life(_need(body, "run_id", str), "running", None, at, 0)
+    run_id, status = _need(old, "run_id", str), _need(old, "status", str)
+    steps = _need(old, "step_count", int)
+    if verb == "step_completed":
+        return _life(run_id, status, reason, at, steps + 1)
+    new = {"set_waiting": "waiting", "set_running": "running", "done": "done"}[verb]
+    if not can_move(status, new):
+        return value
+    reason = None if verb == "set_running" else body.get("reason")
+    if not isinstance(reason, (str, type(None))):
+        raise UpdateRefused("lifecycle: 'reason' must be a text")
+    return _life(run_id, new, reason, at, steps)
+
+
+def _life(run_id: str, status: str, reason: str | None, at: int, steps: int) -> JSON:
+    known = {} if reason is None else {"status_reason": reason}
+    return {"run_id": run_id, "status": status, **known, "updated_at": at, "step_count": steps}
+
+
+def _tool_calls(value: JSON, update: JSON) -> JSON:
+    """The tool calls of a step by call id: `{"put": {"call_id", "tool_name", "status",
+    "updated_at", "arguments"?, "resume_mode"?, "suspension_id"?, "suspension_reason"?,
+    "resume_input"?}}`, or `"clear"` (also `{"clear": …}`), which empties it. A move that is not
+    legal leaves the value as it is (awaken-facts §3.6).
+    """
+    verb, body = _variant({update: {}} if isinstance(update, str) else update, _TOOL_CALL_VERBS)
+    if verb == "clear":
+        return {}
+    call_id = _need(body, "call_id", str)
+    _need(body, "tool_name", str)
+    _need(body, "updated_at", int)
+    status = _need(body, "status", str)
+    if status not in _TOOL_CALL_MOVES:
+        raise UpdateRefused(f"tool_calls: unknown status '{status[:40]}'")
+    call = {"arguments": None, "resume_mode": RESUME_MODES[0], **body}
+    if call["resume_mode"] not in RESUME_MODES:
+        raise UpdateRefused(f"tool_calls: 'resume_mode' must be one of {', '.join(RESUME_MODES)}")
+    calls = _object(value)
+    if call_id in calls:
+        before = _need(_object(calls[call_id]), "status", str)
+        if status != before and status not in _TOOL_CALL_MOVES.get(before, _ENDS):
+            return value
+    return {**calls, call_id: call}
+
+
+_ENDS: Final = {"succeeded", "failed", "cancelled"}
+_TOOL_CALL_MOVES: Final[dict[str, set[str]]] = {
+    "new": {"running", "suspended", "resuming", *_ENDS},
+    "running": {"suspended", *_ENDS},
+    "suspended": {"resuming", "cancelled"},
+    "resuming": {"running", "suspended", *_ENDS},
+    "succeeded": set(),
+    "failed": set(),
+    "cancelled": set(),
+}
+_TOOL_CALL_VERBS: Final = {"put": "put", "Put": "put", "clear": "clear", "Clear": "clear"}
+_LIFECYCLE_VERBS: Final = {
+    spelling: verb
+    for verb in ("start", "step_completed", "set_waiting", "set_running", "done")
+    for spelling in (verb, verb.title().replace("_", ""))
+}
+
+
+def _variant(update: JSON, verbs: dict[str, str]) -> tuple[str, dict[str, JSON]]:
+    """The one verb of an update such as `{"start": {…}}`, and its body."""
+    if isinstance(update, dict) and len(update) == 1:
+        ((name, body),) = update.items()
+        if name in verbs:
+            if isinstance(body, dict) or verbs[name] == "clear":
+                return verbs[name], body
+            raise UpdateRefused(f"'{name}' takes an object")
+    known = ", ".join(dict.fromkeys(verbs.values()))
+    raise UpdateRefused(f"the update must be an object with exactly one of: {known}")
+
+
+def _object(value: JSON) -> dict[str, JSON]:
+    if not isinstance(value, (dict, type(None))):
+        raise UpdateRefused("the value is not what this reducer keeps: an object")
+    return value or {}
+
+
+def _need(body: dict[str, JSON], name: str, kind: type) -> Any:
+    found = body.get(name)
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise UpdateRefused(f"'{name}' must be {'a text' if kind is str else 'an integer'}")
+    return found
+
+
+_ACTS: Final[dict[Reducer, Callable[[JSON, JSON], JSON]]] = {
+    Reducer.REPLACE: lambda value, update: update,
+    Reducer.ADD: _combined("add"),
+    Reducer.MAX: _combined("max"),
+    Reducer.MIN: _combined("min"),
+    Reducer.APPEND: _listed("append"),
+    Reducer.UNION: _listed("union"),
+    Reducer.MERGE: _combined("merge"),
+    Reducer.JSON_PATCH: _json_patch,
+    Reducer.LIFECYCLE: _lifecycle,
+    Reducer.TOOL_CALLS: _tool_calls,
+}

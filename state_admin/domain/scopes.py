@@ -1,0 +1,105 @@
+"""Names, keys and ids: what is legal, and the usual keys of StateScope (semantics §1).
+
+Not here: who may read what. A scope kind is for filters and the tree, never for access.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final
+
+NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}"
+MAX_KEY_BYTES: Final = 512
+MAX_ID_BYTES: Final = 128
+
+_NAME: Final = re.compile(NAME)
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+class BadName(ValueError):
+    """A name, key or id breaks the grammar. `str(e)` says which rule, and what is legal."""
+
+
+class ScopeKind(StrEnum):
+    """What a key's shape says about its scope."""
+
+    GLOBAL = "global"
+    PARENT_THREAD = "parent_thread"
+    AGENT_TYPE = "agent_type"
+    THREAD = "thread"
+    SYSTEM = "system"
+    CUSTOM = "custom"
+
+
+_WHOLE: Final = {"global": ScopeKind.GLOBAL, "system": ScopeKind.SYSTEM}
+_PREFIXED: Final = {
+    "parent_thread": ScopeKind.PARENT_THREAD,
+    "agent_type": ScopeKind.AGENT_TYPE,
+    "thread": ScopeKind.THREAD,
+}
+
+
+def check_name(name: str) -> None:
+    """The grammar of namespace and state key names. Raises BadName."""
+    if not _NAME.fullmatch(name):
+        raise BadName(
+            "a name is 1 to 128 characters: letters, digits, '_', '.', ':' and '-' of ASCII, "
+            f"the first one a letter, digit or '_'; got {_shown(name)}"
+        )
+
+
+def check_key(key: str) -> None:
+    """A key: 1 to 512 bytes of UTF-8, no control characters, compared byte for byte."""
+    _check_text("key", key, MAX_KEY_BYTES)
+
+
+def check_id(identifier: str) -> None:
+    """An id of a thread, run, message or ticket: 1 to 128 bytes, no control characters."""
+    _check_text("id", identifier, MAX_ID_BYTES)
+
+
+def _check_text(what: str, text: str, most: int) -> None:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise BadName(f"the {what} holds a lone surrogate; a {what} is UTF-8 text") from None
+    if not 1 <= size <= most:
+        raise BadName(f"the {what} has {size} bytes; a {what} is 1 to {most} bytes of UTF-8")
+    if bad := _CONTROL.search(text):
+        raise BadName(
+            f"the {what} holds the control character U+{ord(bad[0]):04X} at character "
+            f"{bad.start()}; any other character is legal"
+        )
+
+
+def _shown(text: str) -> str:
+    return ascii(text) if len(text) <= 80 else ascii(text[:80]) + "…"
+
+
+def scope_kind(key: str) -> ScopeKind:
+    """The kind that a stored key's shape shows; `thread::` with nothing behind it is custom."""
+    if kind := _WHOLE.get(key):
+        return kind
+    prefix, _, rest = key.partition("::")
+    return _PREFIXED.get(prefix, ScopeKind.CUSTOM) if rest else ScopeKind.CUSTOM
+
+
+def global_key() -> str:
+    """`StateScope.global()`."""
+    return "global"
+
+
+def parent_thread_key(identifier: str) -> str:
+    """`StateScope.parent_thread(id)`."""
+    return f"parent_thread::{identifier}"
+
+
+def agent_type_key(name: str) -> str:
+    """`StateScope.agent_type(name)`."""
+    return f"agent_type::{name}"
+
+
+def thread_key(identifier: str) -> str:
+    """`StateScope.thread(id)`."""
+    return f"thread::{identifier}"

@@ -1,0 +1,252 @@
+"""JSON values, losslessly: their limits, their spelling, their equality (semantics §2).
+
+The parsing of documents stands in `documents` and is offered here too. Not here: what a value
+means to a schema (schemas) or how a patch changes it (patches).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Iterator
+from json.encoder import encode_basestring as _quoted
+from typing import Final
+
+from state_admin.domain.documents import (
+    JSON,
+    MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_FAULTS,
+    OUT_OF_RANGE,
+    TOO_DEEP,
+    TOO_LONG,
+    Fault,
+    MalformedJSON,
+    Raw,
+    RefusedJSON,
+    items,
+    members,
+    pointer_of,
+    read,
+)
+
+__all__ = [
+    "JSON",
+    "MAX_DEPTH",
+    "MAX_DIGITS",
+    "MAX_MEMBERS",
+    "Fault",
+    "Float",
+    "MalformedJSON",
+    "Raw",
+    "RefusedJSON",
+    "check",
+    "dump",
+    "identity",
+    "items",
+    "load",
+    "members",
+    "pointer_of",
+    "read",
+    "same",
+    "strings",
+]
+
+MAX_MEMBERS: Final = 10_000
+
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_BIGGEST: Final = 10**MAX_DIGITS
+_LONG_NUMBER: Final = re.compile(f"[0-9]{{{MAX_DIGITS + 1}}}")
+_DOUBTFUL_ESCAPE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+
+
+class Float(float):
+    """A number whose spelling Python would not repeat: `1.10`, `1e2`. Equal to its float."""
+
+    __slots__ = ("literal",)
+    literal: str
+
+    def __new__(cls, literal: str) -> Float:
+        made = super().__new__(cls, literal)
+        made.literal = literal
+        return made
+
+    def __copy__(self) -> Float:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Float:
+        return self
+
+    def __reduce__(self) -> tuple[type[Float], tuple[str]]:
+        return Float, (self.literal,)
+
+
+def check(raw: Raw, pointer: str = "") -> None:
+    """Refuse what a value may not hold (semantics §2); `pointer` is where the value stands.
+
+    Limits: no NUL or lone surrogate in a string or key; MAX_DEPTH levels (`[]` is one level);
+    MAX_MEMBERS object members and array items over all levels; numbers within a double;
+    integers of MAX_DIGITS digits (PostgreSQL holds 131,072, Python reads 4,300; nobody
+    counts that far, and arithmetic on them must stay cheap). Raises RefusedJSON.
+    """
+    if not _surely_fine(raw.text):
+        faults = _faults(raw.value, pointer)
+        if faults:
+            raise RefusedJSON(faults)
+
+
+def _surely_fine(text: str) -> bool:
+    """A few passes in C over the text clear nearly every value without a walk in Python."""
+    openers = text.count("[") + text.count("{")
+    if openers > MAX_DEPTH or openers + text.count(",") > MAX_MEMBERS:
+        return False
+    if "\\u" in text and _DOUBTFUL_ESCAPE.search(text):
+        return False
+    if not text.isascii() and _unencodable(text):
+        return False
+    return not (_LONG_NUMBER.search(text) or "Infinity" in text or "NaN" in text)
+
+
+def _unencodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _faults(value: JSON, pointer: str) -> list[Fault]:
+    faults: list[Fault] = []
+    count = 0
+    stack: list[tuple[JSON, int, str]] = [(value, 0, pointer)]
+    while stack and len(faults) < MAX_FAULTS:
+        node, depth, place = stack.pop()
+        if isinstance(node, str):
+            if why := _text_fault(node):
+                faults.append(Fault(place, f"the string holds {why}"))
+        elif isinstance(node, (dict, list)):
+            count += len(node)
+            if count > MAX_MEMBERS:
+                return [Fault(pointer, f"more than {MAX_MEMBERS:,} members in all"), *faults]
+            if depth == MAX_DEPTH:
+                faults.append(Fault(place, TOO_DEEP))
+            elif isinstance(node, list):
+                stack += [(item, depth + 1, f"{place}/{i}") for i, item in enumerate(node)]
+            else:
+                for name, member in node.items():
+                    if why := _text_fault(name):
+                        faults.append(Fault(place, f"the key {ascii(name)[:80]} holds {why}"))
+                    stack.append((member, depth + 1, place + pointer_of(name)))
+        elif isinstance(node, float):
+            if node - node:
+                faults.append(Fault(place, OUT_OF_RANGE))
+        elif isinstance(node, int) and not -_BIGGEST < node < _BIGGEST:
+            faults.append(Fault(place, TOO_LONG))
+    return faults
+
+
+def _text_fault(text: str) -> str | None:
+    if "\0" in text:
+        return "NUL (U+0000)"
+    if not text.isascii() and _unencodable(text):
+        return "a lone surrogate"
+    return None
+
+
+def load(text: str) -> JSON:
+    """Parse stored text for change. Numbers keep their spelling: see `dump`."""
+    # "-0" is an integer that Python's int cannot spell.
+    whole = (
+        (lambda literal: Float(literal) if literal == "-0" else int(literal))
+        if ("-0" in text)
+        else None
+    )
+    return json.loads(text, parse_float=_spelled, parse_int=whole)
+
+
+def _spelled(literal: str) -> float:
+    number = float(literal)
+    return number if repr(number) == literal else Float(literal)
+
+
+def dump(value: JSON) -> str:
+    """Compact JSON text: key order kept, `Float`s as they were spelled, no ASCII escapes.
+
+    Raises ValueError for NaN and infinities.
+    """
+    if _has_spelling(value):
+        return "".join(_pieces(value))
+    return _ENCODER.encode(value)
+
+
+def _has_spelling(value: JSON) -> bool:
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
+        elif isinstance(node, Float):
+            return True
+    return False
+
+
+def _pieces(value: JSON) -> Iterator[str]:
+    if isinstance(value, Float):
+        yield value.literal
+    elif isinstance(value, dict):
+        between = "{"
+        for name, member in value.items():
+            yield f"{between}{_quoted(name)}:"
+            yield from _pieces(member)
+            between = ","
+        yield "}" if value else "{}"
+    elif isinstance(value, list):
+        between = "["
+        for item in value:
+            yield between
+            yield from _pieces(item)
+            between = ","
+        yield "]" if value else "[]"
+    else:
+        yield _ENCODER.encode(value)
+
+
+def same(a: JSON, b: JSON) -> bool:
+    """Equality of JSON values: numbers by value (1 == 1.0), true is not 1, key order ignored."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, dict):
+        if not isinstance(b, dict) or len(a) != len(b):
+            return False
+        return all(name in b and same(member, b[name]) for name, member in a.items())
+    if isinstance(a, list):
+        if not isinstance(b, list) or len(a) != len(b):
+            return False
+        return all(map(same, a, b))
+    return bool(a == b)
+
+
+def identity(value: JSON) -> Hashable:
+    """Something hashable that is equal for two values exactly when they are `same`."""
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, dict):
+        return frozenset((name, identity(member)) for name, member in value.items())
+    if isinstance(value, list):
+        return ("list", *map(identity, value))
+    return value  # type: ignore[no-any-return]
+
+
+def strings(value: JSON) -> Iterator[str]:
+    """The string leaves of a value, not its keys, in document order (full text search)."""
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            yield node
+        elif isinstance(node, dict):
+            stack.extend(reversed(node.values()))
+        elif isinstance(node, list):
+            stack.extend(reversed(node))

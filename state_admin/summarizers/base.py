@@ -1,0 +1,47 @@
+"""The port to whatever writes a summary. Not here: when and what is summarised (services)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class SummaryRequest:
+    """Messages in order as they were stored (`content` is text, None or a list of blocks), the
+    text of the summary they follow, and how long the new one may be, in estimated tokens."""
+
+    messages: list[dict[str, Any]]
+    previous_summary: str | None
+    max_tokens: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A summary of the messages and of the previous summary, which it replaces.
+
+    `text` comes without the `<conversation-summary>` tags; tokens are as the summariser counts
+    them, `model` is "" where none was asked.
+    """
+
+    text: str
+    summarizer: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: Decimal
+
+
+class SummaryFailed(Exception):
+    """No summary came; `str(e)` may be shown and stored, so it holds no secret."""
+
+
+class Summarizer(Protocol):
+    """One way to summarise. Called outside any transaction; may block, keeps no state."""
+
+    name: str
+
+    def summarize(self, request: SummaryRequest) -> Summary:
+        """Raises SummaryFailed."""
+        ...

@@ -1,0 +1,153 @@
+"""Finding facts (amounts, ids, dates, statuses) in prose and in JSON, without a model.
+
+Not here: which of them a summary keeps (extractive).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Container, Iterator
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+
+class Kind(IntEnum):
+    """What a fact is; the first are kept longest."""
+
+    ID = 0
+    AMOUNT = 1
+    STATUS = 2
+    DATE = 3
+    OTHER = 4
+
+
+class Fact(NamedTuple):
+    """One value worth keeping. `label` says what it is, in the words of its source."""
+
+    kind: Kind
+    label: str
+    value: str
+
+
+_MONEY: Final = re.compile(
+    r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)|(\d[\d,]*(?:\.\d+)?)\s+(?:dollars|euros|USD|EUR)\b"
+)
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
+# An address, or letters and digits in one word: what people and programs name things by.
+_ID: Final = re.compile(
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])[\w-]{4,40}(?![\w-])"
+)
+_CODE: Final = re.compile(r"[A-Z0-9]{5,12}")
+_ORDINAL: Final = re.compile(r"(?i)\d+(?:st|nd|rd|th|am|pm|kg|lbs?|hours?|days?|minutes?)")
+_NUMBER: Final = re.compile(r"(?<![\w.:-])-?\d{2,}(?:\.\d+)?(?![\w:-]|\.\d)")
+_WORD: Final = re.compile(r"\w(?:[\w@.,:+-]*\w)?")
+_KEYS: Final = (
+    (Kind.ID, re.compile(r"(?:^|_)(?:id|ids|number|code|email|key|ref)s?$|[a-z]Ids?$", re.I)),
+    (Kind.AMOUNT, re.compile(r"amount|price|cost|fee|balance|refund|paid|saving|total", re.I)),
+    (Kind.DATE, re.compile(r"date|time|_at$|dob|birth", re.I)),
+    (Kind.STATUS, re.compile(r"status|state|type|class|result|error|level|cabin|member", re.I)),
+)
+
+
+def words(text: str) -> set[str]:
+    """The words of a text, whole and split at punctuation, to look facts up in."""
+    found = set(_WORD.findall(text))
+    return found | {part for word in found for part in re.split(r"[.,:+]", word)}
+
+
+def in_prose(text: str) -> list[Fact]:
+    """The facts in what somebody wrote."""
+    found = [Fact(Kind.AMOUNT, "amount", match[1] or match[2]) for match in _MONEY.finditer(text)]
+    found += [Fact(Kind.DATE, "date", match[0]) for match in _DATE.finditer(text)]
+    found += [
+        Fact(Kind.ID, "id", match[0])
+        for match in _ID.finditer(text)
+        if not _DATE.match(match[0]) and not _ORDINAL.fullmatch(match[0])
+    ]
+    return list(dict.fromkeys(found))
+
+
+def numbers(text: str) -> list[Fact]:
+    """The bare numbers of a line that was told by `told`, where their keys are gone."""
+    return [Fact(Kind.AMOUNT, "number", match[0]) for match in _NUMBER.finditer(text)]
+
+
+def parsed(text: str) -> Any:
+    """The object or array that the text spells, or None."""
+    if text[:1] in ("{", "["):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+    return None
+
+
+def in_json(value: Any) -> Iterator[Fact]:
+    """The facts in a tool's arguments or result; the keys above a leaf say what kind it is."""
+    stack: list[tuple[str, Kind, Any]] = [("", Kind.OTHER, value)]
+    while stack:
+        label, kind, node = stack.pop()
+        if isinstance(node, dict):
+            for name, member in reversed(node.items()):
+                own = _kind_of(name)
+                # `prices: {economy: 121}`: the leaf's own key says less than the one above.
+                if _ID.fullmatch(name):  # a key that is itself an id names nothing
+                    stack.append((label, kind, member))
+                elif own > kind:
+                    stack.append((f"{label} {name}", kind, member))
+                else:
+                    stack.append((name, own, member))
+        elif isinstance(node, list):
+            stack += [(label, kind, item) for item in reversed(node)]
+        elif fact := _leaf(label, kind, node):
+            yield fact
+
+
+def labelled(label: str, value: str) -> Fact:
+    """A fact read back from where it was noted."""
+    fact = _leaf(label, _kind_of(label), value)
+    return fact or Fact(Kind.OTHER, label, value)
+
+
+def _kind_of(name: str) -> Kind:
+    return next((kind for kind, pattern in _KEYS if pattern.search(name)), Kind.OTHER)
+
+
+def _leaf(label: str, kind: Kind, node: Any) -> Fact | None:
+    if isinstance(node, bool) or node is None:
+        return None
+    if isinstance(node, (int, float)):
+        return Fact(kind if kind <= Kind.AMOUNT else Kind.OTHER, label, str(node))
+    text = str(node)
+    if _DATE.match(text):
+        return Fact(Kind.DATE, label, text[:10])
+    if _ID.fullmatch(text) or _CODE.fullmatch(text):
+        return Fact(Kind.ID, label, text)
+    if not 0 < len(text) <= 40 or "\n" in text:
+        return None
+    if kind == Kind.AMOUNT and not text[-1].isdigit():
+        kind = Kind.STATUS
+    return Fact(kind, label, text)
+
+
+def told(value: Any, known: Container[str] = ()) -> str:
+    """JSON in one line: `cabin business; flights: HAT028 2024-05-21 1859, HAT277 …`; without the
+    members that are `known` already."""
+    if isinstance(value, dict):
+        return "; ".join(
+            f"{name}{': ' if isinstance(member, (dict, list)) else ' '}{_told(member)}"
+            for name, member in value.items()
+            if member not in (None, [], {}, "") and str(member) not in known
+        )
+    return _told(value)
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(map(_told, value.values()))
+    if isinstance(value, list):
+        return ", ".join(map(_told, value))
+    if value is None or isinstance(value, bool):
+        return {True: "yes", False: "no", None: "none"}[value]
+    return str(value)

@@ -1,0 +1,323 @@
+"""Merge patch, JSON patch, update verbs (semantics §4)."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import jsonpatch
+import jsonpointer
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state_admin.domain.patches import (
+    MAX_OPERATIONS,
+    PatchRefused,
+    PatchTestFailed,
+    json_patch,
+    merge_patch,
+    update,
+)
+from state_admin.domain.values import dump, load, same
+from tests.domain import strategies
+
+
+@pytest.mark.parametrize(
+    ("target", "patch", "result"),
+    [  # RFC 7396, appendix A
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        (["a", "b"], ["c", "d"], ["c", "d"]),
+        ({"a": "b"}, ["c"], ["c"]),
+        ({"a": "foo"}, None, None),
+        ({"a": "foo"}, "bar", "bar"),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_merge_patch__cases_of_the_rfc__hold(target: object, patch: object, result: object) -> None:
+    before = copy.deepcopy((target, patch))
+    assert merge_patch(target, patch) == result
+    assert (target, patch) == before
+
+
+@pytest.mark.parametrize(
+    ("document", "operations", "result"),
+    [
+        ({"l": [1, 2]}, [{"op": "add", "path": "/l/-", "value": 3}], {"l": [1, 2, 3]}),
+        ({"l": [1, 2]}, [{"op": "add", "path": "/l/2", "value": 3}], {"l": [1, 2, 3]}),
+        ({"l": [1, 2]}, [{"op": "add", "path": "/l/0", "value": 0}], {"l": [0, 1, 2]}),
+        ({"a": 1}, [{"op": "add", "path": "/a", "value": 2}], {"a": 2}),
+        ({"-": 1}, [{"op": "replace", "path": "/-", "value": 2}], {"-": 2}),
+        ({"0": 1}, [{"op": "remove", "path": "/0"}], {}),
+        ({"a": 1}, [{"op": "replace", "path": "", "value": [1]}], [1]),
+        ({"a": 1}, [{"op": "add", "path": "", "value": None}], None),
+        ({"a": {"b": 1}}, [{"op": "move", "from": "/a/b", "path": "/c"}], {"a": {}, "c": 1}),
+        ({"l": [1, 2, 3]}, [{"op": "move", "from": "/l/0", "path": "/l/2"}], {"l": [2, 3, 1]}),
+        ({"a": [1]}, [{"op": "move", "from": "/a", "path": "/a"}], {"a": [1]}),
+        ({"a": [1]}, [{"op": "copy", "from": "/a", "path": "/b"}], {"a": [1], "b": [1]}),
+        ({"a": 1}, [{"op": "test", "path": "/a", "value": 1.0}], {"a": 1}),
+        ({"a/b": {"m~n": 1}}, [{"op": "remove", "path": "/a~1b/m~0n"}], {"a/b": {}}),
+        ({"": 1}, [{"op": "test", "path": "/", "value": 1}], {"": 1}),
+        ({}, [{"op": "add", "path": "/a", "value": 1, "x": "ignored"}], {"a": 1}),
+        ({}, [], {}),
+    ],
+)
+def test_json_patch__legal_operations__do_what_the_rfc_says(
+    document: object, operations: object, result: object
+) -> None:
+    before = copy.deepcopy((document, operations))
+    assert json_patch(document, operations) == result
+    assert (document, operations) == before
+
+
+@pytest.mark.parametrize(
+    ("operation", "where"),
+    [
+        ({"op": "remove", "path": "/x"}, "/0/path"),
+        ({"op": "remove", "path": ""}, "/0/path"),
+        ({"op": "remove", "path": "/l/2"}, "/0/path"),
+        ({"op": "remove", "path": "/l/-"}, "/0/path"),
+        ({"op": "replace", "path": "/l/-", "value": 1}, "/0/path"),
+        ({"op": "replace", "path": "/x", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/l/3", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/l/01", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/l/-1", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/l/1e0", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/l/٣", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/l/" + "9" * 5000, "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/n/a", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/s/0", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/x/y", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "x", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/a~2", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/a~", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/a" * 65, "value": 1}, "/0/path"),
+        ({"op": "add", "path": 1, "value": 1}, "/0/path"),
+        ({"op": "add", "value": 1}, "/0/path"),
+        ({"op": "add", "path": "/x"}, "/0/value"),
+        ({"op": "test", "path": "/n"}, "/0/value"),
+        ({"op": "move", "from": "/o", "path": "/o/p"}, "/0/path"),
+        ({"op": "move", "from": "", "path": "/o"}, "/0/path"),
+        ({"op": "move", "from": "/x", "path": "/y"}, "/0/from"),
+        ({"op": "copy", "path": "/y"}, "/0/from"),
+        ({"op": "copy", "from": "/l/-", "path": "/y"}, "/0/from"),
+        ({"op": "wizard", "path": "/y"}, "/0/op"),
+        ({"path": "/y"}, "/0/op"),
+        ("add", "/0"),
+        (None, "/0"),
+        ({"op": "remove", "path": "/\ud800\0"}, "/0/path"),
+    ],
+)
+def test_json_patch__what_does_not_fit__is_refused_where(operation: object, where: str) -> None:
+    document = {"l": [1, 2], "n": 1, "s": "text", "o": {"p": 1}}
+    with pytest.raises(PatchRefused) as error:
+        json_patch(document, [operation])
+    assert [fault.pointer for fault in error.value.faults] == [where]
+    assert error.value.faults[0].message.encode()
+
+
+@pytest.mark.parametrize("operations", [{}, None, "x", [{}] * (MAX_OPERATIONS + 1)])
+def test_json_patch__that_is_no_list_or_too_long__is_refused(operations: object) -> None:
+    with pytest.raises(PatchRefused):
+        json_patch({}, operations)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("/a", True), ("/a", "1"), ("/x", None), ("/l/0/z", 1), ("/l/7", 1), ("/b", 1)],
+)
+def test_json_patch__test_that_fails__says_where(path: str, value: object) -> None:
+    with pytest.raises(PatchTestFailed) as error:
+        json_patch({"a": 1, "b": True, "l": [1]}, [{"op": "test", "path": path, "value": value}])
+    assert error.value.pointer == path
+
+
+def test_json_patch__one_operation_refused__names_its_index() -> None:
+    good = {"op": "add", "path": "/a", "value": 1}
+    with pytest.raises(PatchRefused) as error:
+        json_patch({}, [good, good, {"op": "remove", "path": "/nope"}])
+    assert error.value.faults[0].pointer == "/2/path"
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [{"op": "copy", "from": "", "path": "/a"}, {"op": "copy", "from": "/s", "path": "/l/-"}],
+)
+def test_json_patch__copies_that_multiply__are_refused(operation: object) -> None:
+    with pytest.raises(PatchRefused, match="copies more"):
+        json_patch({"s": "x" * 100_000, "l": []}, [operation] * 1_000)
+
+
+_paths = st.lists(st.sampled_from(["a", "b", "c/d", "0", "1", "-", "", "e~f"]), max_size=3).map(
+    lambda parts: jsonpointer.JsonPointer.from_parts(parts).path
+)
+_operations = st.lists(
+    st.builds(
+        lambda op, path, origin, value: {"op": op, "path": path, "from": origin, "value": value},
+        st.sampled_from(["add", "remove", "replace", "move", "copy", "test"]),
+        _paths,
+        _paths,
+        strategies.close_values,
+    ),
+    max_size=4,
+)
+
+
+@given(strategies.close_values, _operations)
+def test_json_patch__any_patch__does_what_the_library_does(
+    document: object, operations: list[dict[str, object]]
+) -> None:
+    before = json.dumps([document, operations])
+    try:
+        expected = jsonpatch.apply_patch(copy.deepcopy(document), copy.deepcopy(operations))
+    except jsonpatch.JsonPatchTestFailed:
+        with pytest.raises(PatchTestFailed):
+            json_patch(document, operations)
+    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException):
+        with pytest.raises((PatchRefused, PatchTestFailed)):
+            json_patch(document, operations)
+    else:
+        assert same(json_patch(document, operations), expected)
+    assert json.dumps([document, operations]) == before
+
+
+@pytest.mark.parametrize(
+    ("document", "operation", "result"),
+    [
+        ({"n": 1}, {"op": "add", "path": "/n", "value": 2}, {"n": 3}),
+        ({}, {"op": "add", "path": "/n", "value": 2}, {"n": 2}),
+        ({}, {"op": "add", "path": "/a/b/n", "value": 2}, {"a": {"b": {"n": 2}}}),
+        (None, {"op": "add", "path": "", "value": 2}, 2),
+        (None, {"op": "add", "path": "/n", "value": 2}, {"n": 2}),
+        (10**30, {"op": "add", "path": "", "value": 1}, 10**30 + 1),
+        (1, {"op": "add", "path": "", "value": 0.5}, 1.5),
+        ([1, 2], {"op": "add", "path": "/1", "value": 5}, [1, 7]),
+        ([1, 2, 3], {"op": "add", "path": "/0", "value": 5}, [6, 2, 3]),
+        ({"n": 3}, {"op": "max", "path": "/n", "value": 5}, {"n": 5}),
+        ({"n": 3}, {"op": "max", "path": "/n", "value": 2}, {"n": 3}),
+        ({"n": 3}, {"op": "min", "path": "/n", "value": 2}, {"n": 2}),
+        ({}, {"op": "min", "path": "/n", "value": -1}, {"n": -1}),
+        ({"n": -4}, {"op": "max", "path": "/m", "value": -9}, {"n": -4, "m": -9}),
+        ({"l": [1]}, {"op": "append", "path": "/l", "value": [2]}, {"l": [1, [2]]}),
+        ({}, {"op": "append", "path": "/l", "value": 1}, {"l": [1]}),
+        (
+            {"l": [1]},
+            {"op": "union", "path": "/l", "value": [1.0, True, 2, 2]},
+            {"l": [1, True, 2]},
+        ),
+        ({}, {"op": "union", "path": "/l", "value": [1, 1]}, {"l": [1]}),
+        ({"a": 1, "b": 2}, {"op": "remove", "path": "/a"}, {"b": 2}),
+        ({"a": 1}, {"op": "remove", "path": "/x/y"}, {"a": 1}),
+        ({"l": [1, 2]}, {"op": "remove", "path": "/l/0"}, {"l": [2]}),
+        ({"l": [1, 2, 1.0, True]}, {"op": "remove", "path": "/l", "value": 1}, {"l": [2, True]}),
+        ({"a": 1}, {"op": "remove", "path": "/l", "value": 1}, {"a": 1}),
+        (
+            {"o": {"a": 1}},
+            {"op": "merge", "path": "/o", "value": {"a": None, "b": 1}},
+            {"o": {"b": 1}},
+        ),
+        ({}, {"op": "merge", "path": "/o/p", "value": {"b": 1}}, {"o": {"p": {"b": 1}}}),
+        ({"a": 1}, {"op": "set", "path": "/a", "value": None}, {"a": None}),
+        ({"a": 1}, {"op": "set", "path": "", "value": [1]}, [1]),
+        ({}, {"op": "set", "path": "/x/y", "value": 1}, {"x": {"y": 1}}),
+        ({"l": [1]}, {"op": "set", "path": "/l/-", "value": 2}, {"l": [1, 2]}),
+        ({"l": [1]}, {"op": "set", "path": "/l/1", "value": 2}, {"l": [1, 2]}),
+    ],
+)
+def test_update__each_verb__does_what_it_says(
+    document: object, operation: object, result: object
+) -> None:
+    before = copy.deepcopy((document, operation))
+    for written in (operation, [operation]):
+        made = update(document, written)
+        assert same(made, result), made
+    assert (document, operation) == before
+
+
+@pytest.mark.parametrize(
+    ("operation", "where"),
+    [
+        ({"op": "add", "path": "/s", "value": 1}, "/path"),
+        ({"op": "add", "path": "/b", "value": 1}, "/path"),
+        ({"op": "add", "path": "/n", "value": "1"}, "/value"),
+        ({"op": "add", "path": "/n", "value": True}, "/value"),
+        ({"op": "add", "path": "/n", "value": None}, "/value"),
+        ({"op": "append", "path": "/n", "value": 1}, "/path"),
+        ({"op": "union", "path": "/l", "value": 1}, "/value"),
+        ({"op": "merge", "path": "/l", "value": {}}, "/path"),
+        ({"op": "merge", "path": "/o", "value": 1}, "/value"),
+        ({"op": "remove", "path": "/n", "value": 1}, "/path"),
+        ({"op": "remove", "path": ""}, "/path"),
+        ({"op": "set", "path": "/n/x", "value": 1}, "/path"),
+        ({"op": "set", "path": "/l/5", "value": 1}, "/path"),
+        ({"op": "set", "path": "l", "value": 1}, "/path"),
+        ({"op": "set", "path": "/l"}, "/value"),
+        ({"op": "set", "value": 1}, "/path"),
+        ({"op": "wizard", "path": "/l", "value": 1}, "/op"),
+        ({"op": "set", "path": "/l", "value": 1, "vale": 2}, "/vale"),
+        ({"path": "/l", "value": 1}, "/op"),
+        ({"op": "add", "path": "/f", "value": 1e308}, "/value"),
+        ({"op": "add", "path": "/big", "value": 0.5}, "/value"),
+    ],
+)
+def test_update__wrong_type_or_place__is_refused_where(operation: object, where: str) -> None:
+    document = {"s": "x", "b": True, "n": 1, "l": [1], "o": {}, "f": 1.7e308, "big": 10**400}
+    for written, place in ((operation, where), ([operation], "/0" + where)):
+        with pytest.raises(PatchRefused) as error:
+            update(document, written)
+        assert error.value.faults[0].pointer == place
+
+
+def test_update__several_operations__land_all_or_none() -> None:
+    document = {"n": 1}
+    good = {"op": "add", "path": "/n", "value": 1}
+    assert update(document, [good, good]) == {"n": 3}
+    with pytest.raises(PatchRefused):
+        update(document, [good, {"op": "append", "path": "/n", "value": 1}])
+    assert document == {"n": 1}
+
+
+@pytest.mark.parametrize("operations", [None, 1, "x", ["x"], [None]])
+def test_update__that_is_no_operation__is_refused(operations: object) -> None:
+    with pytest.raises(PatchRefused):
+        update({}, operations)
+
+
+def test_update__path_at_the_depth_limit__is_made() -> None:
+    made = update(None, {"op": "set", "path": "/a" * 64, "value": 1})
+    for _ in range(64):
+        made = made["a"]
+    assert made == 1
+
+
+def test_update__equal_number__keeps_the_spelling_that_is_stored() -> None:
+    for verb in ("max", "min"):
+        assert dump(update(load("[1.0]"), {"op": verb, "path": "/0", "value": 1})) == "[1.0]"
+
+
+def test_update__on_stored_text__leaves_other_spellings_alone() -> None:
+    document = load('{"price":1.10,"n":1,"e":1e2}')
+    made = update(document, {"op": "add", "path": "/n", "value": 1})
+    assert dump(made) == '{"price":1.10,"n":2,"e":1e2}'
+
+
+@given(st.lists(strategies.close_values, max_size=5), st.lists(strategies.close_values, max_size=5))
+def test_union__any_lists__adds_each_missing_item_once(
+    old: list[object], new: list[object]
+) -> None:
+    made = update(old, {"op": "union", "path": "", "value": new})
+    assert made[: len(old)] == old
+    for item in new:
+        assert any(same(item, other) for other in made)
+    added = made[len(old) :]
+    for place, item in enumerate(added):
+        assert not any(same(item, other) for other in [*old, *added[:place]])

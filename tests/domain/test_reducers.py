@@ -1,0 +1,245 @@
+"""What an update does to a state key (semantics §5; awaken-facts §3.5, §3.6)."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state_admin.domain.patches import PatchTestFailed
+from state_admin.domain.reducers import COMMUTATIVE, RUNTIME_KEYS, Reducer, UpdateRefused, apply
+from state_admin.domain.values import identity, same
+from tests.domain import strategies
+
+LIFE = RUNTIME_KEYS["__runtime.run_lifecycle"]["default"]
+STATUSES = ("new", "running", "suspended", "resuming", "succeeded", "failed", "cancelled")
+TOOL_MOVES = {
+    "new": set(STATUSES),
+    "running": {"suspended", "succeeded", "failed", "cancelled"},
+    "suspended": {"resuming", "cancelled"},
+    "resuming": {"running", "suspended", "succeeded", "failed", "cancelled"},
+    "succeeded": set(),
+    "failed": set(),
+    "cancelled": set(),
+}
+
+
+@pytest.mark.parametrize(
+    ("reducer", "value", "update", "result"),
+    [
+        ("replace", {"a": 1}, {"b": 2}, {"b": 2}),
+        ("replace", 1, None, None),
+        ("add", 2, 3, 5),
+        ("add", 2, 0, 2),
+        ("add", None, 3, 3),
+        ("max", 2, 3, 3),
+        ("min", 2, 3, 2),
+        ("append", [], ["fact 1"], ["fact 1"]),
+        ("append", ["a"], ["b", "c"], ["a", "b", "c"]),
+        ("append", ["a"], "b", ["a", "b"]),
+        ("append", None, {"x": 1}, [{"x": 1}]),
+        ("append", [1], [], [1]),
+        ("union", [1], [1.0, 2, True], [1, 2, True]),
+        ("union", [1], 1, [1]),
+        ("merge", {"a": 1, "b": {"c": 1}}, {"a": None, "b": {"d": 2}}, {"b": {"c": 1, "d": 2}}),
+        ("merge", None, {"a": 1}, {"a": 1}),
+        ("json_patch", {"l": [1]}, [{"op": "add", "path": "/l/-", "value": 2}], {"l": [1, 2]}),
+        ("json_patch", {"a": 1}, {"op": "remove", "path": "/a"}, {}),
+    ],
+)
+def test_apply__each_reducer__does_what_it_says(
+    reducer: str, value: object, update: object, result: object
+) -> None:
+    before = copy.deepcopy((value, update))
+    assert same(apply(reducer, value, update), result)
+    assert (value, update) == before
+
+
+@pytest.mark.parametrize(
+    ("reducer", "value", "update"),
+    [
+        ("wizard", 1, 1),
+        ("add", "x", 1),
+        ("add", 1, "x"),
+        ("add", 1, True),
+        ("add", 1, [1]),
+        ("max", [], 1),
+        ("append", {}, 1),
+        ("union", "x", [1]),
+        ("merge", [], {"a": 1}),
+        ("merge", {}, [1]),
+        ("json_patch", {}, [{"op": "remove", "path": "/nope"}]),
+        ("json_patch", {}, "x"),
+        ("lifecycle", LIFE, "start"),
+        ("lifecycle", LIFE, {"start": {"run_id": "r"}}),
+        ("lifecycle", LIFE, {"start": {"updated_at": 1}}),
+        ("lifecycle", LIFE, {"start": {"run_id": "r", "updated_at": True}}),
+        ("lifecycle", LIFE, {"done": {"updated_at": 1, "reason": 5}}),
+        ("lifecycle", LIFE, {"start": {}, "done": {}}),
+        ("lifecycle", LIFE, {"flying": {"updated_at": 1}}),
+        ("lifecycle", [1], {"set_running": {"updated_at": 1}}),
+        ("lifecycle", {"step_count": "x"}, {"set_running": {"updated_at": 1}}),
+        ("tool_calls", {}, {"put": {"call_id": "c"}}),
+        ("tool_calls", {}, {"put": 1}),
+        ("tool_calls", {}, "shut"),
+        ("tool_calls", {}, None),
+        (
+            "tool_calls",
+            {},
+            {"put": {"call_id": "c", "tool_name": "t", "status": "flying", "updated_at": 1}},
+        ),
+        (
+            "tool_calls",
+            {"c": 1},
+            {"put": {"call_id": "c", "tool_name": "t", "status": "new", "updated_at": 1}},
+        ),
+    ],
+)
+def test_apply__update_that_does_not_fit__is_refused(
+    reducer: str, value: object, update: object
+) -> None:
+    with pytest.raises(UpdateRefused):
+        apply(reducer, value, update)
+
+
+def test_apply__json_patch_whose_test_fails__says_so() -> None:
+    with pytest.raises(PatchTestFailed):
+        apply("json_patch", {"a": 1}, [{"op": "test", "path": "/a", "value": 2}])
+
+
+def test_commutative__reducers__are_the_four_that_the_contract_names() -> None:
+    assert {"add", "max", "min", "union"} == COMMUTATIVE
+    assert set(Reducer) - COMMUTATIVE == {
+        "replace", "append", "merge", "json_patch", "lifecycle", "tool_calls",
+    }  # fmt: skip
+
+
+@given(
+    st.sampled_from(["add", "max", "min"]),
+    st.integers(),
+    st.lists(st.integers(), min_size=1, max_size=4),
+)
+def test_commutative__number_reducers__give_the_same_in_any_order(
+    reducer: str, start: int, updates: list[int]
+) -> None:
+    results = set()
+    for order in itertools.permutations(updates):
+        value: Any = start
+        for update in order:
+            value = apply(reducer, value, update)
+        results.add(value)
+    assert len(results) == 1
+
+
+@given(st.lists(st.lists(strategies.close_values, max_size=3), min_size=1, max_size=3))
+def test_commutative__union__holds_the_same_members_in_any_order(
+    updates: list[list[object]],
+) -> None:
+    results = set()
+    for order in itertools.permutations(updates):
+        value: Any = []
+        for update in order:
+            value = apply("union", value, update)
+        results.add(frozenset(map(identity, value)))
+    assert len(results) == 1
+
+
+def test_runtime_keys__marks__are_the_references() -> None:
+    marks = {
+        name: (key["reducer"], key["merge"], key["scope"], key["persistent"], key["default"])
+        for name, key in RUNTIME_KEYS.items()
+    }
+    assert marks == {
+        "__runtime.run_lifecycle": ("lifecycle", "exclusive", "run", True, LIFE),
+        "__runtime.tool_call_states": ("tool_calls", "commutative", "thread", True, {}),
+    }
+
+
+def test_lifecycle__a_whole_run__reads_as_the_reference_writes_it() -> None:
+    value: Any = None
+    steps = [
+        ({"start": {"run_id": "r1", "updated_at": 1}}, ("running", None, 1, 0)),
+        ({"step_completed": {"updated_at": 2}}, ("running", None, 2, 1)),
+        ({"StepCompleted": {"updated_at": 3}}, ("running", None, 3, 2)),
+        ({"set_waiting": {"reason": "input_required", "updated_at": 4}}, ("waiting", "input_required", 4, 2)),
+        ({"set_running": {"updated_at": 5}}, ("running", None, 5, 2)),
+        ({"done": {"reason": "natural", "updated_at": 6}}, ("done", "natural", 6, 2)),
+    ]  # fmt: skip
+    for update, (status, reason, at, count) in steps:
+        value = apply("lifecycle", value, update)
+        expected = {"run_id": "r1", "status": status, "updated_at": at, "step_count": count}
+        assert value == expected | ({"status_reason": reason} if reason else {})
+
+
+@pytest.mark.parametrize(
+    ("status", "update"),
+    [
+        ("done", {"set_running": {"updated_at": 9}}),
+        ("done", {"set_waiting": {"updated_at": 9}}),
+        ("created", {"set_waiting": {"updated_at": 9}}),
+    ],
+)
+def test_lifecycle__illegal_move__leaves_the_value(status: str, update: object) -> None:
+    value = {**LIFE, "status": status}
+    assert apply("lifecycle", value, update) is value
+
+
+def test_lifecycle__start_after_done__begins_anew() -> None:
+    done = {
+        "run_id": "r1",
+        "status": "done",
+        "status_reason": "natural",
+        "updated_at": 1,
+        "step_count": 7,
+    }
+    assert apply("lifecycle", done, {"start": {"run_id": "r2", "updated_at": 2}}) == {
+        "run_id": "r2", "status": "running", "updated_at": 2, "step_count": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("old_name", ["done_reason", "pause_reason"])
+def test_lifecycle__old_reason_names__are_read(old_name: str) -> None:
+    value = {
+        "run_id": "r",
+        "status": "waiting",
+        old_name: "rate_limit",
+        "updated_at": 1,
+        "step_count": 0,
+    }
+    made = apply("lifecycle", value, {"step_completed": {"updated_at": 2}})
+    assert made["status_reason"] == "rate_limit"
+    assert old_name not in made
+
+
+def put(status: str, call_id: str = "c1", **more: object) -> dict[str, object]:
+    return {
+        "put": {"call_id": call_id, "tool_name": "t", "status": status, "updated_at": 1, **more}
+    }
+
+
+@pytest.mark.parametrize("old", STATUSES)
+@pytest.mark.parametrize("new", STATUSES)
+def test_tool_calls__every_transition__is_taken_or_skipped(old: str, new: str) -> None:
+    value = {"c1": put(old)["put"]}
+    made = apply("tool_calls", value, put(new, updated_at=2))
+    taken = new == old or new in TOOL_MOVES[old]
+    assert made["c1"]["status"] == (new if taken else old)
+    assert (made is value) is not taken
+
+
+def test_tool_calls__many__are_independent_and_cleared_together() -> None:
+    value = apply("tool_calls", None, put("running"))
+    value = apply("tool_calls", value, {"Put": put("suspended", "c2", suspension_id="s")["put"]})
+    assert {call: state["status"] for call, state in value.items()} == {
+        "c1": "running",
+        "c2": "suspended",
+    }
+    assert value["c1"]["resume_mode"] == "replay_tool_call"
+    assert value["c2"]["suspension_id"] == "s"
+    clearings: list[object] = ["clear", {"clear": {}}, {"Clear": None}]
+    for update in clearings:
+        assert apply("tool_calls", value, update) == {}

@@ -1,0 +1,307 @@
+"""JSON in and out (semantics §2; reliability T15: the JSON edge matrix)."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state_admin.domain import values
+from state_admin.domain.values import (
+    Fault,
+    Float,
+    MalformedJSON,
+    Raw,
+    RefusedJSON,
+    check,
+    dump,
+    identity,
+    items,
+    load,
+    members,
+    pointer_of,
+    read,
+    same,
+    strings,
+)
+from tests.domain import strategies
+
+SPELLINGS = ["1.10", "1e2", "-0.0", "12345678901234567890123", "-0", "1E+2", "0.1", "1.0", "7"]
+
+
+def pointers(error: pytest.ExceptionInfo[RefusedJSON]) -> list[str]:
+    return [fault.pointer for fault in error.value.faults]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"  \n",
+        b"{",
+        b"[1,]",
+        b'{"a":1,}',
+        b"{'a':1}",
+        b"NaN",
+        b"[Infinity]",
+        b"-Infinity",
+        b"01",
+        b"1.",
+        b"+1",
+        b"nul",
+        b'"a\nb"',
+        b'"\\x"',
+        b'"\\u12g4"',
+        b"1 2",
+        b"\xff\xfe",
+        b'"\xed\xa0\x80"',
+        b"\xef\xbb\xbf1",
+        "\ufeff1",
+        b'"open',
+        b"\xc2\xa01",
+    ],
+)
+def test_read__what_is_no_json__is_malformed(body: bytes | str) -> None:
+    with pytest.raises(MalformedJSON) as error:
+        read(body)
+    assert str(error.value)
+
+
+def test_read__syntax_error__names_the_position() -> None:
+    with pytest.raises(MalformedJSON, match="line 1 column 8"):
+        read(b'{"a": [}')
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ('{"a":1,"a":2}', ["/a"]),
+        ('{"x":[{"b~/":1,"b~/":1}]}', ["/x/0/b~0~1"]),
+        ('{"a":1,"\\u0061":1}', ["/a"]),
+        ("[1, 1e400]", ["/1"]),
+        ("[-1e400]", ["/0"]),
+        ("1e-400", [""]),
+        ('{"v": 0e-99999}', ["/v"]),
+        ("[1." + "1" * 2000 + "]", ["/0"]),
+        ("[" + "9" * 5000 + "]", ["/0"]),
+    ],
+)
+def test_read__what_we_do_not_keep__is_refused_with_its_pointer(
+    body: str, where: list[str]
+) -> None:
+    with pytest.raises(RefusedJSON) as error:
+        read(body)
+    assert pointers(error) == where
+
+
+@pytest.mark.parametrize("depth", [129, 990, 3_000, 100_000])
+@pytest.mark.parametrize("brackets", ["[]", ('{"a":', "}")])
+def test_read__very_deep_document__is_refused(depth: int, brackets: str) -> None:
+    body = brackets[0] * depth + "1" + brackets[1] * depth
+    with pytest.raises(RefusedJSON, match="too deep"):
+        read(body)
+
+
+def test_read__document_at_the_depth_limit__is_read() -> None:
+    assert read("[" * 128 + "]" * 128).value
+
+
+def test_read__duplicates_behind_a_syntax_error__is_malformed() -> None:
+    with pytest.raises(MalformedJSON):
+        read('{"a":1,"a":2} x')
+
+
+def test_read__surrounding_whitespace__is_not_in_the_text() -> None:
+    assert read(b' \r\n\t{"a" : 1 } \n') == Raw('{"a" : 1 }', {"a": 1})
+
+
+@given(strategies.values)
+def test_read__any_value__means_what_the_standard_library_says(value: object) -> None:
+    text = json.dumps(value)
+    raw = read(text.encode())
+    assert raw == Raw(text, json.loads(text))
+    check(raw)
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+@given(value=st.dictionaries(strategies.text, strategies.values, max_size=5), pad=st.integers(0, 2))
+def test_members__of_any_object__are_the_exact_slices(
+    ascii_only: bool, value: dict[str, object], pad: int
+) -> None:
+    space = " \n"[:pad]
+    written = {
+        name: json.dumps(member, ensure_ascii=ascii_only, indent=pad or None)
+        for name, member in value.items()
+    }
+    body = f",{space}".join(
+        f"{json.dumps(name)}{space}:{space}{text}{space}" for name, text in written.items()
+    )
+    found = members(read(f"{{{space}{body}{space}}}"))
+    assert {name: raw.text for name, raw in found.items()} == written
+    assert list(found) == list(value)
+    assert all(same(raw.value, value[name]) for name, raw in found.items())
+
+
+@given(st.lists(strategies.values, max_size=5))
+def test_items__of_any_array__are_the_exact_slices(value: list[object]) -> None:
+    written = [json.dumps(item) for item in value]
+    found = items(read("[ " + " , ".join(written) + " ]"))
+    assert [raw.text for raw in found] == written
+
+
+def test_members__numbers__keep_their_spelling() -> None:
+    raw = read('{"a": [1.10, 1e2 ,-0], "b":\t12345678901234567890123 }')
+    found = members(raw)
+    assert (found["a"].text, found["b"].text) == ("[1.10, 1e2 ,-0]", "12345678901234567890123")
+    assert [item.text for item in items(found["a"])] == ["1.10", "1e2", "-0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('"a\\u0000b"', "/value"),
+        ('["x", {"k": "\\ud800"}]', "/value/1/k"),
+        ('"\\udc00\\ud800"', "/value"),
+        ('{"a\\u0000": 1}', "/value"),
+        ('{"a": {"\\ud83d": 1}}', "/value/a"),
+        ("9" * 1001, "/value"),
+        ("[-" + "9" * 1001 + "]", "/value/0"),
+        ("[" * 65 + "]" * 65, "/value" + "/0" * 64),
+        ("[" + "1," * 10_000 + "1]", "/value"),
+        ("[" + "[1,2]," * 5_000 + "1]", "/value"),
+        ("{" + ",".join(f'"{n}":1' for n in range(10_001)) + "}", "/value"),
+    ],
+)
+def test_check__what_no_value_may_hold__is_refused_with_its_pointer(text: str, where: str) -> None:
+    with pytest.raises(RefusedJSON) as error:
+        check(read(text), "/value")
+    assert where in pointers(error)
+
+
+def test_check__string_with_raw_surrogate__is_refused() -> None:
+    with pytest.raises(RefusedJSON, match="surrogate"):
+        check(read('"\ud800"'))
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_check__number_that_is_none__is_refused(number: float) -> None:
+    with pytest.raises(RefusedJSON, match="range of a double"):
+        check(Raw(json.dumps([number]), [number]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 64 + "]" * 64,
+        "[" + "1," * 9_999 + "1]",
+        "9" * 1000,
+        '"\\ud83d\\ude00"',
+        '"\\\\u0000"',
+        '["\\ud83d\\ude00"' + ",1" * 9_999 + "]",
+        '"Infinity NaN"',
+        "1.7976931348623157e308",
+        "5e-324",
+        "0.0",
+        "-0.0",
+        "0e5",
+        '"' + "1" * 2_000 + '"',
+    ],
+)
+def test_check__values_at_the_limit__are_fine(text: str) -> None:
+    check(read(text))
+
+
+def test_check__bad_key__gives_a_pointer_and_message_that_can_be_sent() -> None:
+    with pytest.raises(RefusedJSON) as error:
+        check(read('{"\\ud800\\u0000": {"x": "\\u0000"}}'))
+    for fault in error.value.faults:
+        assert (fault.pointer + fault.message).encode()
+        assert "\0" not in fault.pointer + fault.message
+
+
+@pytest.mark.parametrize("literal", SPELLINGS)
+def test_load__any_spelling__is_dumped_as_it_was(literal: str) -> None:
+    text = f'{{"a":[{literal}],"b":{literal}}}'
+    assert dump(load(text)) == text
+
+
+@given(strategies.values)
+def test_dump__any_value__is_read_back_the_same(value: object) -> None:
+    assert same(load(dump(value)), value)
+    assert dump(value) == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+@given(strategies.values)
+def test_dump__with_a_spelled_number__differs_in_nothing_else(value: object) -> None:
+    assert dump([value, Float("1.10")]) == f"[{dump(value)},1.10]"
+
+
+def test_dump__key_order_and_unicode__stay() -> None:
+    assert dump(load('{"b": "ключ🙂", "a": 1.50}')) == '{"b":"ключ🙂","a":1.50}'
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_dump__number_that_is_none__raises(number: float) -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        dump([number, Float("1.10")])
+
+
+def test_float__copied_and_pickled__keeps_its_literal() -> None:
+    number = Float("1.10")
+    for other in (
+        copy.copy(number),
+        copy.deepcopy([number])[0],
+        pickle.loads(pickle.dumps(number)),  # noqa: S301
+    ):
+        assert (other, other.literal) == (1.1, "1.10")
+
+
+def test_pointer_of__special_characters__are_escaped() -> None:
+    assert pointer_of("a/b", "m~n", 0, "", "é") == "/a~1b/m~0n/0//é"
+    assert pointer_of() == ""
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "equal"),
+    [
+        (True, 1, False),
+        (False, 0, False),
+        (1, 1.0, True),
+        (10**25, 1e25, False),
+        (None, False, False),
+        ("1", 1, False),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        ([1, 2], [2, 1], False),
+        ({"a": None}, {}, False),
+        ([], {}, False),
+        ([True], [1], False),
+        (Float("1.10"), 1.1, True),
+    ],
+)
+def test_same__two_values__compares_as_json_does(a: object, b: object, equal: bool) -> None:
+    assert same(a, b) is equal
+    assert same(b, a) is equal
+
+
+@given(strategies.close_values, strategies.close_values)
+def test_identity__of_two_values__is_equal_exactly_when_they_are_the_same(
+    a: object, b: object
+) -> None:
+    assert (identity(a) == identity(b)) == same(a, b)
+
+
+def test_identity__of_a_list_that_spells_a_boolean__is_its_own() -> None:
+    assert identity(["bool", 1]) != identity(True)
+
+
+def test_strings__of_a_value__are_its_leaves_in_order() -> None:
+    assert list(strings({"k": ["a", {"x": "b"}], "l": 1, "m": "c"})) == ["a", "b", "c"]
+
+
+def test_fault__in_words__leads_with_its_place() -> None:
+    assert str(Fault("/a", "bad")) == "/a: bad"
+    assert str(values.Fault("", "bad")) == "bad"

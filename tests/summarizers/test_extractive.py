@@ -1,0 +1,208 @@
+"""The built-in summariser: honest, useful, within its limits (semantics §8)."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state_admin.domain.tokens import estimate_text
+from state_admin.summarizers.base import Summarizer, Summary, SummaryFailed, SummaryRequest
+from state_admin.summarizers.extractive import ExtractiveSummarizer
+
+RESERVATION = {
+    "reservation_id": "QX7BYG",
+    "user_id": "mia_li_3668",
+    "cabin": "economy",
+    "flights": [{"flight_number": "HAT136", "date": "2024-05-20", "price": 152}],
+    "payment_history": [{"payment_id": "gift_card_7817", "amount": 1286}],
+    "insurance": "no",
+}
+
+
+def asks(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def tells(text: str | None, *calls: tuple[str, str, object]) -> dict[str, Any]:
+    made = [
+        {"id": i, "type": "function", "function": {"name": n, "arguments": json.dumps(a)}}
+        for i, n, a in calls
+    ]
+    return {"role": "assistant", "content": text} | ({"tool_calls": made} if made else {})
+
+
+def found(call: str, result: object) -> dict[str, Any]:
+    content = result if isinstance(result, str) else json.dumps(result)
+    return {"role": "tool", "tool_call_id": call, "content": content}
+
+
+TALK = [
+    {"role": "system", "content": "# Airline policy\n\n" + "You must be careful. " * 60},
+    asks("Hi! I'd like to cancel my booking QX7BYG, please. My user id is mia_li_3668."),
+    tells("Sure, let me look.", ("c1", "get_reservation", {"reservation_id": "QX7BYG"})),
+    found("c1", RESERVATION),
+    tells("You paid $1,286 with gift_card_7817. A refund takes 5 to 7 days. Shall I cancel it?"),
+    asks("Yes, go ahead."),
+    tells(None, ("c2", "cancel_reservation", {"reservation_id": "QX7BYG"})),
+    found("c2", "Error: reservation QX7BYG is already flown"),
+    tells("I am sorry, that failed. Would you like to speak to a human?"),
+]
+
+
+def summary(
+    messages: list[dict[str, Any]], previous: str | None = None, max_tokens: int = 1_024
+) -> Summary:
+    return ExtractiveSummarizer().summarize(SummaryRequest(messages, previous, max_tokens))
+
+
+def test_summary__of_a_conversation__says_what_it_is_and_costs_nothing() -> None:
+    summarizer: Summarizer = ExtractiveSummarizer()
+    made = summary(TALK)
+    assert made.text.startswith("Extractive summary, no model")
+    assert (made.summarizer, made.model, made.cost_usd) == (summarizer.name, "", Decimal(0))
+    assert made.output_tokens == estimate_text(made.text)
+    assert made.input_tokens > made.output_tokens
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "I'd like to cancel my booking QX7BYG",
+        "mia_li_3668",
+        "$1,286",
+        "get_reservation(reservation_id QX7BYG) → user_id mia_li_3668; cabin economy",
+        "HAT136 2024-05-20 152",
+        "cancel_reservation(reservation_id QX7BYG) → Error: reservation QX7BYG is already flown",
+        "User: Yes, go ahead.",
+        "Assistant asked: Would you like to speak to a human?",
+        "Instructions of 1,278 characters",
+    ],
+)
+def test_summary__of_a_conversation__tells_what_matters(words: str) -> None:
+    assert words in summary(TALK).text
+
+
+def test_summary__of_a_conversation__drops_pleasantries_and_the_system_prompt() -> None:
+    chatty = "Sure! Thanks for asking. The change fee is $50. Let me know if you have questions."
+    text = summary([TALK[0], asks("What is the fee?"), tells(chatty)]).text
+    assert "- Assistant: The change fee is $50." in text.splitlines()
+    assert text.count("You must be careful.") <= 4
+
+
+def test_summary__same_input__is_the_same_text() -> None:
+    assert summary(TALK) == summary(TALK)
+
+
+def long_talk(rounds: int) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    for n in range(rounds):
+        result = {**RESERVATION, "reservation_id": f"RES{n:03}", "total_amount": 10_000 + n}
+        messages += [
+            asks(f"Number {n}: what about RES{n:03}? " + "I really want to know. " * 10),
+            tells(None, (f"c{n}", "get_reservation", {"reservation_id": f"RES{n:03}"})),
+            found(f"c{n}", result),
+            tells(f"Reservation RES{n:03} costs ${10_000 + n}. " + "It is a nice one. " * 20),
+        ]
+    return messages
+
+
+def test_summary__of_a_long_conversation__keeps_every_id_and_amount_within_its_size() -> None:
+    made = summary(long_talk(60))
+    assert made.output_tokens <= 1_024
+    for n in range(60):
+        assert f"RES{n:03}" in made.text
+        assert str(10_000 + n) in made.text
+    assert "What happened:" in made.text
+
+
+def test_summary__without_room_for_all__keeps_the_newest() -> None:
+    made = summary(long_talk(400), max_tokens=512)
+    assert made.output_tokens <= 512
+    assert "RES399" in made.text
+    assert "10399" in made.text
+    assert "RES000" not in made.text
+
+
+@pytest.mark.parametrize("max_tokens", [1, 10, 50, 200])
+def test_summary__very_small_limit__is_never_exceeded(max_tokens: int) -> None:
+    assert summary(long_talk(20), max_tokens=max_tokens).output_tokens <= max_tokens
+
+
+def test_summary__is_shorter_than_what_it_stands_for() -> None:
+    made = summary(long_talk(10))
+    assert made.output_tokens <= 0.35 * made.input_tokens
+
+
+def test_summary__after_a_summary__carries_its_facts_on() -> None:
+    first = summary(long_talk(30))
+    second = summary([asks("And now RES900 for $77,000?"), tells("Yes.")], first.text)
+    for words in ("RES900", "77,000", "RES000", "RES029", "10000", "10029", "Earlier:"):
+        assert words in second.text
+    assert second.text.count("Extractive summary, no model") == 1
+    assert second.input_tokens > first.output_tokens
+
+
+def test_summary__after_another_summarizers_text__keeps_its_sentences() -> None:
+    before = "The user mia_li_3668 wants a refund of $450.\nThe agent agreed on 2024-05-20."
+    text = summary(TALK, before).text
+    assert "The user mia_li_3668 wants a refund of $450." in text
+    assert "The agent agreed on 2024-05-20." in text
+
+
+def test_summary__tool_call_without_result__is_open() -> None:
+    text = summary([asks("Go."), tells(None, ("c1", "send_mail", {"to": "a@b.example"}))]).text
+    assert "No result yet: send_mail(to a@b.example)" in text
+
+
+def test_summary__blocks_none_and_reference_shapes__are_read() -> None:
+    text = summary(
+        [
+            {"role": "user", "content": [{"type": "text", "text": "Book RES123."}, {"type": "image"}]},
+            {"role": "assistant", "content": None, "tool_calls": [
+                {"id": "c", "name": "book", "arguments": {"id": "RES123"}}]},
+            {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": "booked"}]},
+            {"role": "system", "content": "secret plan", "visibility": "internal"},
+        ]
+    ).text  # fmt: skip
+    assert "User: Book RES123." in text
+    assert "book(id RES123) → booked" in text
+    assert "secret plan" not in text
+
+
+def test_summary__repeated_call_with_one_result__is_told_once() -> None:
+    one = [tells(None, ("c", "get", {"id": "RES123"})), found("c", {"status": "open"})]
+    assert summary([asks("Go."), *one, *one]).text.count("get(id RES123)") == 1
+
+
+def test_summary__of_nothing__fails() -> None:
+    with pytest.raises(SummaryFailed):
+        summary([])
+    with pytest.raises(SummaryFailed):
+        summary([{"role": "system", "content": "x", "visibility": "internal"}])
+
+
+_messages = st.lists(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["system", "user", "assistant"]), "content": st.none() | st.text()}
+    )
+    | st.builds(lambda text: found("c", text), st.text())
+    | st.builds(lambda text: tells(text, ("c", "f", {"a": text})), st.text()),
+    max_size=8,
+)
+
+
+@given(_messages, st.none() | st.text(), st.integers(1, 200))
+def test_summary__of_any_messages__stays_within_its_size(
+    messages: list[dict[str, Any]], previous: str | None, max_tokens: int
+) -> None:
+    try:
+        made = summary(messages, previous, max_tokens)
+    except SummaryFailed:
+        return
+    assert made.output_tokens <= max_tokens
+    assert made.text.encode("utf-8", "surrogatepass")

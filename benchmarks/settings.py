@@ -1,0 +1,7 @@
+"""The product's settings, with one more path: the empty view that everything is compared with."""
+
+from __future__ import annotations
+
+from project.settings import *  # noqa: F403
+
+ROOT_URLCONF = "benchmarks.urls"

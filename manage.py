@@ -1,0 +1,24 @@
+#!/usr/bin/env python
+"""Django's command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+    from django.core.management import execute_from_command_line
+    from environs import EnvError
+
+    from project.env import BadSetting
+
+    try:
+        execute_from_command_line(sys.argv)
+    except (BadSetting, EnvError) as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

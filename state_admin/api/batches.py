@@ -1,0 +1,118 @@
+"""Batches: POST /state/batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from state_admin.domain import values
+from state_admin.domain.access import Role
+from state_admin.domain.values import Raw
+from state_admin.services import batches, entries
+from state_admin.services.batches import BatchOperation, Outcome
+from state_admin.services.errors import BadRequest, Invalid, Problem
+
+from . import problems
+from .bodies import Body, RawField, answer
+from .endpoint import Endpoint
+from .entries import show_entry
+
+
+class OperationBody(Body):
+    op = serializers.ChoiceField(choices=["get", "put", "patch", "delete"])
+    namespace = serializers.CharField()
+    key = serializers.CharField(trim_whitespace=False)
+    value = RawField(required=False)
+    patch = RawField(required=False)
+    patch_type = serializers.ChoiceField(choices=["merge", "json", "update"], required=False)
+    if_version = serializers.IntegerField(min_value=0, required=False)
+    ttl_seconds = serializers.IntegerField(min_value=1, required=False)
+    tags = serializers.ListField(child=serializers.CharField(max_length=64), required=False)
+    pinned = serializers.BooleanField(required=False)
+
+
+class BatchBody(Body):
+    atomic = serializers.BooleanField(required=False)
+    operations = RawField()
+
+
+class Batch(Endpoint):
+    roles = {"POST": Role.VIEWER}  # a batch of gets is a read; the service asks for more to write
+
+    @extend_schema(operation_id="run_batch", request=BatchBody)
+    def post(self, request: Request) -> HttpResponse:
+        """1 to 1,000 gets, puts, patches and deletes. `atomic` (the default): all or nothing."""
+        body = BatchBody.take(request.data)
+        raw: Raw = body["operations"]
+        if not isinstance(raw.value, list):
+            raise Invalid("operations must be a list")
+        if not 1 <= len(raw.value) <= batches.MAX_OPERATIONS:
+            raise Invalid(
+                f"a batch takes 1 to {batches.MAX_OPERATIONS} operations, not {len(raw.value)}"
+            )
+        operations = [
+            _operation(item, f"/operations/{index}", self.reason)
+            for index, item in enumerate(values.items(raw))
+        ]
+        outcomes = batches.run_batch(
+            actor=self.actor, operations=operations, atomic=body.get("atomic", True)
+        )
+        return answer({"results": [_show(outcome) for outcome in outcomes]})
+
+
+_PLAIN = {"op", "namespace", "key", "value"}
+
+
+def _operation(raw: Raw, pointer: str, reason: str) -> BatchOperation:
+    # A thousand serializers would cost more than a thousand writes: the plain form is read as is.
+    if isinstance(raw.value, dict) and raw.value.keys() <= _PLAIN and _is_plain(raw.value):
+        parts = values.members(raw)
+        body = {name: part.value for name, part in parts.items()} | {"value": parts.get("value")}
+    else:
+        body = OperationBody.take(raw, pointer)
+    try:
+        entries.check_address(body["namespace"], body["key"])
+    except BadRequest as bad:
+        bad.data["pointer"] = pointer
+        raise
+    if body["op"] == "put" and body.get("value") is None:
+        raise Invalid("a put needs a value", [values.Fault(f"{pointer}/value", "is missing")])
+    if body["op"] == "patch" and "patch" not in body:
+        raise Invalid("a patch needs a patch", [values.Fault(f"{pointer}/patch", "is missing")])
+    patch: Raw | None = body.get("patch")
+    return BatchOperation(
+        op=body["op"],
+        namespace=body["namespace"],
+        key=body["key"],
+        value=body.get("value"),
+        patch_kind=body.get("patch_type", "merge"),
+        operations=values.load(patch.text) if patch is not None else None,
+        if_version=body.get("if_version"),
+        ttl_seconds=body.get("ttl_seconds"),
+        tags=body.get("tags"),
+        pinned=body.get("pinned"),
+        reason=reason,
+    )
+
+
+def _is_plain(operation: dict[str, Any]) -> bool:
+    return operation.get("op") in ("get", "put", "delete") and all(
+        isinstance(operation.get(name), str) for name in ("namespace", "key")
+    )
+
+
+def _show(outcome: Outcome) -> dict[str, Any]:
+    if outcome.problem is not None:
+        return _failed(outcome.problem)
+    if outcome.op == "delete":
+        return {"status": 204, "version": outcome.version}
+    shown = show_entry(outcome.entry) if outcome.entry else None
+    return {"status": 201 if outcome.created else 200, "entry": shown}
+
+
+def _failed(problem: Problem) -> dict[str, Any]:
+    return {"status": problems.status_of(problem), "problem": problems.body_of(problem)}

@@ -1,0 +1,145 @@
+"""Bodies in and out: strict JSON read with its exact text, answers with stored text spliced in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import IO, Any
+
+import orjson
+from django.conf import settings
+from django.http import HttpResponse
+from rest_framework import serializers
+from rest_framework.fields import empty
+from rest_framework.parsers import BaseParser
+
+from state_admin.domain import values
+from state_admin.domain.values import Fault, Raw
+from state_admin.services.errors import BadRequest, Invalid, TooLarge
+
+
+class RawParser(BaseParser):
+    """Any JSON media type, as domain.values.Raw: parsed, with the text of every part at hand."""
+
+    media_type = "*/*"
+
+    def parse(  # type: ignore[override]  # we hand on Raw, not a mapping
+        self,
+        stream: IO[bytes],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Raw:
+        body = stream.read(settings.MAX_BODY_BYTES + 1)
+        if len(body) > settings.MAX_BODY_BYTES:
+            raise TooLarge(
+                f"the body has more than {settings.MAX_BODY_BYTES} bytes",
+                limit=settings.MAX_BODY_BYTES,
+            )
+        return values.read(body)
+
+
+class RawField(serializers.Field[Raw, Raw, Any, Any]):
+    """Any JSON value, kept with its exact text. In OpenAPI: a schema that allows everything."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_null=True, **kwargs)
+
+    def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
+        # The JSON value null is a value; only a missing field is empty.
+        return super().validate_empty_values(data) if data is empty else (False, data)
+
+    def to_internal_value(self, data: Any) -> Raw:
+        return data  # type: ignore[no-any-return]
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class Body(serializers.Serializer[Any]):
+    """The base of all request bodies. `take` reads one: unknown fields are a 400 that names them,
+    wrong ones a 422 with a pointer to each."""
+
+    @classmethod
+    def take(cls, raw: Any, pointer: str = "") -> dict[str, Any]:
+        if not isinstance(raw, Raw) or not isinstance(raw.value, dict):
+            raise BadRequest("the body must be a JSON object", pointer=pointer)
+        parts = values.members(raw)
+        reader = cls(
+            data={
+                name: part if isinstance(cls._declared_fields.get(name), RawField) else part.value
+                for name, part in parts.items()
+            }
+        )
+        unknown = sorted(parts.keys() - reader.fields.keys())
+        if unknown:
+            raise BadRequest(
+                f"unknown field: {', '.join(unknown)}",
+                detail=f"Known fields: {', '.join(reader.fields)}.",
+                errors=[
+                    {"pointer": pointer + values.pointer_of(name), "message": "unknown field"}
+                    for name in unknown
+                ],
+            )
+        if not reader.is_valid():
+            raise Invalid("the request is not acceptable", list(_faults(reader.errors, pointer)))
+        return dict(reader.validated_data)
+
+
+def _faults(errors: Any, pointer: str) -> list[Fault]:
+    """Flatten a serializer's errors into pointers."""
+    if isinstance(errors, Mapping):
+        return [
+            fault
+            for name, inner in errors.items()
+            for fault in _faults(
+                inner,
+                pointer if name == "non_field_errors" else pointer + values.pointer_of(name),
+            )
+        ]
+    if isinstance(errors, list) and any(isinstance(inner, Mapping) for inner in errors):
+        return [
+            fault
+            for index, inner in enumerate(errors)
+            for fault in _faults(inner, f"{pointer}/{index}")
+        ]
+    return [Fault(pointer, str(text)) for text in errors]
+
+
+def verbatim(text: str) -> orjson.Fragment:
+    """Stored JSON text, to be spliced into an answer as it is."""
+    return orjson.Fragment(text)
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC, always with microseconds (semantics §1)."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return timestamp(value)
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, values.Float):
+        return orjson.Fragment(value.literal)
+    if isinstance(value, int):
+        return orjson.Fragment(str(value))  # beyond 64 bits
+    raise TypeError(type(value).__name__)
+
+
+def encode(data: Any) -> bytes:
+    return orjson.dumps(data, default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME)
+
+
+def answer(data: Any, status: int = 200, *, etag: int | None = None) -> HttpResponse:
+    """A JSON answer; `etag` is the version or revision that the body shows."""
+    response = HttpResponse(encode(data), status=status, content_type="application/json")
+    response["Cache-Control"] = "no-store"
+    if etag is not None:
+        response["ETag"] = f'"{etag}"'
+    return response
+
+
+def no_content() -> HttpResponse:
+    return HttpResponse(status=204)

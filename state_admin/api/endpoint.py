@@ -1,0 +1,76 @@
+"""The base of all API views: authenticate, check the role, answer problems, replay repeats."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, cast
+
+from django.http import HttpRequest, HttpResponse
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from state_admin.domain.access import Actor, Role
+from state_admin.services.actors import require
+from state_admin.services.errors import BadRequest, NotFound
+
+from . import idempotency, problems
+
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_MAX_REASON = 1000
+
+
+class Endpoint(APIView):
+    """One path. `roles` names the role a method needs; without a word: viewer to read, editor to
+    write. Services check again: an interface can forget."""
+
+    roles: ClassVar[dict[str, Role]] = {}
+
+    @property
+    def actor(self) -> Actor:
+        return self.request.user  # type: ignore[return-value]
+
+    @property
+    def reason(self) -> str:
+        """Why, in the caller's words: the Change-Reason header, kept in history and audit."""
+        text: str = self.request.META.get("HTTP_CHANGE_REASON", "")
+        # WSGI hands headers over as latin-1; people write them in UTF-8.
+        try:
+            text = text.encode("latin-1").decode()
+        except (UnicodeEncodeError, UnicodeDecodeError):
+            raise BadRequest("Change-Reason is not UTF-8") from None
+        if len(text) > _MAX_REASON or "\0" in text:
+            raise BadRequest(f"Change-Reason has at most {_MAX_REASON} characters and no NUL")
+        return text
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Only what an answer needs: DRF's content negotiation and versioning would cost each call
+        more than the work."""
+        self.perform_authentication(request)
+        if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+            raise BadRequest("NUL is not legal in a path or a query")
+        method = request.method or "GET"
+        if method.lower() in self.http_method_names and hasattr(self, method.lower()):
+            fallback = Role.VIEWER if method in _SAFE else Role.EDITOR
+            require(self.actor, self.roles.get(method, fallback))
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def work() -> HttpResponse:
+            response = super(Endpoint, self).dispatch(request, *args, **kwargs)
+            return cast(HttpResponse, response)
+
+        if request.method in _SAFE or "HTTP_IDEMPOTENCY_KEY" not in request.META:
+            return work()
+        return idempotency.once(request, work)
+
+    def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
+        return problems.answer_error(exc, self.request)
+
+
+class UnknownPath(Endpoint):
+    """What no other pattern took. Asks for a token first, like every path."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise NotFound("no such path", detail="GET /api/schema lists every path of this API.")
+
+    def get(self, request: Request, rest: str = "") -> HttpResponse:
+        raise AssertionError("initial always raises")

@@ -1,0 +1,364 @@
+"""Entries: /state/{ns}, /state/{ns}/{key}, /history, /diff, /restore, /keys/{key}."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, cast
+
+from django.http import HttpResponse
+from django.utils.dateparse import parse_datetime
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from state_admin.domain import diffs, scopes, values
+from state_admin.domain.values import Raw
+from state_admin.models import Entry, EntryRevision
+from state_admin.services import entries, namespaces
+from state_admin.services.entries import EntryView, PatchKind
+from state_admin.services.errors import BadRequest, Invalid
+
+from . import etags, pagination
+from .bodies import Body, RawField, answer, no_content, verbatim
+from .endpoint import Endpoint
+
+MAX_WAIT = 30
+_POLL = 0.05
+
+PATCH_TYPES: dict[str, PatchKind] = {
+    "application/merge-patch+json": "merge",
+    "application/json": "merge",
+    "application/json-patch+json": "json",
+    "application/vnd.statehouse.update+json": "update",
+}
+
+
+class EntryBody(Body):
+    value = RawField()
+    ttl_seconds = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=10 * 365 * 86400
+    )
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=64), required=False, max_length=32
+    )
+    pinned = serializers.BooleanField(required=False)
+
+
+class RestoreBody(Body):
+    version = serializers.IntegerField(min_value=1)
+
+
+def show_entry(entry: EntryView, *, with_value: bool = True) -> dict[str, Any]:
+    shown = {
+        "namespace": entry.namespace,
+        "key": entry.key,
+        "scope_kind": entry.scope_kind,
+        "exists": entry.exists,
+        "value": verbatim(entry.value),
+        "version": entry.version,
+        "schema_version": entry.schema_version,
+        "valid": entry.valid,
+        "created_at": entry.created_at,
+        "updated_at": entry.updated_at,
+        "expires_at": entry.expires_at,
+        "actor": entry.actor,
+        "tags": list(entry.tags),
+        "pinned": entry.pinned,
+        "size_bytes": entry.size_bytes,
+        "estimated_tokens": entry.estimated_tokens,
+    }
+    if not with_value:
+        del shown["value"]
+    return shown
+
+
+def show_row(row: Entry, *, with_value: bool, valid: bool, registered: bool) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "namespace": row.namespace.name,
+        "key": row.key,
+        "scope_kind": scopes.scope_kind(row.key).value,
+        "version": row.version,
+        "schema_version": row.schema_version,
+        "valid": valid,
+        "registered": registered,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+        "expires_at": row.expires_at,
+        "actor": row.actor_name,
+        "tags": row.tags,
+        "pinned": row.pinned,
+        "size_bytes": row.size_bytes,
+        "estimated_tokens": row.estimated_tokens,
+    }
+    if with_value:
+        shown["value"] = verbatim(row.value or "null")
+    return shown
+
+
+class EntryList(Endpoint):
+    @extend_schema(operation_id="list_entries")
+    def get(self, request: Request, namespace: str) -> HttpResponse:
+        """Live entries of a namespace, by key. `include=value` brings the values."""
+        pagination.refuse_unknown(
+            request,
+            *("prefix", "scope_kind", "updated_since", "tag", "valid", "include"),
+            *("limit", "cursor"),
+        )
+        known = namespaces.definition(self.actor, namespace, fresh=True)
+        page = pagination.read_page(request)
+        query = request.query_params
+        rows = Entry.objects.filter(namespace_id=known.id).live().order_by("key")
+        if query.get("prefix"):
+            rows = rows.filter(key__startswith=query["prefix"])
+        kinds = [kind.value for kind in scopes.ScopeKind]
+        if kind := pagination.read_choice(request, "scope_kind", kinds):
+            rows = rows.in_scope(scopes.ScopeKind(kind))
+        if query.get("updated_since"):
+            rows = rows.filter(updated_at__gte=read_moment(request, "updated_since"))
+        if query.get("tag"):
+            rows = rows.filter(tags__contains=[query["tag"]])
+        with_value = pagination.read_choice(request, "include", ("value",)) == "value"
+        wanted = pagination.read_choice(request, "valid", ("true", "false"))
+        if page.after is not None:
+            rows = rows.filter(key__gt=page.after)
+        found: list[tuple[Entry, bool]] = []
+        for row in rows.select_related("namespace").iterator(page.limit + 1):
+            valid = row.schema_version == known.schema_version or known.validator.accepts(
+                values.load(row.value or "null")
+            )
+            if not wanted or valid == (wanted == "true"):
+                found.append((row, valid))
+            if len(found) > page.limit:
+                break
+        shown, cursor = page.close(found, lambda pair: pair[0].key)
+        items = [show_row(r, with_value=with_value, valid=v, registered=True) for r, v in shown]
+        return answer({"items": items, "next_cursor": cursor})
+
+
+class EntryDetail(Endpoint):
+    @extend_schema(operation_id="read_entry")
+    def get(self, request: Request, namespace: str, key: str) -> HttpResponse:
+        """The entry, or the namespace's default with version 0. `at_version` and `at` read the
+        past; `wait` and `since` wait for a version newer than `since`."""
+        entries.check_address(namespace, key)
+        address: dict[str, Any] = {"actor": self.actor, "namespace": namespace, "key": key}
+        if request.query_params:
+            entry = self._read_special(request, address)
+        else:
+            entry = entries.read_entry(**address)
+        if etags.not_modified(request, entry.version):
+            response = HttpResponse(status=304)
+            response["ETag"] = f'"{entry.version}"'
+            return response
+        return answer(show_entry(entry), etag=entry.version)
+
+    def _read_special(self, request: Request, address: dict[str, Any]) -> EntryView:
+        pagination.refuse_unknown(request, "at_version", "at", "wait", "since")
+        at_version = pagination.read_int(request, "at_version", minimum=1)
+        at = read_moment(request, "at") if request.query_params.get("at") else None
+        if at_version is not None or at is not None:
+            if at_version is not None and at is not None:
+                raise BadRequest("choose at_version or at, not both")
+            return entries.read_past(**address, at_version=at_version, at=at)
+        since = pagination.read_int(request, "since")
+        deadline = time.monotonic() + min(pagination.read_int(request, "wait") or 0, MAX_WAIT)
+        entry = entries.read_entry(**address)
+        if since is None:
+            since = entry.version
+        while entry.version <= since and time.monotonic() < deadline:
+            time.sleep(_POLL)
+            entry = entries.read_entry(**address)
+        return entry
+
+    @extend_schema(operation_id="write_entry", request=EntryBody)
+    def put(self, request: Request, namespace: str, key: str) -> HttpResponse:
+        """Write. `If-Match` compares, `If-None-Match: *` creates, neither: last write wins."""
+        entries.check_address(namespace, key)
+        body = read_entry_body(request.data)
+        made = entries.put_entry(
+            actor=self.actor,
+            namespace=namespace,
+            key=key,
+            value=body["value"],
+            when=etags.precondition(request),
+            ttl_seconds=body.get("ttl_seconds"),
+            tags=body.get("tags"),
+            pinned=body.get("pinned"),
+            reason=self.reason,
+        )
+        return answer(show_entry(made.entry), 201 if made.created else 200, etag=made.entry.version)
+
+    @extend_schema(operation_id="patch_entry", request=dict.fromkeys(PATCH_TYPES, Any))
+    def patch(self, request: Request, namespace: str, key: str) -> HttpResponse:
+        """Patch on the server: a merge patch, a JSON patch, or update operations, by media type."""
+        entries.check_address(namespace, key)
+        media_type = (request.content_type or "").split(";")[0].strip().lower()
+        if media_type not in PATCH_TYPES:
+            raise Invalid(
+                f"not a patch type: {media_type or 'none'}",
+                detail=f"Send one of {', '.join(PATCH_TYPES)}.",
+            )
+        raw = cast(Raw, request.data)
+        values.check(raw)
+        made = entries.patch_entry(
+            actor=self.actor,
+            namespace=namespace,
+            key=key,
+            kind=PATCH_TYPES[media_type],
+            operations=values.load(raw.text),
+            when=etags.precondition(request),
+            reason=self.reason,
+        )
+        return answer(show_entry(made.entry), 201 if made.created else 200, etag=made.entry.version)
+
+    @extend_schema(operation_id="delete_entry")
+    def delete(self, request: Request, namespace: str, key: str) -> HttpResponse:
+        """Delete; again changes nothing. History and the version counter stay."""
+        entries.check_address(namespace, key)
+        entries.delete_entry(
+            actor=self.actor,
+            namespace=namespace,
+            key=key,
+            when=etags.precondition(request),
+            reason=self.reason,
+        )
+        return no_content()
+
+
+class EntryHistory(Endpoint):
+    @extend_schema(operation_id="read_history")
+    def get(self, request: Request, namespace: str, key: str) -> HttpResponse:
+        """Every kept version, newest first. `include=value` brings the values."""
+        entries.check_address(namespace, key)
+        pagination.refuse_unknown(request, "include", "limit", "cursor")
+        namespaces.definition(self.actor, namespace, fresh=True)
+        page = pagination.read_page(request)
+        rows = EntryRevision.objects.visible_to(self.actor).of_key(namespace, key)
+        if page.after is not None:
+            rows = rows.filter(version__lt=page.after)
+        found = list(rows.order_by("-version")[: page.limit + 1])
+        shown, cursor = page.close(found, lambda row: row.version)
+        with_value = pagination.read_choice(request, "include", ("value",)) == "value"
+        items = [show_revision(row, with_value=with_value) for row in shown]
+        return answer({"items": items, "next_cursor": cursor})
+
+
+def show_revision(row: EntryRevision, *, with_value: bool) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "version": row.version,
+        "operation": row.operation,
+        "exists": row.value is not None,
+        "actor": row.actor_name,
+        "actor_kind": row.actor_kind,
+        "reason": row.reason,
+        "request_id": row.request_id,
+        "at": row.at,
+        "schema_version": row.schema_version,
+        "size_bytes": row.size_bytes,
+        "pinned": row.pinned,
+    }
+    if with_value:
+        shown["value"] = verbatim(row.value) if row.value is not None else None
+    return shown
+
+
+class EntryDiff(Endpoint):
+    @extend_schema(operation_id="diff_entry")
+    def get(self, request: Request, namespace: str, key: str) -> HttpResponse:
+        """What changed between two versions: as JSON Patch, and as rows for people."""
+        entries.check_address(namespace, key)
+        pagination.refuse_unknown(request, "from", "to")
+        old = pagination.read_int(request, "from", minimum=1)
+        new = pagination.read_int(request, "to", minimum=1)
+        if old is None or new is None:
+            raise BadRequest("give from and to, two versions of the entry")
+        before, after = entries.diff_entry(
+            actor=self.actor, namespace=namespace, key=key, old=old, new=new
+        )
+        return answer(show_diff(before, after) | {"from": old, "to": new})
+
+
+def show_diff(before: Any, after: Any) -> dict[str, Any]:
+    rows = [
+        {"pointer": r.pointer, "kind": r.kind, "before": r.before, "after": r.after}
+        for r in diffs.rows(before, after)
+    ]
+    return {"patch": diffs.json_patch(before, after), "rows": rows}
+
+
+class EntryRestore(Endpoint):
+    @extend_schema(operation_id="restore_entry", request=RestoreBody)
+    def post(self, request: Request, namespace: str, key: str) -> HttpResponse:
+        """Write a new version equal to an old one; with `If-Match` it refuses to clobber."""
+        entries.check_address(namespace, key)
+        body = RestoreBody.take(request.data)
+        made = entries.restore_entry(
+            actor=self.actor,
+            namespace=namespace,
+            key=key,
+            version=body["version"],
+            when=etags.precondition(request),
+            reason=self.reason,
+        )
+        return answer(show_entry(made.entry), etag=made.entry.version)
+
+
+class KeyDetail(Endpoint):
+    @extend_schema(operation_id="list_key")
+    def get(self, request: Request, key: str) -> HttpResponse:
+        """Everything under one key over all namespaces, unregistered ones too."""
+        pagination.refuse_unknown(request, "include", "limit", "cursor")
+        page = pagination.read_page(request)
+        rows = Entry.objects.visible_to(self.actor).live().filter(key=_checked(key))
+        rows = rows.select_related("namespace").order_by("namespace__name")
+        if page.after is not None:
+            rows = rows.filter(namespace__name__gt=page.after)
+        shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.namespace.name)
+        with_value = pagination.read_choice(request, "include", ("value",)) == "value"
+        items = [
+            show_row(
+                row,
+                with_value=with_value,
+                valid=row.schema_version == row.namespace.schema_version,
+                registered=row.namespace.unregistered_at is None,
+            )
+            for row in shown
+        ]
+        return answer({"items": items, "next_cursor": cursor})
+
+    @extend_schema(operation_id="clear_key")
+    def delete(self, request: Request, key: str) -> HttpResponse:
+        """Delete everything under one key. `?dry_run=true` only counts."""
+        pagination.refuse_unknown(request, "dry_run")
+        dry_run = pagination.read_choice(request, "dry_run", ("true", "false")) == "true"
+        count = entries.clear_key(
+            actor=self.actor, key=_checked(key), dry_run=dry_run, reason=self.reason
+        )
+        return answer({"deleted": 0 if dry_run else count, "matched": count, "dry_run": dry_run})
+
+
+def read_entry_body(raw: Any) -> dict[str, Any]:
+    """An EntryBody. The common one, a value and nothing else, needs no serializer."""
+    if isinstance(raw, Raw) and isinstance(raw.value, dict) and raw.value.keys() == {"value"}:
+        return dict(values.members(raw))
+    return EntryBody.take(raw)
+
+
+def read_moment(request: Request, name: str) -> Any:
+    """An RFC 3339 time with its offset, from the query string."""
+    text = request.query_params[name].replace(" ", "+")  # a raw + in a query means a space
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise BadRequest(f"{name} must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
+    return moment
+
+
+def _checked(key: str) -> str:
+    try:
+        scopes.check_key(key)
+    except scopes.BadName as bad:
+        raise BadRequest("not a legal key", detail=str(bad)) from bad
+    return key

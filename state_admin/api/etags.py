@@ -1,0 +1,45 @@
+"""Preconditions: If-Match and If-None-Match in terms of versions."""
+
+from __future__ import annotations
+
+import re
+
+from rest_framework.request import Request
+
+from state_admin.services.entries import ANY, Precondition
+from state_admin.services.errors import BadRequest
+
+_TAG = re.compile(r'(?:W/)?"(\d{1,18})"\Z')
+
+
+def version_in(header: str, text: str) -> int:
+    """The version that an entity tag names. Ours are `"<version>"`, nothing else."""
+    found = _TAG.match(text.strip())
+    if found is None:
+        raise BadRequest(
+            f"{header} is not one of our ETags: {text[:40]}",
+            detail='Send the ETag of a read as it was, for example "41", with the quotes.',
+        )
+    return int(found.group(1))
+
+
+def precondition(request: Request) -> Precondition:
+    """What the caller's headers demand of the entry it writes."""
+    meta = request.META
+    match, none_match = meta.get("HTTP_IF_MATCH"), meta.get("HTTP_IF_NONE_MATCH")
+    changed = meta.get("HTTP_IF_CHANGED", "").lower() == "true"
+    if match is not None:
+        return Precondition(version_in("If-Match", match), changed)
+    if none_match is not None:
+        if none_match.strip() != "*":
+            raise BadRequest(
+                "If-None-Match on a write takes only *", detail="It means: create, never replace."
+            )
+        return Precondition(0, changed)
+    return Precondition(None, changed) if changed else ANY
+
+
+def not_modified(request: Request, version: int) -> bool:
+    """Whether a conditional GET already has this version."""
+    tags = request.META.get("HTTP_IF_NONE_MATCH")
+    return tags is not None and f'"{version}"' in (tag.strip() for tag in tags.split(","))

@@ -1,0 +1,61 @@
+"""Idempotency-Key: the first answer, replayed (semantics §10).
+
+The record is written in the same transaction as the effect: either both are there after a crash
+or neither is, so a repeat can never do the work twice nor claim work that was not done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+from django.core.exceptions import RequestDataTooBig
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+
+from state_admin.services import replays
+from state_admin.services.errors import BadRequest, Problem
+
+from . import problems
+
+_KEPT_HEADERS = ("Content-Type", "ETag", "Location")
+# These answers say "try again": they are not the outcome of the request.
+_FORGOTTEN = (401, 408, 425, 429, 500, 502, 503, 504)
+
+
+def once(request: HttpRequest, work: Callable[[], HttpResponse]) -> HttpResponse:
+    """Do `work` and keep its answer, or give the answer it once had."""
+    try:
+        scope, fingerprint = _identify(request)
+        with transaction.atomic():
+            kept = replays.claim(scope, fingerprint)
+            if kept is not None:
+                return _replay(kept)
+            response = work()
+            if response.status_code in _FORGOTTEN:
+                transaction.set_rollback(True)
+                return response
+            headers = {name: response[name] for name in _KEPT_HEADERS if name in response}
+            replays.keep(scope, response.status_code, headers, response.content)
+            return response
+    except (Problem, RequestDataTooBig) as error:
+        return problems.answer_error(error, request)
+
+
+def _identify(request: HttpRequest) -> tuple[str, str]:
+    key = request.META["HTTP_IDEMPOTENCY_KEY"]
+    if not 1 <= len(key) <= 255:
+        raise BadRequest("Idempotency-Key has 1 to 255 characters")
+    caller = request.META.get("HTTP_AUTHORIZATION", "")
+    scope = hashlib.sha256(f"{caller}\n{key}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{request.method} {request.get_full_path()}\n".encode())
+    digest.update(request.body)
+    return scope, digest.hexdigest()
+
+
+def _replay(kept: replays.Kept) -> HttpResponse:
+    response = HttpResponse(kept.body, status=kept.status)
+    for name, value in kept.headers.items():
+        response[name] = value
+    response["Idempotent-Replayed"] = "true"
+    return response

@@ -1,0 +1,127 @@
+"""Namespaces: /namespaces, /namespaces/{ns}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from state_admin.domain.access import Role
+from state_admin.domain.values import Raw
+from state_admin.models import Namespace
+from state_admin.services import namespaces
+from state_admin.services.errors import NotRegistered
+
+from . import pagination
+from .bodies import Body, RawField, answer, no_content, verbatim
+from .endpoint import Endpoint
+
+
+class HistoryPolicy(serializers.Serializer[Any]):
+    keep_last = serializers.IntegerField(
+        min_value=1, max_value=1_000_000, required=False, allow_null=True
+    )
+    keep_seconds = serializers.IntegerField(min_value=1, required=False, allow_null=True)
+
+
+class NamespaceBody(Body):
+    schema = RawField(required=False)
+    default = RawField(required=False)
+    description = serializers.CharField(required=False, allow_blank=True, max_length=10_000)
+    plugin = serializers.CharField(required=False, allow_blank=True, max_length=128)
+    max_value_bytes = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=namespaces.MAX_VALUE_BYTES
+    )
+    ttl_seconds = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=10 * 365 * 86400
+    )
+    history = HistoryPolicy(required=False)
+
+
+def show_namespace(row: Namespace) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "schema": verbatim(row.schema or "{}"),
+        "schema_version": row.schema_version,
+        "default": verbatim(row.default or "null"),
+        "description": row.description,
+        "plugin": row.plugin,
+        "max_value_bytes": row.max_value_bytes or namespaces.DEFAULT_MAX_VALUE_BYTES,
+        "ttl_seconds": row.ttl_seconds,
+        "history": {
+            "keep_last": row.history_keep_last,
+            "keep_seconds": row.history_keep_seconds,
+        },
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+    }
+
+
+class NamespaceList(Endpoint):
+    @extend_schema(operation_id="list_namespaces")
+    def get(self, request: Request) -> HttpResponse:
+        """Registered namespaces, by name."""
+        pagination.refuse_unknown(request, "prefix", "plugin", "limit", "cursor")
+        page = pagination.read_page(request)
+        rows = Namespace.objects.visible_to(self.actor).registered().order_by("name")
+        if prefix := request.query_params.get("prefix"):
+            rows = rows.filter(name__startswith=prefix)
+        if plugin := request.query_params.get("plugin"):
+            rows = rows.filter(plugin=plugin)
+        if page.after is not None:
+            rows = rows.filter(name__gt=page.after)
+        shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.name)
+        return answer({"items": [show_namespace(row) for row in shown], "next_cursor": cursor})
+
+
+class NamespaceDetail(Endpoint):
+    roles = {"PUT": Role.ADMIN, "DELETE": Role.ADMIN}
+
+    @extend_schema(operation_id="get_namespace")
+    def get(self, request: Request, namespace: str) -> HttpResponse:
+        """One namespace. ETag is its schema version."""
+        row = Namespace.objects.visible_to(self.actor).registered().filter(name=namespace).first()
+        if row is None:
+            raise NotRegistered(namespace)
+        return answer(show_namespace(row), etag=row.schema_version)
+
+    @extend_schema(operation_id="register_namespace", request=NamespaceBody)
+    def put(self, request: Request, namespace: str) -> HttpResponse:
+        """Register, or change. `?dry_run=true` tells which entries a new schema would break."""
+        pagination.refuse_unknown(request, "dry_run")
+        dry_run = pagination.read_choice(request, "dry_run", ("true", "false")) == "true"
+        body = NamespaceBody.take(request.data)
+        history = body.get("history") or {}
+        made = namespaces.register_namespace(
+            actor=self.actor,
+            name=namespace,
+            schema=body.get("schema", Raw("{}", {})),
+            default=body.get("default", Raw("null", None)),
+            description=body.get("description", ""),
+            plugin=body.get("plugin", ""),
+            max_value_bytes=body.get("max_value_bytes"),
+            ttl_seconds=body.get("ttl_seconds"),
+            history_keep_last=history.get("keep_last"),
+            history_keep_seconds=history.get("keep_seconds"),
+            dry_run=dry_run,
+            reason=self.reason,
+        )
+        if made.violations is not None:
+            broken = {"count": made.violations.count, "first": made.violations.first}
+            return answer({"dry_run": True, "would_change": made.changed, "violations": broken})
+        shown = show_namespace(made.namespace)
+        status = 201 if made.created else 200
+        return answer(shown, status, etag=made.namespace.schema_version)
+
+    @extend_schema(operation_id="unregister_namespace")
+    def delete(self, request: Request, namespace: str) -> HttpResponse:
+        """Unregister. With live entries choose `?entries=retain` or `?entries=delete`."""
+        pagination.refuse_unknown(request, "entries")
+        choice = pagination.read_choice(request, "entries", ("retain", "delete"))
+        namespaces.unregister_namespace(
+            actor=self.actor, name=namespace, entries=choice, reason=self.reason
+        )
+        return no_content()

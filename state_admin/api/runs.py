@@ -1,0 +1,247 @@
+"""Runs and their commits: /runs, /runs/{id}, …/commits, …/heartbeat, …/cancel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from state_admin.domain import values
+from state_admin.domain.merging import Batch, Update
+from state_admin.domain.values import Raw
+from state_admin.models import Origin, Run, RunStatus
+from state_admin.services import commits, runs
+from state_admin.services.commits import Step
+from state_admin.services.errors import Invalid
+from state_admin.services.runs import UNCHANGED, RunChange
+
+from . import pagination
+from .bodies import Body, RawField, answer, verbatim
+from .endpoint import Endpoint
+from .threads import read_list, read_object
+
+
+class StartBody(Body):
+    id = serializers.CharField(required=False, trim_whitespace=False)
+    agent_id = serializers.CharField(required=False, allow_blank=True, max_length=128)
+    parent_run_id = serializers.CharField(required=False, allow_blank=True, max_length=128)
+    origin = serializers.ChoiceField(choices=Origin.choices, required=False)
+    metadata = RawField(required=False)
+    status = serializers.ChoiceField(choices=["created", "running"], required=False)
+    lease_seconds = serializers.IntegerField(min_value=1, max_value=86_400, required=False)
+    max_rounds = serializers.IntegerField(min_value=0, max_value=1_000_000, required=False)
+    timeout_seconds = serializers.IntegerField(min_value=1, required=False, allow_null=True)
+
+
+class RunBody(Body):
+    status = serializers.CharField(required=False)
+    waiting = RawField(required=False)
+    termination_reason = RawField(required=False)
+    step_count = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
+    input_tokens = serializers.IntegerField(min_value=0, max_value=2**53, required=False)
+    output_tokens = serializers.IntegerField(min_value=0, max_value=2**53, required=False)
+    cost_usd = serializers.DecimalField(
+        max_digits=14, decimal_places=6, min_value=0, required=False
+    )
+    metadata = RawField(required=False)
+
+
+class CommitBody(Body):
+    base_revision = serializers.IntegerField(min_value=0, required=False, allow_null=True)
+    on_conflict = serializers.ChoiceField(choices=["fail", "rebase"], required=False)
+    updates = RawField(required=False)
+    batches = RawField(required=False)
+    messages = RawField(required=False)
+    expected_message_count = serializers.IntegerField(min_value=0, required=False, allow_null=True)
+    run = RawField(required=False)
+    label = serializers.CharField(  # type: ignore[assignment]  # the wire name
+        required=False, allow_blank=True, max_length=128
+    )
+
+
+class UpdateBody(Body):
+    key = serializers.CharField(max_length=128)
+    update = RawField(required=False)  # type: ignore[assignment]  # the wire name
+    clear = serializers.BooleanField(required=False)
+
+
+def show_run(row: Run) -> dict[str, Any]:
+    return {
+        "id": row.public_id,
+        "thread_id": row.thread.public_id,
+        "agent_id": row.agent_id,
+        "status": row.status,
+        "waiting": row.waiting,
+        "termination_reason": row.termination_reason,
+        "parent_run_id": row.parent_run_id or None,
+        "origin": row.origin,
+        "metadata": verbatim(row.metadata or "{}"),
+        "step_count": row.step_count,
+        "input_tokens": row.input_tokens,
+        "output_tokens": row.output_tokens,
+        "cost_usd": row.cost_usd,
+        "max_rounds": row.max_rounds,
+        "lease_expires_at": row.lease_expires_at,
+        "times_out_at": row.times_out_at,
+        "deadline_at": row.deadline_at,
+        "flagged_stuck_at": row.flagged_at,
+        "start_revision": row.start_revision,
+        "last_revision": row.last_revision,
+        "created_at": row.created_at,
+        "started_at": row.started_at,
+        "finished_at": row.finished_at,
+        "updated_at": row.updated_at,
+    }
+
+
+class RunStart(Endpoint):
+    @extend_schema(operation_id="start_run", request=StartBody)
+    def post(self, request: Request, thread_id: str) -> HttpResponse:
+        """Start a run: clears what belonged to the run before, as one revision."""
+        body = StartBody.take(request.data)
+        given = {"run_id": body.pop("id", None), "metadata": read_object(body, "metadata")}
+        body.pop("metadata", None)
+        run, created = runs.start_run(
+            actor=self.actor, thread_id=thread_id, reason=self.reason, **given, **body
+        )
+        return answer(show_run(run), 201 if created else 200)
+
+
+class RunList(Endpoint):
+    @extend_schema(operation_id="list_runs")
+    def get(self, request: Request) -> HttpResponse:
+        """Runs, newest first, by thread, status, agent; `stuck=true` for those in trouble."""
+        known = ("thread_id", "status", "agent_id", "stuck")
+        pagination.refuse_unknown(request, *known, "limit", "cursor")
+        page = pagination.read_page(request)
+        query = request.query_params
+        rows = Run.objects.visible_to(self.actor).select_related("thread").order_by("-id")
+        if query.get("thread_id"):
+            rows = rows.filter(thread__public_id=query["thread_id"])
+        if status := pagination.read_choice(request, "status", RunStatus.values):
+            rows = rows.filter(status=status)
+        if query.get("agent_id"):
+            rows = rows.filter(agent_id=query["agent_id"])
+        if pagination.read_choice(request, "stuck", ("true", "false")) == "true":
+            rows = rows.stuck()
+        if page.after is not None:
+            rows = rows.filter(id__lt=page.after)
+        shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.pk)
+        return answer({"items": [show_run(row) for row in shown], "next_cursor": cursor})
+
+
+class RunDetail(Endpoint):
+    @extend_schema(operation_id="get_run")
+    def get(self, request: Request, run_id: str) -> HttpResponse:
+        return answer(show_run(runs.find_run(self.actor, run_id)))
+
+    @extend_schema(operation_id="change_run", request=RunBody)
+    def patch(self, request: Request, run_id: str) -> HttpResponse:
+        """Move a run between statuses, or update its counts (totals, not increments)."""
+        change = read_change(RunBody.take(request.data))
+        run = runs.change_run(actor=self.actor, run_id=run_id, change=change, reason=self.reason)
+        return answer(show_run(run))
+
+
+class RunHeartbeat(Endpoint):
+    @extend_schema(operation_id="heartbeat_run", request=None)
+    def post(self, request: Request, run_id: str) -> HttpResponse:
+        """Renew the lease."""
+        return answer(show_run(runs.heartbeat(actor=self.actor, run_id=run_id)))
+
+
+class RunCancel(Endpoint):
+    @extend_schema(operation_id="cancel_run", request=None)
+    def post(self, request: Request, run_id: str) -> HttpResponse:
+        """End the run as cancelled; its pending tickets become void."""
+        run = runs.cancel_run(actor=self.actor, run_id=run_id, reason=self.reason)
+        return answer(show_run(run))
+
+
+class RunCommits(Endpoint):
+    @extend_schema(operation_id="commit", request=CommitBody)
+    def post(self, request: Request, run_id: str) -> HttpResponse:
+        """The atomic step: updates, messages and run fields land together, as one revision."""
+        body = CommitBody.take(request.data)
+        done = commits.commit(
+            actor=self.actor, run_id=run_id, step=read_step(body), reason=self.reason
+        )
+        shown = {
+            "revision": done.revision,
+            "touched_keys": list(done.touched),
+            "message_count": done.message_count,
+            "run": show_run(done.run),
+        }
+        return answer(shown, etag=done.revision)
+
+
+def read_step(body: dict[str, Any]) -> Step:
+    if "updates" in body and "batches" in body:
+        raise Invalid("choose updates or batches, not both")
+    batches: tuple[Batch, ...] = ()
+    if "updates" in body:
+        batches = (_batch(body["updates"], "updates"),)
+    elif "batches" in body:
+        batches = tuple(
+            _batch(raw, f"batches/{index}")
+            for index, raw in enumerate(read_list(body["batches"], "batches"))
+        )
+    change = UNCHANGED
+    if "run" in body:
+        change = read_change(RunBody.take(body["run"], "/run"))
+    return Step(
+        batches=batches,
+        base_revision=body.get("base_revision"),
+        rebase=body.get("on_conflict") == "rebase",
+        messages=read_list(body["messages"], "messages") if "messages" in body else (),
+        expected_message_count=body.get("expected_message_count"),
+        run=change,
+        label=body.get("label", ""),
+    )
+
+
+def read_change(body: dict[str, Any]) -> RunChange:
+    cost = body.get("cost_usd")
+    return RunChange(
+        status=body.get("status"),
+        waiting=_read_value(body, "waiting"),
+        termination_reason=_read_value(body, "termination_reason"),
+        step_count=body.get("step_count"),
+        input_tokens=body.get("input_tokens"),
+        output_tokens=body.get("output_tokens"),
+        cost_usd=cost,
+        metadata=read_object(body, "metadata") if "metadata" in body else None,
+    )
+
+
+def _read_value(body: dict[str, Any], name: str) -> Any:
+    raw: Raw | None = body.get(name)
+    if raw is None:
+        return None
+    values.check(raw, f"/{name}")
+    return values.load(raw.text)
+
+
+def _batch(raw: Raw, name: str) -> Batch:
+    """A batch: a list of updates, or an object with a base_revision of its own beside them."""
+    base: int | None = None
+    if isinstance(raw.value, dict):
+        parts = values.members(raw)
+        if parts.keys() - {"updates", "base_revision"} or "updates" not in parts:
+            raise Invalid(f"{name} takes updates and base_revision", [values.Fault(f"/{name}", "")])
+        base_raw = parts.get("base_revision")
+        base = base_raw.value if base_raw else None
+        raw = parts["updates"]
+    updates: list[Update] = []
+    for index, item in enumerate(read_list(raw, name)):
+        pointer = f"/{name}/{index}"
+        given = UpdateBody.take(item, pointer)
+        clear = given.get("clear", False)
+        if clear == ("update" in given):
+            fault = values.Fault(pointer, "give an update, or clear: true")
+            raise Invalid("an update needs exactly one of update and clear", [fault])
+        updates.append(Update(given["key"], given.get("update"), clear))
+    return Batch(tuple(updates), base)

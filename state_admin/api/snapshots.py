@@ -1,0 +1,121 @@
+"""Thread state over time: …/state, …/snapshots, …/diff, …/restore, …/mark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from state_admin.models import Revision, StateScope
+from state_admin.services import snapshots, threads
+from state_admin.services.errors import BadRequest
+from state_admin.services.snapshots import Snapshot
+
+from . import pagination
+from .bodies import Body, answer, verbatim
+from .endpoint import Endpoint
+from .entries import show_diff
+
+
+class RestoreSnapshotBody(Body):
+    revision = serializers.IntegerField(min_value=0)
+
+
+class MarkBody(Body):
+    label = serializers.CharField(  # type: ignore[assignment]  # the wire name
+        required=False, allow_blank=True, max_length=128
+    )
+    pinned = serializers.BooleanField(required=False)
+
+
+def show_snapshot(snapshot: Snapshot) -> dict[str, Any]:
+    extensions = {key: verbatim(text) for key, text in snapshot.extensions.items()}
+    return {"revision": snapshot.revision, "extensions": extensions}
+
+
+def show_revision(row: Revision) -> dict[str, Any]:
+    return {
+        "revision": row.number,
+        "kind": row.kind,
+        "run_id": row.run.public_id if row.run else None,
+        "touched_keys": row.touched,
+        "message_count": row.message_count,
+        "label": row.label,
+        "pinned": row.pinned,
+        "kept": not row.dropped,
+        "actor": row.actor_name,
+        "reason": row.reason,
+        "request_id": row.request_id,
+        "at": row.at,
+    }
+
+
+class ThreadState(Endpoint):
+    @extend_schema(operation_id="read_state")
+    def get(self, request: Request, thread_id: str) -> HttpResponse:
+        """The state now, or at `?revision=`; `?scope=run|thread` narrows it."""
+        pagination.refuse_unknown(request, "revision", "scope")
+        revision = pagination.read_int(request, "revision")
+        scope = pagination.read_choice(request, "scope", StateScope.values)
+        snapshot = snapshots.read_snapshot(
+            actor=self.actor, thread_id=thread_id, revision=revision, scope=scope
+        )
+        return answer(show_snapshot(snapshot), etag=snapshot.revision)
+
+
+class ThreadSnapshots(Endpoint):
+    @extend_schema(operation_id="list_snapshots")
+    def get(self, request: Request, thread_id: str) -> HttpResponse:
+        """The revisions of a thread, newest first: what each touched, by whom, why."""
+        pagination.refuse_unknown(request, "limit", "cursor")
+        thread = threads.find_thread(self.actor, thread_id)
+        page = pagination.read_page(request)
+        rows = Revision.objects.filter(thread=thread).select_related("run").order_by("-number")
+        if page.after is not None:
+            rows = rows.filter(number__lt=page.after)
+        shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.number)
+        return answer({"items": [show_revision(row) for row in shown], "next_cursor": cursor})
+
+
+class ThreadSnapshotDetail(Endpoint):
+    @extend_schema(operation_id="mark_snapshot", request=MarkBody)
+    def patch(self, request: Request, thread_id: str, revision: int) -> HttpResponse:
+        """Label or pin a revision, so that compaction keeps it."""
+        body = MarkBody.take(request.data)
+        row = snapshots.mark_revision(
+            actor=self.actor,
+            thread_id=thread_id,
+            revision=revision,
+            label=body.get("label"),
+            pinned=body.get("pinned"),
+            reason=self.reason,
+        )
+        return answer(show_revision(row))
+
+
+class ThreadDiff(Endpoint):
+    @extend_schema(operation_id="diff_snapshots")
+    def get(self, request: Request, thread_id: str) -> HttpResponse:
+        """What changed in state between two revisions."""
+        pagination.refuse_unknown(request, "from", "to")
+        old, new = (pagination.read_int(request, name) for name in ("from", "to"))
+        if old is None or new is None:
+            raise BadRequest("give from and to, two revisions of the thread")
+        before, after = snapshots.diff_snapshots(
+            actor=self.actor, thread_id=thread_id, old=old, new=new
+        )
+        return answer(show_diff(before, after) | {"from": old, "to": new})
+
+
+class ThreadRestore(Endpoint):
+    @extend_schema(operation_id="restore_snapshot", request=RestoreSnapshotBody)
+    def post(self, request: Request, thread_id: str) -> HttpResponse:
+        """Make a new revision whose state equals an old one."""
+        body = RestoreSnapshotBody.take(request.data)
+        snapshot = snapshots.restore_snapshot(
+            actor=self.actor, thread_id=thread_id, revision=body["revision"], reason=self.reason
+        )
+        return answer(show_snapshot(snapshot), etag=snapshot.revision)

@@ -1,0 +1,265 @@
+"""Threads and their messages: /threads, /threads/{id}, …/messages, …/context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from state_admin.domain import boundaries, values
+from state_admin.domain.access import Role
+from state_admin.domain.values import Raw
+from state_admin.models import Message, Thread, Visibility
+from state_admin.services import messages, threads
+from state_admin.services.contexts import read_context
+from state_admin.services.errors import BadRequest, Invalid
+
+from . import pagination
+from .bodies import Body, RawField, answer, no_content, timestamp, verbatim
+from .endpoint import Endpoint
+
+
+class ThreadBody(Body):
+    id = serializers.CharField(required=False, trim_whitespace=False)
+    resource_id = serializers.CharField(required=False, allow_blank=True, max_length=128)
+    parent_thread_id = serializers.CharField(required=False, allow_null=True, trim_whitespace=False)
+    title = serializers.CharField(required=False, allow_blank=True, max_length=512)
+    metadata = RawField(required=False)
+    compaction_policy = RawField(required=False)
+
+
+class ThreadChangeBody(Body):
+    resource_id = serializers.CharField(required=False, allow_blank=True, max_length=128)
+    parent_thread_id = serializers.CharField(required=False, allow_null=True, trim_whitespace=False)
+    title = serializers.CharField(required=False, allow_blank=True, max_length=512)
+    metadata = RawField(required=False)
+    compaction_policy = RawField(required=False)
+
+
+class MessagesBody(Body):
+    messages = RawField()
+    expected_message_count = serializers.IntegerField(required=False, min_value=0)
+
+
+def show_thread(row: Thread) -> dict[str, Any]:
+    return {
+        "id": row.public_id,
+        "resource_id": row.resource_id or None,
+        "parent_thread_id": row.parent.public_id if row.parent else None,
+        "title": row.title,
+        "metadata": verbatim(row.metadata or "{}"),
+        "compaction_policy": verbatim(row.policy or "{}"),
+        "revision": row.revision,
+        "message_count": row.message_count,
+        "context_tokens": row.context_tokens,
+        "active_run_id": row.active_run.public_id if row.active_run else None,
+        "latest_run_id": row.latest_run.public_id if row.latest_run else None,
+        "forked_from": row.forked_from,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+    }
+
+
+def show_message(row: Message) -> dict[str, Any]:
+    """The message as it was sent, with the server's own fields before it."""
+    body: str = row.body or "{}"
+    sent = values.load(body)
+    ours: dict[str, Any] = {
+        "id": row.public_id,
+        "seq": row.seq,
+        "visibility": row.visibility,
+        "run_id": row.run.public_id if row.run else None,
+        "created_at": timestamp(row.created_at),
+        "estimated_tokens": row.estimated_tokens,
+    }
+    if row.folds_to is not None:
+        lifted = timestamp(row.fold_lifted_at) if row.fold_lifted_at else None
+        ours["compaction"] = {
+            "from_seq": row.folds_from,
+            "to_seq": row.folds_to,
+            "undone_at": lifted,
+        }
+    ours = {name: value for name, value in ours.items() if name not in sent}
+    # Spliced as text, so that the body keeps every byte it came with.
+    return verbatim(orjson.dumps(ours).decode()[:-1] + "," + body.lstrip()[1:])  # type: ignore[return-value]
+
+
+class ThreadList(Endpoint):
+    @extend_schema(operation_id="list_threads")
+    def get(self, request: Request) -> HttpResponse:
+        """Threads, newest first; by resource, parent or root."""
+        known = ("resource_id", "parent_thread_id", "root", "prefix")
+        pagination.refuse_unknown(request, *known, "limit", "cursor")
+        page = pagination.read_page(request)
+        query = request.query_params
+        rows = Thread.objects.visible_to(self.actor).order_by("-id")
+        root = pagination.read_choice(request, "root", ("true", "false")) == "true"
+        if root and query.get("parent_thread_id"):
+            raise BadRequest("choose root or parent_thread_id, not both")
+        if query.get("resource_id"):
+            rows = rows.filter(resource_id=query["resource_id"])
+        if query.get("parent_thread_id"):
+            rows = rows.filter(parent__public_id=query["parent_thread_id"])
+        if query.get("prefix"):
+            rows = rows.filter(public_id__startswith=query["prefix"])
+        if root:
+            rows = rows.filter(parent=None)
+        if page.after is not None:
+            rows = rows.filter(id__lt=page.after)
+        rows = rows.select_related("parent", "active_run", "latest_run")
+        shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.pk)
+        return answer({"items": [show_thread(row) for row in shown], "next_cursor": cursor})
+
+    @extend_schema(operation_id="create_thread", request=ThreadBody)
+    def post(self, request: Request) -> HttpResponse:
+        """Make a thread. The same id and content again: 200 with what is stored."""
+        body = ThreadBody.take(request.data)
+        row, created = threads.create_thread(
+            actor=self.actor,
+            thread_id=body.get("id"),
+            resource_id=body.get("resource_id", ""),
+            parent_thread_id=body.get("parent_thread_id"),
+            title=body.get("title", ""),
+            metadata=read_object(body, "metadata"),
+            policy=read_policy(body),
+            reason=self.reason,
+        )
+        return answer(show_thread(row), 201 if created else 200, etag=row.revision)
+
+
+class ThreadDetail(Endpoint):
+    roles = {"DELETE": Role.ADMIN}
+
+    @extend_schema(operation_id="get_thread")
+    def get(self, request: Request, thread_id: str) -> HttpResponse:
+        row = threads.find_thread(self.actor, thread_id)
+        return answer(show_thread(row), etag=row.revision)
+
+    @extend_schema(operation_id="change_thread", request=ThreadChangeBody)
+    def patch(self, request: Request, thread_id: str) -> HttpResponse:
+        """Change title, metadata, resource, parent or compaction policy."""
+        body = ThreadChangeBody.take(request.data)
+        row = threads.change_thread(
+            actor=self.actor,
+            thread_id=thread_id,
+            title=body.get("title"),
+            resource_id=body.get("resource_id"),
+            metadata=read_object(body, "metadata") if "metadata" in body else None,
+            policy=read_policy(body) if "compaction_policy" in body else None,
+            parent_thread_id=body.get("parent_thread_id"),
+            reparent="parent_thread_id" in body,
+            reason=self.reason,
+        )
+        return answer(show_thread(row), etag=row.revision)
+
+    @extend_schema(operation_id="delete_thread")
+    def delete(self, request: Request, thread_id: str) -> HttpResponse:
+        """Delete with all that belongs to it. `children=detach|reject|cascade`; `dry_run=true`
+        tells how much it would be."""
+        pagination.refuse_unknown(request, "children", "dry_run")
+        dry_run = pagination.read_choice(request, "dry_run", ("true", "false")) == "true"
+        children: Any = pagination.read_choice(
+            request, "children", ("detach", "reject", "cascade"), "detach"
+        )
+        report = threads.delete_thread(
+            actor=self.actor,
+            thread_id=thread_id,
+            children=children,
+            dry_run=dry_run,
+            reason=self.reason,
+        )
+        return answer({"dry_run": True, "would_delete": vars(report)}) if dry_run else no_content()
+
+
+class ThreadMessages(Endpoint):
+    @extend_schema(operation_id="list_messages")
+    def get(self, request: Request, thread_id: str) -> HttpResponse:
+        """The log. `after`, `before` (seq), `order`, `visibility=external|internal|all`, `run_id`."""
+        known = ("after", "before", "order", "visibility", "run_id")
+        pagination.refuse_unknown(request, *known, "limit", "cursor")
+        thread = threads.find_thread(self.actor, thread_id)
+        page = pagination.read_page(request)
+        newest_first = pagination.read_choice(request, "order", ("asc", "desc"), "asc") == "desc"
+        rows = Message.objects.filter(thread=thread).order_by("-seq" if newest_first else "seq")
+        after, before = (pagination.read_int(request, name) for name in ("after", "before"))
+        if after is not None:
+            rows = rows.filter(seq__gt=after)
+        if before is not None:
+            rows = rows.filter(seq__lt=before)
+        if page.after is not None:
+            rows = rows.filter(**{"seq__lt" if newest_first else "seq__gt": page.after})
+        choices = ("external", "internal", "all")
+        visibility = pagination.read_choice(request, "visibility", choices, "external")
+        if visibility != "all":
+            wanted = Visibility.ALL if visibility == "external" else Visibility.INTERNAL
+            rows = rows.filter(visibility=wanted)
+        if run_id := request.query_params.get("run_id"):
+            rows = rows.filter(run__public_id=run_id)
+        found = list(rows.select_related("run")[: page.limit + 1])
+        shown, cursor = page.close(found, lambda row: row.seq)
+        items = [show_message(row) for row in shown]
+        return answer({"items": items, "next_cursor": cursor})
+
+    @extend_schema(operation_id="append_messages", request=MessagesBody)
+    def post(self, request: Request, thread_id: str) -> HttpResponse:
+        """Append messages; `expected_message_count` guards against a log that moved."""
+        body = MessagesBody.take(request.data)
+        made = messages.append_messages(
+            actor=self.actor,
+            thread_id=thread_id,
+            messages=read_list(body["messages"], "messages"),
+            expected_message_count=body.get("expected_message_count"),
+            reason=self.reason,
+        )
+        items = [{"id": identity, "seq": seq} for identity, seq in made.placed]
+        return answer({"message_count": made.thread.message_count, "messages": items}, 201)
+
+
+class ThreadContext(Endpoint):
+    @extend_schema(operation_id="read_context")
+    def get(self, request: Request, thread_id: str) -> HttpResponse:
+        """What a model should see: folded beginning as summary, then the rest; within
+        `max_tokens`, never cut between a tool call and its results."""
+        pagination.refuse_unknown(request, "max_tokens")
+        limit = pagination.read_int(request, "max_tokens", minimum=1)
+        context = read_context(actor=self.actor, thread_id=thread_id, max_tokens=limit)
+        return answer(
+            {
+                "thread_id": thread_id,
+                "messages": [verbatim(text) for text in context.messages],
+                "estimated_tokens": context.estimated_tokens,
+                "message_count": context.message_count,
+                "left_out": context.left_out,
+                "folded_to_seq": context.folded_to_seq,
+            }
+        )
+
+
+def read_list(raw: Raw, name: str) -> list[Raw]:
+    if not isinstance(raw.value, list):
+        raise Invalid(f"{name} must be a list", [values.Fault(f"/{name}", "not a list")])
+    return values.items(raw)
+
+
+def read_object(body: dict[str, Any], name: str) -> Raw:
+    """A JSON object of the body, or {}; refused when it is anything else or cannot be stored."""
+    raw: Raw = body.get(name, threads.EMPTY_OBJECT)
+    if not isinstance(raw.value, dict):
+        raise Invalid(f"{name} must be an object", [values.Fault(f"/{name}", "not an object")])
+    values.check(raw, f"/{name}")
+    return raw
+
+
+def read_policy(body: dict[str, Any]) -> Raw:
+    """A compaction policy laid over the workspace's: only the fields it names."""
+    raw = read_object(body, "compaction_policy")
+    try:
+        boundaries.Policy.from_json(raw.value)
+    except ValueError as bad:
+        fault = values.Fault("/compaction_policy", str(bad))
+        raise Invalid("the compaction policy is not acceptable", [fault]) from bad
+    return raw

@@ -1,0 +1,17 @@
+"""The one Django app."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class StateAdminConfig(AppConfig):
+    name = "state_admin"
+    verbose_name = "Statehouse"
+
+    def ready(self) -> None:
+        from project import broker
+        from state_admin import checks  # noqa: F401  (registers itself)
+        from state_admin.services import doorbell
+
+        doorbell.install(broker.wake)

@@ -1,0 +1,41 @@
+"""Makes an API token and prints it, once. Makes the workspace if it is not there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from state_admin.domain.access import Role
+from state_admin.services.actors import system_actor
+from state_admin.services.errors import Problem
+from state_admin.services.tokens import create_token
+from state_admin.services.workspaces import ensure_workspace
+
+
+class Command(BaseCommand):
+    help = "Make an API token: prints one sh_… and keeps only its digest."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", default="default")
+        parser.add_argument("--role", choices=[role.value for role in Role], required=True)
+        parser.add_argument("--name", required=True, help="the program that will use it")
+        parser.add_argument("--namespace", action="append", default=[], help="glob; repeatable")
+        parser.add_argument("--thread-prefix", action="append", default=[], help="repeatable")
+        parser.add_argument("--expires-in-days", type=int)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        days = options["expires_in_days"]
+        try:
+            workspace, _ = ensure_workspace(options["workspace"])
+            _, secret = create_token(
+                actor=system_actor(workspace.pk, "operator"),
+                name=options["name"],
+                role=Role(options["role"]),
+                namespaces=options["namespace"],
+                thread_prefixes=options["thread_prefix"],
+                expires_in_seconds=days * 86_400 if days else None,
+            )
+        except Problem as problem:
+            raise CommandError(f"{problem.title}. {problem.detail}".strip()) from problem
+        self.stdout.write(secret)

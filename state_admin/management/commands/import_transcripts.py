@@ -1,0 +1,66 @@
+"""Imports recorded conversations, a JSON object a line, as threads with runs and state."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from tqdm import tqdm
+
+from state_admin.services.actors import system_actor
+from state_admin.services.errors import Problem
+from state_admin.services.transcripts import import_transcript, read_line
+from state_admin.services.workspaces import ensure_workspace
+
+
+class Command(BaseCommand):
+    help = (
+        'Import lines {"episode": …, "messages": […]} of OpenAI-style chats. '
+        "Repeating is harmless; a broken line is reported and the others land."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--workspace", default="default")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+        try:
+            lines = path.read_bytes().splitlines()
+        except OSError as error:
+            raise CommandError(f"cannot read {path}: {error.strerror}") from error
+        workspace, _ = ensure_workspace(options["workspace"])
+        actor = system_actor(workspace.pk, "import")
+        began = time.monotonic()
+        threads = messages = appended = broken = 0
+        with tqdm(total=len(lines), unit="thread", disable=not sys.stderr.isatty()) as bar:
+            for number, line in enumerate(lines, start=1):
+                bar.update()
+                if not line.strip():
+                    continue
+                try:
+                    episode, log = read_line(line)
+                    done = import_transcript(actor=actor, episode=episode, log=log)
+                except Problem as problem:
+                    broken += 1
+                    bar.write(f"line {number}: {_words(problem)}", file=self.stderr)
+                    continue
+                threads += 1
+                messages += done.messages
+                appended += done.appended
+        self.stdout.write(
+            f"{threads} threads, {messages} messages ({appended} new) "
+            f"in {time.monotonic() - began:.1f} s"
+        )
+        if broken:
+            raise CommandError(f"{broken} of {len(lines)} lines were not imported, see above")
+
+
+def _words(problem: Problem) -> str:
+    """A problem in one line: its title and where it is wrong."""
+    errors = problem.data.get("errors") or []
+    places = "; ".join(f"{e['pointer'] or '/'}: {e['message']}" for e in errors[:3])
+    return ". ".join(part for part in (problem.title, problem.detail, places) if part)

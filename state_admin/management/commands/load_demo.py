@@ -1,0 +1,24 @@
+"""Makes a small demo workspace for a first look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from state_admin.services.demo import load_demo
+
+
+class Command(BaseCommand):
+    help = "Make the workspace `demo`: a travel desk of three agents. Once; again changes nothing."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        demo = load_demo()
+        if demo.made:
+            self.stdout.write(
+                f"The workspace {demo.workspace} is ready: switch to it in the admin."
+            )
+        else:
+            self.stdout.write(
+                f"The workspace {demo.workspace} was there already and was left alone."
+            )

@@ -1,0 +1,32 @@
+"""`manage.py serve`: everything Statehouse needs, under one supervisor."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from project import supervisor
+from project.env import BadSetting
+from project.postgres.binaries import ClusterError
+
+
+class Command(BaseCommand):
+    help = "Start PostgreSQL, web, worker and beat; Ctrl-C stops them."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--login", action="store_true", help="print a one-time login link for the administrator"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        def say(text: str) -> None:
+            self.stdout.write(text)
+            self.stdout.flush()
+
+        try:
+            supervisor.run(say=say, fresh_login=options["login"])
+        except (BadSetting, ClusterError) as error:
+            sys.exit(str(error))

@@ -1,0 +1,110 @@
+"""People and programs: users, their membership, API tokens, one-time login links."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Self
+
+from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor
+from state_admin.domain.access import Role as DomainRole
+
+from .workspaces import Workspace
+
+
+class Role(models.TextChoices):
+    VIEWER = DomainRole.VIEWER.value
+    EDITOR = DomainRole.EDITOR.value
+    ADMIN = DomainRole.ADMIN.value
+
+
+def digest(secret: str) -> str:
+    """SHA-256 in hex. Enough without salt or stretching: our secrets are 256 random bits."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class User(AbstractUser):
+    """A person. What they may do stands in their memberships, not in Django's permissions."""
+
+    class Meta(AbstractUser.Meta):
+        db_table = "users"
+        swappable = "AUTH_USER_MODEL"
+
+
+class Membership(models.Model):
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=8, choices=Role.choices)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "memberships"
+        constraints = [
+            models.UniqueConstraint(fields=["user", "workspace"], name="memberships_unique"),
+        ]
+
+
+class TokenQuerySet(models.QuerySet["ApiToken"]):
+    def visible_to(self, actor: Actor) -> Self:
+        return self.filter(workspace_id=actor.workspace_id)
+
+    def live(self) -> Self:
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), revoked_at=None)
+
+
+class ApiToken(models.Model):
+    """A program's key, `sh_<lookup>_<secret>`. Only the digest of the secret is kept."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=128)
+    role = models.CharField(max_length=8, choices=Role.choices)
+    lookup = models.CharField(max_length=16, db_collation="C")
+    digest = models.CharField(max_length=64)
+    # Globs of namespaces and prefixes of thread ids the token is limited to; empty is "all".
+    namespaces = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
+    thread_prefixes = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
+    created_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    objects = TokenQuerySet.as_manager()
+
+    class Meta:
+        db_table = "api_tokens"
+        constraints = [models.UniqueConstraint(fields=["lookup"], name="api_tokens_lookup_unique")]
+
+
+class LoginLink(models.Model):
+    """A link that logs a person in once. Only its digest is kept."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="login_links")
+    digest = models.CharField(max_length=64)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "login_links"
+        constraints = [models.UniqueConstraint(fields=["digest"], name="login_links_digest_unique")]
+
+
+class LoginAttempt(models.Model):
+    """A password login that was tried and has not succeeded: what throttling counts."""
+
+    username = models.CharField(max_length=150, db_collation="C")
+    address = models.GenericIPAddressField()
+    at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "login_attempts"
+        indexes = [
+            # Throttling counts the newest attempts of one name from one address.
+            models.Index(fields=["username", "address", "at"], name="login_attempts_recent"),
+        ]

@@ -1,0 +1,60 @@
+"""Who did what: the audit row of every write."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.contrib.postgres.indexes import BrinIndex
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor
+
+from .namespaces import glob_regex
+from .stamps import ActorStamp
+from .threads import thread_prefix
+from .workspaces import Workspace
+
+
+def narrowed(actor: Actor) -> Q:
+    """The rows about an actor's workspace that a narrowed token may see: those about namespaces
+    and threads within its grant, and those about neither."""
+    seen = Q(workspace_id=actor.workspace_id)
+    if actor.namespaces:
+        seen &= Q(namespace="") | Q(namespace__regex=glob_regex(actor.namespaces))
+    if actor.thread_prefixes:
+        seen &= Q(thread="") | thread_prefix(actor.thread_prefixes, "thread")
+    return seen
+
+
+class AuditQuerySet(models.QuerySet["AuditRow"]):
+    def visible_to(self, actor: Actor) -> Self:
+        return self.filter(narrowed(actor))
+
+
+class AuditRow(ActorStamp):
+    """One write. Inserted in the transaction of the write: no audit, no write (semantics §10)."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    at = models.DateTimeField(db_default=Now(), editable=False)
+    # noun.verb, for example `entry.put` or `run.done`
+    action = models.CharField(max_length=48)
+    namespace = models.CharField(max_length=128, default="", db_default="", db_collation="C")
+    key = models.TextField(default="", db_default="", db_collation="C")
+    thread = models.CharField(max_length=128, default="", db_default="", db_collation="C")
+    run = models.CharField(max_length=128, default="", db_default="", db_collation="C")
+    # The version or revision that the write made, or 0.
+    version = models.BigIntegerField(default=0, db_default=0)
+    detail = models.JSONField(default=dict, db_default={})
+
+    objects = AuditQuerySet.as_manager()
+
+    class Meta:
+        db_table = "audit"
+        indexes = [
+            # The audit page and GET /audit: newest first within a workspace.
+            models.Index(fields=["workspace", "-id"], name="audit_workspace_newest"),
+            # Retention and "since": rows arrive in time order, so BRIN is enough.
+            BrinIndex(fields=["at"], name="audit_at_brin"),
+        ]

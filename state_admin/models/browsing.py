@@ -1,0 +1,191 @@
+"""What people browse: pages of entries over namespaces, counts with an upper bound.
+
+Hand-written, because a page must not cost more when there are ten million entries: the page walks
+the unique index (namespace, key) from the cursor, namespace by namespace, and stops; the ORM can
+only sort the whole join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from state_admin.domain.access import Actor
+from state_admin.domain.scopes import ScopeKind
+
+from . import hot
+from .entries import SCOPE_KEYS, SCOPE_PREFIXES
+from .namespaces import glob_regex
+
+# Behind every key that begins with a prefix, in the byte order of the key's collation.
+_LAST = "\U0010ffff"
+
+_LIVE = "NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())"
+
+
+class EntryLine(NamedTuple):
+    """One line of the browser. `doubtful` is the value, as JSON text, of an entry that was
+    written under another schema version, else None: only such a value may be invalid."""
+
+    namespace: str
+    registered: bool
+    key: str
+    version: int
+    doubtful: str | None
+    size_bytes: int
+    estimated_tokens: int
+    tags: Sequence[str]
+    pinned: bool
+    actor_kind: str
+    actor_name: str
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+
+
+class NamespaceSize(NamedTuple):
+    """How much a namespace holds, as far as it was counted. `stale`: written under another schema
+    version than the present one, so perhaps invalid."""
+
+    entries: int
+    size_bytes: int
+    stale: int
+
+
+_PAGE = """
+SELECT n.name, n.unregistered_at IS NULL, e.key, e.version,
+    CASE WHEN e.schema_version <> n.schema_version THEN e.value::text END,
+    e.size_bytes, e.estimated_tokens, e.tags, e.pinned, e.actor_kind, e.actor_name,
+    e.created_at, e.updated_at, e.expires_at
+FROM namespaces n
+CROSS JOIN LATERAL (
+    SELECT * FROM entries e
+    WHERE e.namespace_id = n.id AND {live}
+        AND (n.name > %(after_namespace)s OR e.key > %(after_key)s)
+        {conditions}
+    ORDER BY e.key LIMIT %(limit)s
+) e
+WHERE n.workspace_id = %(workspace)s AND n.name >= %(after_namespace)s {namespaces}
+ORDER BY n.name, e.key LIMIT %(limit)s
+"""
+
+
+def entry_page(
+    actor: Actor,
+    *,
+    namespace: str = "",
+    scope: ScopeKind | None = None,
+    prefix: str = "",
+    since: datetime | None = None,
+    orphans: bool = False,
+    stale: bool = False,
+    after: tuple[str, str] = ("", ""),
+    limit: int,
+) -> list[EntryLine]:
+    """Live entries behind `after`, by namespace and key. `orphans`: only of unregistered
+    namespaces; `stale`: only those written under another schema version than the present one."""
+    namespaces, conditions = "", ""
+    if namespace:
+        namespaces += " AND n.name = %(namespace)s"
+    if actor.namespaces:
+        namespaces += " AND n.name ~ %(globs)s"
+    if orphans:
+        namespaces += " AND n.unregistered_at IS NOT NULL"
+    if prefix:
+        conditions += " AND e.key >= %(prefix)s AND e.key < %(prefix_end)s"
+    if since:
+        conditions += " AND e.updated_at >= %(since)s"
+    if stale:
+        conditions += " AND e.schema_version <> n.schema_version"
+    if scope:
+        conditions += f" AND ({_scope(scope)})"
+    statement = _PAGE.format(live=_LIVE, conditions=conditions, namespaces=namespaces)
+    rows = hot.fetch_all(
+        statement,
+        {
+            "workspace": actor.workspace_id,
+            "namespace": namespace,
+            "globs": glob_regex(actor.namespaces),
+            "prefix": prefix,
+            "prefix_end": prefix + _LAST,
+            "since": since,
+            "after_namespace": after[0],
+            "after_key": after[1],
+            "limit": limit,
+        },
+    )
+    return [EntryLine._make(row) for row in rows]
+
+
+def _ranges(kind: ScopeKind) -> list[str]:
+    """The ranges of keys, as conditions, that make up a scope kind: each is one index range."""
+    if kind in SCOPE_KEYS:
+        return [f"e.key = '{SCOPE_KEYS[kind]}'"]
+    if kind in SCOPE_PREFIXES:
+        prefix = SCOPE_PREFIXES[kind]
+        return [f"e.key > '{prefix}' AND e.key < '{prefix}{_LAST}'"]
+    taken = sorted(
+        [(key, f"e.key > '{key}'", f"e.key < '{key}'") for key in SCOPE_KEYS.values()]
+        + [
+            (prefix, f"e.key >= '{prefix}{_LAST}'", f"e.key <= '{prefix}'")
+            for prefix in SCOPE_PREFIXES.values()
+        ]
+    )
+    behind = ["true", *(condition for _, condition, _ in taken)]
+    before = [*(condition for _, _, condition in taken), "true"]
+    return [f"{low} AND {high}" for low, high in zip(behind, before, strict=True)]
+
+
+def _scope(kind: ScopeKind) -> str:
+    return " OR ".join(f"({condition})" for condition in _ranges(kind))
+
+
+def scope_counts(namespace_id: int, most: int) -> dict[ScopeKind, int]:
+    """How many live entries of each scope kind a namespace holds, no range counted beyond `most`."""
+    parts = []
+    for kind in ScopeKind:
+        counts = [
+            f"(SELECT count(*) FROM (SELECT 1 FROM entries e WHERE e.namespace_id = %(namespace)s"
+            f" AND {_LIVE} AND {condition} LIMIT %(most)s) counted)"
+            for condition in _ranges(kind)
+        ]
+        parts.append(" + ".join(counts))
+    row = hot.fetch_one("SELECT " + ", ".join(parts), {"namespace": namespace_id, "most": most})
+    return dict(zip(ScopeKind, row or (), strict=True))
+
+
+_SIZES = f"""
+SELECT n.id, held.entries, held.size_bytes, held.stale
+FROM namespaces n
+CROSS JOIN LATERAL (
+    SELECT count(*) AS entries, coalesce(sum(e.size_bytes), 0)::bigint AS size_bytes,
+        count(*) FILTER (WHERE e.schema_version <> n.schema_version) AS stale
+    FROM (SELECT * FROM entries e WHERE e.namespace_id = n.id AND {_LIVE} LIMIT %(most)s) e
+) held
+WHERE n.id = ANY(%(ids)s::bigint[])
+"""
+
+
+def namespace_sizes(namespace_ids: Sequence[int], most: int) -> dict[int, NamespaceSize]:
+    """Entries and bytes of namespaces, none counted beyond `most` entries."""
+    rows = hot.fetch_all(_SIZES, {"ids": list(namespace_ids), "most": most})
+    return {row[0]: NamespaceSize(*row[1:]) for row in rows}
+
+
+_ESTIMATES = """
+SELECT v.id, (v.share * greatest(c.reltuples, 0))::bigint
+FROM pg_stats s
+JOIN pg_class c ON c.oid = 'entries'::regclass
+CROSS JOIN LATERAL unnest(s.most_common_vals::text::bigint[], s.most_common_freqs)
+    AS v(id, share)
+WHERE s.schemaname = current_schema() AND s.tablename = 'entries'
+    AND s.attname = 'namespace_id' AND v.id = ANY(%(ids)s::bigint[])
+"""
+
+
+def estimated_entries(namespace_ids: Sequence[int]) -> dict[int, int]:
+    """About how many entries large namespaces hold, from PostgreSQL's statistics: no counting.
+    Namespaces that are not among the largest, or a database without statistics, give nothing."""
+    rows = hot.fetch_all(_ESTIMATES, {"ids": list(namespace_ids)})
+    return {row[0]: row[1] for row in rows}

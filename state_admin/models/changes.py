@@ -1,0 +1,48 @@
+"""The change feed: one row per change, in the transaction of the write (semantics §9)."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.contrib.postgres.indexes import BrinIndex
+from django.db import models
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor
+
+from .audit import narrowed
+from .fields import CurrentXid, Xid8
+from .workspaces import Workspace
+
+
+class ChangeQuerySet(models.QuerySet["Change"]):
+    def visible_to(self, actor: Actor) -> Self:
+        return self.filter(narrowed(actor))
+
+
+class Change(models.Model):
+    """One change. Order is (xid, id): ids alone are handed out before their commit, so a reader
+    that follows ids skips late committers."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    xid = Xid8(db_default=CurrentXid(), editable=False)
+    at = models.DateTimeField(db_default=Now(), editable=False)
+    # noun.verb, as in the audit
+    kind = models.CharField(max_length=48)
+    namespace = models.CharField(max_length=128, default="", db_default="", db_collation="C")
+    key = models.TextField(default="", db_default="", db_collation="C")
+    thread = models.CharField(max_length=128, default="", db_default="", db_collation="C")
+    run = models.CharField(max_length=128, default="", db_default="", db_collation="C")
+    version = models.BigIntegerField(default=0, db_default=0)
+    actor_name = models.CharField(max_length=150, default="", db_default="")
+
+    objects = ChangeQuerySet.as_manager()
+
+    class Meta:
+        db_table = "changes"
+        indexes = [
+            # The feed reads a workspace in commit order from a cursor.
+            models.Index(fields=["workspace", "xid", "id"], name="changes_feed_order"),
+            # Retention deletes by age.
+            BrinIndex(fields=["at"], name="changes_at_brin"),
+        ]

@@ -1,0 +1,153 @@
+"""Entries: the value at (namespace, key), with a version and a history (semantics §4).
+
+The reads of people and lists are QuerySet methods here. The two hot statements, reading and
+writing one entry, are hand-written in entries_sql.py.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import BrinIndex
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor
+from state_admin.domain.scopes import ScopeKind
+
+from .fields import RawJSON
+from .namespaces import Namespace, glob_regex
+from .stamps import ActorStamp
+
+# A key's shape says its scope kind; each shape is a range of keys, so filters use the key index.
+SCOPE_PREFIXES = {
+    ScopeKind.PARENT_THREAD: "parent_thread::",
+    ScopeKind.AGENT_TYPE: "agent_type::",
+    ScopeKind.THREAD: "thread::",
+}
+SCOPE_KEYS = {ScopeKind.GLOBAL: "global", ScopeKind.SYSTEM: "system"}
+
+
+def in_scope(kind: ScopeKind) -> Q:
+    """The condition on `key` that makes an entry's scope kind `kind`."""
+    if kind in SCOPE_KEYS:
+        return Q(key=SCOPE_KEYS[kind])
+    if kind in SCOPE_PREFIXES:
+        prefix = SCOPE_PREFIXES[kind]
+        return Q(key__startswith=prefix) & ~Q(key=prefix)
+    custom = Q()
+    for other in (*SCOPE_KEYS, *SCOPE_PREFIXES):
+        custom &= ~in_scope(other)
+    return custom
+
+
+class EntryQuerySet(models.QuerySet["Entry"]):
+    def visible_to(self, actor: Actor) -> Self:
+        rows = self.filter(namespace__workspace_id=actor.workspace_id)
+        if actor.namespaces:
+            rows = rows.filter(namespace__name__regex=glob_regex(actor.namespaces))
+        return rows
+
+    def live(self) -> Self:
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), deleted=False)
+
+    def expired(self) -> Self:
+        return self.filter(deleted=False, expires_at__lte=Now())
+
+    def in_scope(self, kind: ScopeKind) -> Self:
+        return self.filter(in_scope(kind))
+
+
+class Operation(models.TextChoices):
+    PUT = "put"
+    PATCH = "patch"
+    DELETE = "delete"
+    RESTORE = "restore"
+    EXPIRE = "expire"
+    IMPORT = "import"
+
+
+class Entry(models.Model):
+    """The newest state of one (namespace, key). A deleted entry stays as a row, so that its
+    version goes on counting and an old ETag can never match a new value."""
+
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, related_name="entries", db_index=False
+    )
+    key = models.TextField(db_collation="C")
+    value = RawJSON(null=True)
+    version = models.BigIntegerField(default=1)
+    # The version at which the present life began; 201 Created is `version == born_version`.
+    born_version = models.BigIntegerField(default=1)
+    schema_version = models.PositiveIntegerField()
+    deleted = models.BooleanField(default=False)
+    expires_at = models.DateTimeField(null=True)
+    tags = ArrayField(models.CharField(max_length=64), default=list, db_default=[])
+    pinned = models.BooleanField(default=False, db_default=False)
+    size_bytes = models.PositiveIntegerField(default=0)
+    estimated_tokens = models.PositiveIntegerField(default=0)
+    actor_kind = models.CharField(max_length=8)
+    actor_name = models.CharField(max_length=150)
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    objects = EntryQuerySet.as_manager()
+
+    class Meta:
+        db_table = "entries"
+        constraints = [
+            # Every read and write of one entry; lists page by key within a namespace.
+            models.UniqueConstraint(fields=["namespace", "key"], name="entries_key_unique"),
+        ]
+        indexes = [
+            # The expiry sweep. Partial, so that entries without TTL pay nothing.
+            models.Index(
+                fields=["expires_at"],
+                name="entries_expiring",
+                condition=Q(expires_at__isnull=False, deleted=False),
+            ),
+            # `updated_since`. BRIN, because a btree here would end HOT updates.
+            BrinIndex(fields=["updated_at"], name="entries_updated_brin"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key}@{self.version}"
+
+
+class EntryRevisionQuerySet(models.QuerySet["EntryRevision"]):
+    def visible_to(self, actor: Actor) -> Self:
+        rows = self.filter(entry__namespace__workspace_id=actor.workspace_id)
+        if actor.namespaces:
+            rows = rows.filter(entry__namespace__name__regex=glob_regex(actor.namespaces))
+        return rows
+
+    def of_key(self, namespace: str, key: str) -> Self:
+        return self.filter(entry__namespace__name=namespace, entry__key=key)
+
+    def as_of(self, moment: datetime) -> Self:
+        return self.filter(at__lte=moment)
+
+
+class EntryRevision(ActorStamp):
+    """One row of an entry's history; `value` is NULL for `delete` and `expire`."""
+
+    pk = models.CompositePrimaryKey("entry_id", "version")
+    entry = models.ForeignKey(
+        Entry, on_delete=models.CASCADE, related_name="revisions", db_index=False
+    )
+    version = models.BigIntegerField()
+    operation = models.CharField(max_length=8, choices=Operation.choices)
+    value = RawJSON(null=True)
+    schema_version = models.PositiveIntegerField()
+    size_bytes = models.PositiveIntegerField(default=0)
+    expires_at = models.DateTimeField(null=True)
+    pinned = models.BooleanField(default=False, db_default=False)
+    at = models.DateTimeField(db_default=Now())
+
+    objects = EntryRevisionQuerySet.as_manager()
+
+    class Meta:
+        db_table = "entry_revisions"

@@ -1,0 +1,48 @@
+"""Column types PostgreSQL has and Django lacks: byte-exact `json`, and `xid8`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models import Func
+
+
+class RawJSON(models.Field):  # type: ignore[type-arg]  # no __class_getitem__ at run time
+    """A `json` column read and written as its text: what was written is what is read.
+
+    `jsonb` would reorder keys, expand 1e400 and drop 1.0; semantics §2 forbids that. SQL NULL is
+    "no value"; the JSON value null is the text `null`.
+    """
+
+    def db_type(self, connection: Any) -> str:
+        return "json"
+
+    def get_internal_type(self) -> str:
+        return "TextField"
+
+    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
+        # psycopg would decode json into Python objects and lose the text.
+        return f"{sql}::text", params
+
+    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
+        return "%s::json"
+
+
+class Xid8(models.Field):  # type: ignore[type-arg]
+    """A 64-bit transaction id: the order in which the change feed reads (semantics §9)."""
+
+    def db_type(self, connection: Any) -> str:
+        return "xid8"
+
+    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
+        return f"{sql}::text::bigint", params
+
+    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
+        return "%s::text::xid8"
+
+
+class CurrentXid(Func):
+    function = "pg_current_xact_id"
+    template = "%(function)s()"
+    output_field = Xid8()

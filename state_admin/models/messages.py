@@ -1,0 +1,97 @@
+"""Messages: the append-only log of a thread (semantics §6)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from django.db import models
+from django.db.models import F, Func, Q
+from django.db.models.functions import Now
+
+from .fields import RawJSON
+from .threads import Thread
+
+
+class Visibility(models.TextChoices):
+    ALL = "all"
+    INTERNAL = "internal"
+
+
+class MessageRole(models.TextChoices):
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class Said(Func):
+    """The beginning of a body's text, cut in the database: a log of large messages stays light."""
+
+    template = (
+        "left(coalesce(%(expressions)s #>> '{content,0,text}', %(expressions)s ->> 'content', ''),"
+        " 300)"
+    )
+    arity = 1
+    output_field = models.TextField()
+
+
+class MessageQuerySet(models.QuerySet["Message"]):
+    def in_order(self) -> Self:
+        return self.order_by("seq")
+
+    def external(self) -> Self:
+        return self.filter(visibility=Visibility.ALL)
+
+    def standing_summaries(self) -> Self:
+        """The summaries whose fold has not been undone."""
+        return self.filter(folds_to__isnull=False, fold_lifted_at=None)
+
+    def lines(self) -> Any:
+        """Everything but the bodies, and the beginning of each as `said`."""
+        return self.defer("body").annotate(said=Said(F("body")))
+
+
+class Message(models.Model):
+    """One line of the log. `body` is the message as it was sent, with fields unknown to us."""
+
+    thread = models.ForeignKey(
+        Thread, on_delete=models.CASCADE, related_name="messages", db_index=False
+    )
+    seq = models.IntegerField()
+    public_id = models.CharField(max_length=128, db_collation="C")
+    role = models.CharField(max_length=16, choices=MessageRole.choices)
+    visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.ALL)
+    body = RawJSON()
+    # What compaction needs without opening the body: ids of tool calls opened, and answered.
+    opens = models.JSONField(default=list, db_default=[])
+    answers = models.CharField(max_length=256, null=True, blank=True)  # noqa: DJ001 (absent is not "")
+    estimated_tokens = models.IntegerField()
+    run = models.ForeignKey(
+        "Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    # A summary stands for the messages [folds_from, folds_to] until its fold is lifted.
+    folds_from = models.IntegerField(null=True, blank=True)
+    folds_to = models.IntegerField(null=True, blank=True)
+    # The user message inside that stays raw behind the summary (ADR 5), or NULL.
+    fold_carries = models.IntegerField(null=True, blank=True)
+    fold_lifted_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = MessageQuerySet.as_manager()
+
+    class Meta:
+        db_table = "messages"
+        constraints = [
+            # The log in order; pages by seq.
+            models.UniqueConstraint(fields=["thread", "seq"], name="messages_seq_unique"),
+            # A repeated message id is refused.
+            models.UniqueConstraint(fields=["thread", "public_id"], name="messages_id_unique"),
+        ]
+        indexes = [
+            # The marks of a thread's effective view.
+            models.Index(
+                fields=["thread", "seq"],
+                name="messages_summaries",
+                condition=Q(folds_to__isnull=False),
+            ),
+        ]

@@ -1,0 +1,81 @@
+"""Namespaces: registered profile keys, their schema versions and policies (semantics §3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Self
+
+from django.db import models
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor
+
+from .fields import RawJSON
+from .stamps import ActorStamp
+from .workspaces import Workspace
+
+
+def glob_regex(globs: Iterable[str]) -> str:
+    """A PostgreSQL regex for namespace globs, in which only `*` is special."""
+    return "^(" + "|".join(".*".join(map(re.escape, glob.split("*"))) for glob in globs) + ")$"
+
+
+class NamespaceQuerySet(models.QuerySet["Namespace"]):
+    def visible_to(self, actor: Actor) -> Self:
+        rows = self.filter(workspace_id=actor.workspace_id)
+        if actor.namespaces:
+            rows = rows.filter(name__regex=glob_regex(actor.namespaces))
+        return rows
+
+    def registered(self) -> Self:
+        return self.filter(unregistered_at=None)
+
+
+class Namespace(models.Model):
+    """A name bound to a JSON Schema and a default.
+
+    Unregistering keeps the row: its entries may be retained as orphans, and its schema version
+    goes on counting when the name is registered again.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="namespaces")
+    name = models.CharField(max_length=128, db_collation="C")
+    schema = RawJSON(default="{}")
+    schema_version = models.PositiveIntegerField(default=1)
+    default = RawJSON(default="null")
+    description = models.TextField(default="", blank=True)
+    plugin = models.CharField(max_length=128, default="", blank=True)
+    max_value_bytes = models.PositiveIntegerField(null=True, blank=True)
+    ttl_seconds = models.PositiveIntegerField(null=True, blank=True)
+    history_keep_last = models.PositiveIntegerField(null=True, blank=True)
+    history_keep_seconds = models.PositiveIntegerField(null=True, blank=True)
+    unregistered_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now())
+
+    objects = NamespaceQuerySet.as_manager()
+
+    class Meta:
+        db_table = "namespaces"
+        constraints = [
+            # Every call resolves (workspace, name); lists page by name.
+            models.UniqueConstraint(fields=["workspace", "name"], name="namespaces_name_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class NamespaceVersion(ActorStamp):
+    """What a namespace's schema and default were at a schema version."""
+
+    pk = models.CompositePrimaryKey("namespace_id", "schema_version")
+    namespace = models.ForeignKey(Namespace, on_delete=models.CASCADE, related_name="versions")
+    schema_version = models.PositiveIntegerField()
+    schema = RawJSON()
+    default = RawJSON()
+    at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "namespace_versions"

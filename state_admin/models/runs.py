@@ -1,0 +1,129 @@
+"""Runs: one activation of an agent on a thread (semantics §7)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Self
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from state_admin.domain import lifecycle
+from state_admin.domain.access import Actor
+from state_admin.domain.lifecycle import RunStatus as DomainStatus
+
+from .fields import RawJSON
+from .threads import Thread, thread_prefix
+from .workspaces import Workspace
+
+
+class RunStatus(models.TextChoices):
+    CREATED = DomainStatus.CREATED.value
+    RUNNING = DomainStatus.RUNNING.value
+    WAITING = DomainStatus.WAITING.value
+    DONE = DomainStatus.DONE.value
+
+
+ACTIVE = (RunStatus.CREATED, RunStatus.RUNNING, RunStatus.WAITING)
+
+
+class Origin(models.TextChoices):
+    USER = "user"
+    MCP = "mcp"
+    SUBAGENT = "subagent"
+    INTERNAL = "internal"
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    def visible_to(self, actor: Actor) -> Self:
+        rows = self.filter(workspace_id=actor.workspace_id)
+        if actor.thread_prefixes:
+            rows = rows.filter(thread_prefix(actor.thread_prefixes, "thread__public_id"))
+        return rows
+
+    def active(self) -> Self:
+        return self.filter(status__in=ACTIVE)
+
+    def stuck(self) -> Self:
+        """Runs that a person should look at (semantics §7, "Stuck"). `Run.stuck_reason` says why."""
+        return self.filter(
+            Q(status=RunStatus.RUNNING, lease_expires_at__lte=Now())
+            | Q(status=RunStatus.WAITING, deadline_at__lte=Now())
+            | Q(status__in=ACTIVE, max_rounds__gt=0, step_count__gte=F("max_rounds"))
+            | Q(status__in=ACTIVE, times_out_at__lte=Now())
+        )
+
+
+class Run(models.Model):
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, related_name="runs", db_index=False
+    )
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="runs")
+    public_id = models.CharField(max_length=128, db_collation="C")
+    agent_id = models.CharField(max_length=128, default="", blank=True)
+    status = models.CharField(max_length=8, choices=RunStatus.choices)
+    # {"reason", "message", …} while waiting; its tickets are rows of their own.
+    waiting = models.JSONField(null=True, blank=True)
+    termination_reason = models.JSONField(null=True, blank=True)
+    parent_run_id = models.CharField(max_length=128, default="", blank=True, db_collation="C")
+    origin = models.CharField(max_length=16, choices=Origin.choices, default=Origin.USER)
+    metadata = RawJSON(default="{}")
+    created_from = RawJSON(default="{}")
+    step_count = models.IntegerField(default=0)
+    input_tokens = models.BigIntegerField(default=0)
+    output_tokens = models.BigIntegerField(default=0)
+    cost_usd = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    max_rounds = models.IntegerField(default=0)
+    times_out_at = models.DateTimeField(null=True, blank=True)
+    deadline_at = models.DateTimeField(null=True, blank=True)
+    lease_seconds = models.IntegerField(default=60)
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    # Set by the lease sweep when it finds the run stuck; cleared by the next sign of life.
+    flagged_at = models.DateTimeField(null=True, blank=True)
+    start_revision = models.BigIntegerField(default=0)
+    last_revision = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    updated_at = models.DateTimeField(db_default=Now())
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        db_table = "runs"
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "public_id"], name="runs_id_unique"),
+            # At most one active run per thread, decided by the database.
+            models.UniqueConstraint(
+                fields=["thread"],
+                name="runs_one_active_per_thread",
+                condition=Q(status__in=["created", "running", "waiting"]),
+            ),
+        ]
+        indexes = [
+            # The list of runs, newest first, and per status.
+            models.Index(fields=["workspace", "-id"], name="runs_newest"),
+            # The lease sweep, the stuck list and the overview read only active runs.
+            models.Index(
+                fields=["workspace", "status"],
+                name="runs_active",
+                condition=~Q(status="done"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    def stuck_reason(self, now: datetime) -> str:
+        """Why a person should look at this run, in words; "" when nobody needs to."""
+        return lifecycle.stuck_reason(
+            status=self.status,
+            now=now,
+            lease_expires_at=self.lease_expires_at,
+            lease_seconds=self.lease_seconds,
+            deadline_at=self.deadline_at,
+            times_out_at=self.times_out_at,
+            step_count=self.step_count,
+            max_rounds=self.max_rounds,
+        )

@@ -1,0 +1,85 @@
+"""State by change: one row per touched key per revision, valid until the next (semantics §6)."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from .fields import RawJSON
+from .stamps import ActorStamp
+from .threads import Thread
+
+
+class RevisionKind(models.TextChoices):
+    START = "start"
+    COMMIT = "commit"
+    END = "end"
+    RESTORE = "restore"
+    IMPORT = "import"
+    FORK = "fork"
+    UNINSTALL = "uninstall"
+
+
+class Revision(ActorStamp):
+    """One atomic change of a thread's state."""
+
+    pk = models.CompositePrimaryKey("thread_id", "number")
+    thread = models.ForeignKey(
+        Thread, on_delete=models.CASCADE, related_name="revisions", db_index=False
+    )
+    number = models.BigIntegerField()
+    kind = models.CharField(max_length=12, choices=RevisionKind.choices)
+    run = models.ForeignKey(
+        "Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    touched = ArrayField(models.TextField(), default=list)
+    # How long the log was: "the thread at revision n" means its messages too.
+    message_count = models.IntegerField()
+    label = models.CharField(max_length=128, default="", db_default="")
+    pinned = models.BooleanField(default=False, db_default=False)
+    # Set by snapshot compaction: the state at this revision is no longer kept.
+    dropped = models.BooleanField(default=False, db_default=False)
+    at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "revisions"
+
+
+class StateValueQuerySet(models.QuerySet["StateValue"]):
+    def current(self) -> Self:
+        return self.filter(valid_to=None)
+
+    def at_revision(self, revision: int) -> Self:
+        return self.filter(Q(valid_to=None) | Q(valid_to__gt=revision), valid_from__lte=revision)
+
+
+class StateValue(models.Model):
+    """The value of one state key over the revisions [valid_from, valid_to)."""
+
+    pk = models.CompositePrimaryKey("thread_id", "key", "valid_from")
+    thread = models.ForeignKey(
+        Thread, on_delete=models.CASCADE, related_name="values", db_index=False
+    )
+    key = models.CharField(max_length=128, db_collation="C")
+    valid_from = models.BigIntegerField()
+    valid_to = models.BigIntegerField(null=True)
+    value = RawJSON()
+    scope = models.CharField(max_length=8)
+    persistent = models.BooleanField(default=True)
+
+    objects = StateValueQuerySet.as_manager()
+
+    class Meta:
+        db_table = "state_values"
+        constraints = [
+            # At most one value of a key is current; the newest state and every commit read it.
+            models.UniqueConstraint(
+                fields=["thread", "key"],
+                name="state_values_current",
+                condition=Q(valid_to__isnull=True),
+            ),
+        ]

@@ -1,0 +1,56 @@
+"""State keys: the registered slots of thread and run state (semantics §5)."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor
+from state_admin.domain.reducers import Reducer
+
+from .fields import RawJSON
+from .workspaces import Workspace
+
+
+class Merge(models.TextChoices):
+    EXCLUSIVE = "exclusive"
+    COMMUTATIVE = "commutative"
+
+
+class StateScope(models.TextChoices):
+    RUN = "run"
+    THREAD = "thread"
+
+
+class StateKeyQuerySet(models.QuerySet["StateKey"]):
+    def visible_to(self, actor: Actor) -> Self:
+        return self.filter(workspace_id=actor.workspace_id)
+
+
+class StateKey(models.Model):
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="state_keys")
+    name = models.CharField(max_length=128, db_collation="C")
+    schema = RawJSON(default="{}")
+    default = RawJSON(default="null")
+    merge = models.CharField(max_length=12, choices=Merge.choices, default=Merge.EXCLUSIVE)
+    scope = models.CharField(max_length=8, choices=StateScope.choices, default=StateScope.RUN)
+    reducer = models.CharField(max_length=16, default=Reducer.REPLACE.value)
+    persistent = models.BooleanField(default=True)
+    retain_on_uninstall = models.BooleanField(default=False)
+    plugin = models.CharField(max_length=128, default="", blank=True)
+    description = models.TextField(default="", blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now())
+
+    objects = StateKeyQuerySet.as_manager()
+
+    class Meta:
+        db_table = "state_keys"
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "name"], name="state_keys_name_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

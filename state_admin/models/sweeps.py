@@ -1,0 +1,24 @@
+"""Sweeps: what each periodic job last did, for the people who wonder whether it runs."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Sweep(models.Model):
+    name = models.CharField(max_length=48, primary_key=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    # Counts of the last sweep, by what was done ({"expired": 3}).
+    report = models.JSONField(default=dict)
+    # The last sweep that changed anything, and what.
+    last_effect_at = models.DateTimeField(null=True)
+    last_effect = models.JSONField(default=dict)
+    runs = models.BigIntegerField(default=0)
+    error = models.TextField(default="")
+
+    class Meta:
+        db_table = "sweeps"
+
+    def __str__(self) -> str:
+        return self.name

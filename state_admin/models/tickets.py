@@ -1,0 +1,70 @@
+"""Tickets: points where a run waits for a human, and the human's decision (semantics §7)."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor
+
+from .fields import RawJSON
+from .runs import Run
+from .threads import thread_prefix
+from .workspaces import Workspace
+
+
+class TicketStatus(models.TextChoices):
+    PENDING = "pending"
+    RESUMED = "resumed"
+    CANCELLED = "cancelled"
+    VOID = "void"
+
+
+class TicketQuerySet(models.QuerySet["Ticket"]):
+    def visible_to(self, actor: Actor) -> Self:
+        rows = self.filter(workspace_id=actor.workspace_id)
+        if actor.thread_prefixes:
+            rows = rows.filter(thread_prefix(actor.thread_prefixes, "run__thread__public_id"))
+        return rows
+
+    def pending(self) -> Self:
+        return self.filter(status=TicketStatus.PENDING)
+
+
+class Ticket(models.Model):
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tickets")
+    public_id = models.CharField(max_length=128, db_collation="C")
+    tool_call_id = models.CharField(max_length=256, default="", blank=True)
+    tool_name = models.CharField(max_length=256, default="", blank=True)
+    arguments = RawJSON(default="null")
+    resume_mode = models.CharField(max_length=32, default="replay_tool_call")
+    reason = models.TextField(default="", blank=True)
+    response_schema = RawJSON(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    status = models.CharField(
+        max_length=12, choices=TicketStatus.choices, default=TicketStatus.PENDING
+    )
+    payload = RawJSON(null=True, blank=True)
+    decided_by = models.CharField(max_length=150, default="", blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = TicketQuerySet.as_manager()
+
+    class Meta:
+        db_table = "tickets"
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "public_id"], name="tickets_id_unique"),
+        ]
+        indexes = [
+            # The inbox.
+            models.Index(
+                fields=["workspace", "id"],
+                name="tickets_pending",
+                condition=Q(status="pending"),
+            ),
+        ]

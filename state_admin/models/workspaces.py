@@ -1,0 +1,23 @@
+"""Workspaces: the tenants. Everything else hangs below one."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+
+from .fields import RawJSON
+
+
+class Workspace(models.Model):
+    slug = models.CharField(max_length=64, db_collation="C")
+    name = models.CharField(max_length=128)
+    # The default compaction policy of the workspace (domain.boundaries.Policy as JSON).
+    policy = RawJSON(default="{}", db_default="{}")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "workspaces"
+        constraints = [models.UniqueConstraint(fields=["slug"], name="workspaces_slug_unique")]
+
+    def __str__(self) -> str:
+        return self.slug

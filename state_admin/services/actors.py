@@ -1,0 +1,92 @@
+"""Who is asking: turns a token or a user into an Actor, and refuses what an actor may not do."""
+
+from __future__ import annotations
+
+import hmac
+
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor, Role
+from state_admin.models import ApiToken, Membership, User, hot
+from state_admin.models import access as access_models
+
+from .errors import Forbidden
+
+_FIND = """
+SELECT t.id, t.workspace_id, t.name, t.role, t.digest, t.namespaces, t.thread_prefixes,
+    t.last_used_at IS NULL OR t.last_used_at < now() - interval '1 minute'
+FROM api_tokens t
+WHERE t.lookup = %(lookup)s AND t.revoked_at IS NULL
+    AND (t.expires_at IS NULL OR t.expires_at > now())
+"""
+
+
+def actor_of_token(presented: str, *, request_id: str = "") -> Actor | None:
+    """The actor behind `sh_<lookup>_<secret>`, or None for anything that is not a live token.
+
+    One prepared statement; the secret is compared in constant time. The last use is noted at
+    most once a minute, so that reads stay reads.
+    """
+    prefix, _, rest = presented.partition("_")
+    lookup, _, secret = rest.partition("_")
+    if prefix != "sh" or not lookup or not secret or not presented.isascii() or "\0" in presented:
+        return None
+    row = hot.fetch_one(_FIND, {"lookup": lookup})
+    if row is None:
+        return None
+    identity, workspace_id, name, role, digest, namespaces, prefixes, stale_use = row
+    if not hmac.compare_digest(digest, access_models.digest(secret)):
+        return None
+    if stale_use:
+        ApiToken.objects.filter(id=identity).update(last_used_at=Now())
+    return Actor(
+        kind="token",
+        id=str(identity),
+        name=name,
+        workspace_id=workspace_id,
+        role=Role(role),
+        namespaces=tuple(namespaces),
+        thread_prefixes=tuple(prefixes),
+        request_id=request_id,
+    )
+
+
+def actor_of_user(
+    user: User, workspace_slug: str | None = None, *, request_id: str = ""
+) -> Actor | None:
+    """The actor that `user` is in a workspace: the named one, else their first. None: no member."""
+    memberships = Membership.objects.filter(user=user).select_related("workspace")
+    if workspace_slug:
+        memberships = memberships.filter(workspace__slug=workspace_slug)
+    membership = memberships.order_by("id").first()
+    if membership is None:
+        return None
+    return Actor(
+        kind="user",
+        id=str(user.pk),
+        name=user.get_username(),
+        workspace_id=membership.workspace_id,
+        role=Role(membership.role),
+        request_id=request_id,
+    )
+
+
+def system_actor(workspace_id: int, name: str, *, request_id: str = "") -> Actor:
+    """The actor of background work: `name` says which job."""
+    return Actor(
+        kind="system",
+        id=name,
+        name=name,
+        workspace_id=workspace_id,
+        role=Role.ADMIN,
+        request_id=request_id,
+    )
+
+
+def require(actor: Actor, role: Role) -> None:
+    """Raise Forbidden unless `actor` holds `role` or more."""
+    if not actor.may(role):
+        raise Forbidden(
+            f"this needs the role {role.value}",
+            detail=f"You are {actor.role.value} here. Ask an admin of the workspace.",
+        )

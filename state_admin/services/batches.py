@@ -1,0 +1,166 @@
+"""Runs many entry operations in one call: all or nothing, or each on its own (semantics §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.db import transaction
+
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import JSON, Raw
+from state_admin.models import entries_sql
+
+from . import entries
+from .actors import require
+from .entries import EntryView, PatchKind, Precondition
+from .errors import Invalid, NotRegistered, Problem
+
+MAX_OPERATIONS = 1000
+
+
+@dataclass(frozen=True)
+class BatchOperation:
+    """One operation. `value` for put; `patch_kind` and `operations` for patch."""
+
+    op: Literal["get", "put", "patch", "delete"]
+    namespace: str
+    key: str
+    value: Raw | None = None
+    patch_kind: PatchKind = "merge"
+    operations: JSON = None
+    if_version: int | None = None
+    ttl_seconds: int | None = None
+    tags: Sequence[str] | None = None
+    pinned: bool | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one operation: an entry (get, put, patch), a version (delete), or a problem."""
+
+    op: str
+    entry: EntryView | None = None
+    created: bool = False
+    version: int = 0
+    problem: Problem | None = None
+
+
+def run_batch(
+    *, actor: Actor, operations: Sequence[BatchOperation], atomic: bool = True
+) -> list[Outcome]:
+    """Run 1 to 1,000 operations; outcomes come in the order asked.
+
+    Atomic: everything lands or nothing does; the first failure is raised with its `index`. Work
+    is done in key order, so that two batches never wait for each other in a circle; operations on
+    one key keep their order. All gets see one moment, plus this batch's own earlier writes.
+    """
+    if not 1 <= len(operations) <= MAX_OPERATIONS:
+        raise Invalid(f"a batch takes 1 to {MAX_OPERATIONS} operations, not {len(operations)}")
+    if any(operation.op != "get" for operation in operations):
+        require(actor, Role.EDITOR)
+    in_key_order = sorted(
+        range(len(operations)), key=lambda i: (operations[i].namespace, operations[i].key)
+    )
+    outcomes: dict[int, Outcome] = {}
+    if not atomic:
+        for index in range(len(operations)):
+            try:
+                outcomes[index] = _run(actor, operations[index])
+            except Problem as problem:
+                outcomes[index] = Outcome(operations[index].op, problem=problem)
+        return [outcomes[index] for index in range(len(operations))]
+
+    if _all_plain(operations):
+        puts = [(o.namespace, o.key, o.value) for o in operations if o.value is not None]
+        made = entries.put_entries(actor=actor, puts=puts, reason=operations[0].reason)
+        if made is not None:
+            return [Outcome("put", put.entry, put.created, put.entry.version) for put in made]
+
+    with transaction.atomic():
+        seen = _read_together(actor, operations)
+        for index in in_key_order:
+            operation = operations[index]
+            address = (operation.namespace, operation.key)
+            try:
+                if operation.op == "get":
+                    if address not in seen:
+                        raise NotRegistered(operation.namespace)
+                    outcomes[index] = Outcome("get", seen[address])
+                    continue
+                outcomes[index] = outcome = _run(actor, operation)
+            except Problem as problem:
+                problem.data["index"] = index
+                raise
+            if address in seen:
+                seen[address] = outcome.entry or entries.read_entry(
+                    actor=actor, namespace=operation.namespace, key=operation.key
+                )
+    return [outcomes[index] for index in range(len(operations))]
+
+
+def _all_plain(operations: Sequence[BatchOperation]) -> bool:
+    """Whether one statement can do it all: unconditional puts of a value, each key once."""
+    return len({(o.namespace, o.key) for o in operations}) == len(operations) and all(
+        o.op == "put"
+        and o.value is not None
+        and o.if_version is None
+        and o.ttl_seconds is None
+        and o.tags is None
+        and o.pinned is None
+        for o in operations
+    )
+
+
+def _read_together(
+    actor: Actor, operations: Sequence[BatchOperation]
+) -> dict[tuple[str, str], EntryView]:
+    wanted = {
+        (o.namespace, o.key)
+        for o in operations
+        if o.op == "get" and actor.sees_namespace(o.namespace)
+    }
+    if not wanted:
+        return {}
+    rows = entries_sql.read_entries(workspace_id=actor.workspace_id, addresses=sorted(wanted))
+    return {
+        (namespace, key): entries.view(actor, namespace, key, row)
+        for (namespace, key), row in rows.items()
+    }
+
+
+def _run(actor: Actor, operation: BatchOperation) -> Outcome:
+    address: dict[str, Any] = {
+        "actor": actor,
+        "namespace": operation.namespace,
+        "key": operation.key,
+    }
+    when = Precondition(operation.if_version)
+    if operation.op == "get":
+        return Outcome("get", entries.read_entry(**address))
+    if operation.op == "delete":
+        version = entries.delete_entry(**address, when=when, reason=operation.reason)
+        return Outcome("delete", version=version)
+    if operation.op == "patch":
+        put = entries.patch_entry(
+            **address,
+            kind=operation.patch_kind,
+            operations=operation.operations,
+            when=when,
+            reason=operation.reason,
+        )
+    else:
+        if operation.value is None:
+            raise Invalid("a put needs a value")
+        put = entries.put_entry(
+            **address,
+            value=operation.value,
+            when=when,
+            ttl_seconds=operation.ttl_seconds,
+            tags=operation.tags,
+            pinned=operation.pinned,
+            reason=operation.reason,
+        )
+    return Outcome(operation.op, put.entry, put.created, put.entry.version)

@@ -1,0 +1,49 @@
+"""What a fresh installation needs before anyone can use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from state_admin.domain.access import Role
+from state_admin.models import ApiToken, User
+
+from .actors import system_actor
+from .tokens import create_token
+from .users import ensure_user, make_login_link
+from .workspaces import add_member, ensure_workspace
+
+FIRST_WORKSPACE = "default"
+FIRST_ADMIN = "admin"
+
+
+@dataclass(frozen=True)
+class FirstRun:
+    """What to show the person at the shell. None: not the first time."""
+
+    login_url: str | None
+    token: str | None
+
+
+def ensure_first_run(*, fresh_login: bool = False) -> FirstRun:
+    """Make the workspace `default`, its first admin and a token, each if it is not there.
+
+    The login link comes as long as nobody has ever logged in, or when `fresh_login` asks for one.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('statehouse first run'))")
+        workspace, _ = ensure_workspace(FIRST_WORKSPACE)
+        token = None
+        if not ApiToken.objects.filter(workspace=workspace).exists():
+            actor = system_actor(workspace.pk, "operator")
+            _, token = create_token(actor=actor, name="first token", role=Role.ADMIN)
+        admin, created = ensure_user(FIRST_ADMIN)
+        if created:
+            add_member(workspace=workspace, user=admin, role=Role.ADMIN)
+        login_url = None
+        if fresh_login or not User.objects.exclude(last_login=None).exists():
+            login_url = f"{settings.SITE_URL}/login/once/{make_login_link(admin)}"
+    return FirstRun(login_url, token)

@@ -1,0 +1,158 @@
+"""The atomic step of a run: updates, messages and run fields in one revision (semantics §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+from django.db.models import Q
+
+from state_admin.domain import merging, patches, reducers, values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.merging import Batch, Update
+from state_admin.domain.values import Fault, Raw
+from state_admin.models import RevisionKind, Run, RunStatus, StateValue, Thread
+
+from . import compactions, messages, runs, snapshots
+from .actors import require
+from .errors import Conflict, Invalid, RevisionConflict
+from .runs import UNCHANGED, RunChange
+from .snapshots import NewValue
+from .state_keys import Slot, find_slots
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a commit brings. `batches` holds one batch per parallel branch, in order."""
+
+    batches: tuple[Batch, ...] = ()
+    base_revision: int | None = None
+    rebase: bool = False
+    messages: Sequence[Raw] = ()
+    expected_message_count: int | None = None
+    run: RunChange = UNCHANGED
+    label: str = ""
+
+    @property
+    def empty(self) -> bool:
+        updates = any(batch.updates for batch in self.batches)
+        return not (updates or self.messages or self.label) and self.run.empty
+
+
+@dataclass(frozen=True)
+class Committed:
+    """The outcome: the thread's revision now, the keys it touched, the length of the log."""
+
+    revision: int
+    touched: tuple[str, ...]
+    message_count: int
+    run: Run
+
+
+def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Committed:
+    """Apply one step: all of it, as exactly one revision, or nothing.
+
+    An empty step answers the current revision, even with a stale base. Otherwise the checks come
+    in the order of semantics §6 and raise Conflict, RevisionConflict, Invalid, VersionConflict.
+    """
+    require(actor, Role.EDITOR)
+    parsed = messages.parse_messages(step.messages) if step.messages else []
+    with transaction.atomic():
+        run, thread = runs.lock_run(actor, run_id)
+        if step.empty:
+            return Committed(thread.revision, (), thread.message_count, run)
+        if run.status == RunStatus.DONE and step.run.status in (None, RunStatus.DONE):
+            raise Conflict(f"run is done: {run_id}", detail="Start a new run on the thread.")
+        names = {update.key for batch in step.batches for update in batch.updates}
+        slots = find_slots(actor, thread, names)
+        merged = _merge(step, slots)
+        _check_base(thread, step, names, merged.base_revision)
+        if unknown := [u.key for u in merged.updates if u.key not in slots]:
+            raise Invalid(f"unknown key: {unknown[0]}", detail="Register it with PUT /state-keys.")
+        writes = _apply(merged.updates, slots)
+        writes |= runs.apply_change(run, thread, step.run)
+        messages.guard(thread, step.expected_message_count)
+        ended = step.run.status == RunStatus.DONE
+        if ended:  # what lives only until the run ends does not outlive its last step
+            writes = {
+                key: value if value.persistent else replace(value, text=None)
+                for key, value in writes.items()
+            }
+        advanced = snapshots.advance(
+            actor,
+            thread,
+            RevisionKind.END if ended else RevisionKind.COMMIT,
+            writes,
+            action=f"run.{run.status}" if step.run.status else "run.commit",
+            run=run,
+            log=parsed,
+            label=step.label,
+            reason=reason,
+        )
+        if parsed:
+            compactions.request_when_due(actor, thread, advanced.context_tokens)
+    return Committed(advanced.revision, tuple(sorted(writes)), advanced.message_count, run)
+
+
+def _merge(step: Step, slots: dict[str, Slot]) -> Batch:
+    def is_commutative(key: str) -> bool:
+        return key in slots and slots[key].commutative
+
+    try:
+        return merging.merge_batches(step.batches, is_commutative)
+    except (merging.ParallelMergeConflict, merging.BaseRevisionMismatch) as clash:
+        raise Conflict(str(clash), detail="Nothing of the commit landed.") from clash
+
+
+def _check_base(thread: Thread, step: Step, names: set[str], batched: int | None) -> None:
+    base = step.base_revision if step.base_revision is not None else batched
+    if base is None or base == thread.revision:
+        return
+    if not step.rebase or base > thread.revision:
+        raise RevisionConflict(base, thread.revision)
+    moved = (
+        StateValue.objects.filter(thread=thread, key__in=names)
+        .filter(Q(valid_from__gt=base) | Q(valid_to__gt=base))
+        .order_by("key")
+        .values_list("key", flat=True)
+        .distinct()
+    )
+    if keys := list(moved):
+        raise RevisionConflict(base, thread.revision, keys=keys)
+
+
+def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewValue]:
+    """The new value of each touched key. The cost follows the keys touched, not those held."""
+    texts: dict[str, str | None] = {}
+    for index, update in enumerate(updates):
+        slot = slots[update.key]
+        if update.clear:
+            texts[update.key] = None
+            continue
+        raw: Raw = update.update
+        _check(raw, index)
+        if slot.reducer == reducers.Reducer.REPLACE.value:
+            texts[update.key] = raw.text
+            continue
+        before = texts.get(update.key, slot.held)
+        start = slot.default if before is None else before
+        try:
+            after = reducers.apply(slot.reducer, values.load(start), values.load(raw.text))
+        except patches.PatchTestFailed as failed:
+            raise Conflict(f"test failed at {failed.pointer or '/'}", key=update.key) from failed
+        except reducers.UpdateRefused as refused:
+            faults = [Fault(f"/updates/{index}/update", str(refused))]
+            raise Invalid(f"the update of {update.key} cannot be applied", faults) from refused
+        texts[update.key] = values.dump(after)
+    for key, text in texts.items():
+        if text is not None and (faults := slots[key].validator.faults(values.load(text))):
+            raise Invalid(f"the value of {key} would not satisfy its schema", faults, key=key)
+    return {key: snapshots.new_value(slots[key], text) for key, text in texts.items()}
+
+
+def _check(raw: Raw, index: int) -> None:
+    try:
+        values.check(raw, f"/updates/{index}/update")
+    except values.RefusedJSON as refused:
+        raise Invalid("an update cannot be stored", refused.faults) from refused

@@ -1,0 +1,533 @@
+"""Reads and writes shared state: one entry, many in a batch, their history (semantics §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from django.db import transaction
+
+from state_admin.domain import patches, scopes, tokens, values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import JSON, Raw
+from state_admin.models import Entry, EntryRevision, Operation, entries_sql
+
+from . import journal
+from .actors import require
+from .errors import (
+    BadRequest,
+    Conflict,
+    Gone,
+    Invalid,
+    NotFound,
+    NotRegistered,
+    Problem,
+    TooLarge,
+    VersionConflict,
+)
+from .namespaces import Definition, definition
+
+# A write is repeated this often when the namespace's schema changed between check and store.
+_ATTEMPTS = 4
+
+PatchKind = Literal["merge", "json", "update"]
+
+
+@dataclass(frozen=True)
+class EntryView:
+    """An entry as a reader sees it; `value` is JSON text. Missing: the default, version 0."""
+
+    namespace: str
+    key: str
+    exists: bool
+    value: str
+    version: int
+    valid: bool = True
+    schema_version: int = 0
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    expires_at: datetime | None = None
+    tags: Sequence[str] = ()
+    pinned: bool = False
+    size_bytes: int = 0
+    estimated_tokens: int = 0
+    actor: str = ""
+
+    @property
+    def scope_kind(self) -> str:
+        return scopes.scope_kind(self.key).value
+
+
+@dataclass(frozen=True)
+class Put:
+    """The outcome of a write. `created`: the entry did not exist; `changed`: a version was made."""
+
+    entry: EntryView
+    created: bool
+    changed: bool = True
+
+
+@dataclass(frozen=True)
+class Precondition:
+    """What must hold for a write to land. `version` 0 means "does not exist"."""
+
+    version: int | None = None
+    changed: bool = False
+
+
+ANY = Precondition()
+
+
+def check_address(namespace: str, key: str) -> None:
+    """Refuse a namespace or key that no entry can have (semantics §1)."""
+    try:
+        scopes.check_name(namespace)
+        scopes.check_key(key)
+    except scopes.BadName as bad:
+        raise BadRequest("not a legal address", detail=str(bad)) from bad
+
+
+def read_entry(*, actor: Actor, namespace: str, key: str) -> EntryView:
+    """The entry now. Never raises for a missing key; NotRegistered for a missing namespace."""
+    if not actor.sees_namespace(namespace):
+        raise NotRegistered(namespace)
+    row = entries_sql.read_entry(workspace_id=actor.workspace_id, namespace=namespace, key=key)
+    if row is None:
+        raise NotRegistered(namespace)
+    return view(actor, namespace, key, row)
+
+
+def read_past(
+    *,
+    actor: Actor,
+    namespace: str,
+    key: str,
+    at_version: int | None = None,
+    at: datetime | None = None,
+) -> EntryView:
+    """The entry as it was at a version, or at a moment. NotFound: that version never was. Gone:
+    history compaction removed what stood then."""
+    known = definition(actor, namespace, fresh=True)
+    history = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
+    newest = Entry.objects.filter(namespace_id=known.id, key=key).values_list("version").first()
+    last: int = newest[0] if newest else 0
+    if at_version is not None:
+        found = history.filter(version=at_version).first()
+        if found is None and at_version > last:
+            raise NotFound(f"no version {at_version} of {namespace}/{key}")
+        lost = found is None
+    else:
+        found = history.as_of(at).order_by("-version").first() if at else None
+        following = found.version + 1 if found else 1
+        lost = following <= last and not history.filter(version=following).exists()
+    if lost:
+        raise Gone(
+            f"{namespace}/{key} of then was compacted away",
+            detail="The namespace's history policy says how many versions are kept.",
+        )
+    gone = found is None or found.value is None
+    if not gone and at is not None and found is not None:
+        gone = found.expires_at is not None and found.expires_at <= at
+    if found is None or gone:
+        return EntryView(namespace, key, False, known.default, found.version if found else 0)
+    text = found.value or "null"
+    return EntryView(
+        namespace=namespace,
+        key=key,
+        exists=True,
+        value=text,
+        version=found.version,
+        valid=_valid(known, found.schema_version, text),
+        schema_version=found.schema_version,
+        updated_at=found.at,
+        expires_at=found.expires_at,
+        size_bytes=found.size_bytes,
+        estimated_tokens=tokens.estimate_value(text),
+        actor=found.actor_name,
+    )
+
+
+def put_entry(
+    *,
+    actor: Actor,
+    namespace: str,
+    key: str,
+    value: Raw,
+    when: Precondition = ANY,
+    ttl_seconds: int | None = None,
+    tags: Sequence[str] | None = None,
+    pinned: bool | None = None,
+    reason: str = "",
+    operation: Operation = Operation.PUT,
+) -> Put:
+    """Store `value`. One SQL statement beside the lookup of a definition that is not cached yet.
+
+    Without `ttl_seconds` the namespace's applies; tags and pinned stay as they are unless given.
+    Raises NotRegistered, Invalid (schema, limits), TooLarge, VersionConflict.
+    """
+    require(actor, Role.EDITOR)
+    attributes = {
+        "ttl": ttl_seconds,
+        "expires_at": None,
+        "tags": list(tags) if tags is not None else None,
+        "pinned": pinned,
+    }
+    return _store(actor, namespace, key, value, when, attributes, reason, operation)
+
+
+def put_entries(
+    *, actor: Actor, puts: Sequence[tuple[str, str, Raw]], reason: str = ""
+) -> list[Put] | None:
+    """Store many values at distinct (namespace, key), unconditionally, in one statement.
+
+    None: a namespace changed meanwhile and nothing was written; write one by one instead. Raises
+    what put_entry raises, with the `index` of the first that is refused.
+    """
+    require(actor, Role.EDITOR)
+    known: list[Definition] = []
+    rows: list[dict[str, Any]] = []
+    for index, (namespace, key, value) in enumerate(puts):
+        try:
+            found = definition(actor, namespace)
+            _check_value(found, value)
+        except Problem as problem:
+            problem.data["index"] = index
+            raise
+        known.append(found)
+        rows.append(
+            {
+                "namespace_id": found.id,
+                "namespace": found.name,
+                "schema_version": found.schema_version,
+                "key": key,
+                "value": value.text,
+                "size": len(value.text.encode()),
+                "tokens": tokens.estimate_value(value.text),
+                "ttl": found.ttl_seconds,
+            }
+        )
+    parameters = {
+        **_who(actor, reason),
+        "operation": Operation.PUT.value,
+        "rows": values.dump(rows),
+    }
+    with transaction.atomic():
+        written = entries_sql.put_entries(parameters)
+        if len(written) < len(puts):
+            transaction.set_rollback(True)
+            return None
+    made = [written[found.id, key] for found, (_, key, _) in zip(known, puts, strict=True)]
+    return [
+        Put(_written(actor, found, key, value.text, row), row.created)
+        for found, (_, key, value), row in zip(known, puts, made, strict=True)
+    ]
+
+
+def patch_entry(
+    *,
+    actor: Actor,
+    namespace: str,
+    key: str,
+    kind: PatchKind,
+    operations: JSON,
+    when: Precondition = ANY,
+    reason: str = "",
+) -> Put:
+    """Change the stored value on the server, under its row lock; start from the default when it
+    is missing. Raises Invalid (the patch, or its result), Conflict (`test` failed)."""
+    require(actor, Role.EDITOR)
+    known = definition(actor, namespace)
+
+    def change(before: EntryView) -> Raw:
+        text = values.dump(_apply(kind, values.load(before.value), operations))
+        return Raw(text, values.load(text))
+
+    return _rewrite(actor, known, key, when, change, reason, Operation.PATCH)
+
+
+def restore_entry(
+    *,
+    actor: Actor,
+    namespace: str,
+    key: str,
+    version: int,
+    when: Precondition = ANY,
+    reason: str = "",
+) -> Put:
+    """Write a new version equal to an old one. NotFound when that version held no value."""
+    require(actor, Role.EDITOR)
+    old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
+    if not old.exists:
+        raise NotFound(f"version {version} of {namespace}/{key} holds no value")
+    return put_entry(
+        actor=actor,
+        namespace=namespace,
+        key=key,
+        value=Raw(old.value, values.load(old.value)),
+        when=when,
+        reason=reason or f"restored version {version}",
+        operation=Operation.RESTORE,
+    )
+
+
+def delete_entry(
+    *,
+    actor: Actor,
+    namespace: str,
+    key: str,
+    when: Precondition = ANY,
+    reason: str = "",
+    operation: Operation = Operation.DELETE,
+) -> int:
+    """Delete if it is there; answers the version that the deletion made, or 0 for no change."""
+    require(actor, Role.EDITOR)
+    known = definition(actor, namespace)
+    written = entries_sql.delete_entry(
+        {
+            **_who(actor, reason),
+            "namespace_id": known.id,
+            "namespace": known.name,
+            "key": key,
+            "operation": operation.value,
+            "expected": when.version,
+            "expired": False,
+            "orphans": False,
+        }
+    )
+    if written is not None:
+        return written.version
+    now = read_entry(actor=actor, namespace=namespace, key=key)
+    if when.version is not None and now.version != when.version:
+        raise VersionConflict(when.version, now.version)
+    return 0
+
+
+def diff_entry(*, actor: Actor, namespace: str, key: str, old: int, new: int) -> tuple[JSON, JSON]:
+    """The values at two versions, parsed for a diff. A deleted version counts as the default."""
+    before, after = (
+        values.load(read_past(actor=actor, namespace=namespace, key=key, at_version=v).value)
+        for v in (old, new)
+    )
+    return before, after
+
+
+def clear_key(*, actor: Actor, key: str, dry_run: bool = False, reason: str = "") -> int:
+    """Delete every entry under one key, over all namespaces the actor sees, orphans too."""
+    require(actor, Role.EDITOR)
+    live = Entry.objects.visible_to(actor).live().filter(key=key)
+    if dry_run:
+        return live.count()
+    with transaction.atomic():
+        return clear_entries(
+            actor, live.values_list("namespace_id", "namespace__name", "key"), reason
+        )
+
+
+def clear_entries(
+    actor: Actor,
+    addresses: Iterable[tuple[int, str, str]],
+    reason: str,
+    operation: Operation = Operation.DELETE,
+) -> int:
+    """Delete entries by (namespace id, name, key), in key order; answers how many were live, or
+    for EXPIRE how many had expired.
+
+    Needs no registered namespace. The caller owns the transaction and the permission.
+    """
+    cleared = 0
+    for namespace_id, name, key in sorted(addresses):
+        parameters = {
+            **_who(actor, reason),
+            "namespace_id": namespace_id,
+            "namespace": name,
+            "key": key,
+            "operation": operation.value,
+            "expected": None,
+            "expired": operation is Operation.EXPIRE,
+            "orphans": True,
+        }
+        cleared += entries_sql.delete_entry(parameters) is not None
+    return cleared
+
+
+def _store(
+    actor: Actor,
+    namespace: str,
+    key: str,
+    value: Raw,
+    when: Precondition,
+    attributes: dict[str, Any],
+    reason: str,
+    operation: Operation,
+) -> Put:
+    for attempt in range(_ATTEMPTS):
+        known = definition(actor, namespace, fresh=attempt > 0)
+        _check_value(known, value)
+        parameters = {
+            **_who(actor, reason),
+            **attributes,
+            "ttl": known.ttl_seconds if attributes["ttl"] is None else attributes["ttl"],
+            "namespace_id": known.id,
+            "namespace": known.name,
+            "schema_version": known.schema_version,
+            "key": key,
+            "operation": operation.value,
+            "value": value.text,
+            "size": len(value.text.encode()),
+            "tokens": tokens.estimate_value(value.text),
+            "expected": when.version,
+            "only": "missing" if when.version == 0 else "changed" if when.changed else "any",
+        }
+        write = entries_sql.replace_entry if when.version else entries_sql.put_entry
+        written = write(parameters)
+        if written is not None:
+            return Put(_written(actor, known, key, value.text, written), written.created)
+        # Nothing was written: the schema changed meanwhile, or the precondition does not hold.
+        if definition(actor, namespace, fresh=True).schema_version != known.schema_version:
+            continue
+        # A second statement: the snapshot of the first may be older than the winner's commit.
+        now = read_entry(actor=actor, namespace=namespace, key=key)
+        if when.version is not None and now.version != when.version:
+            raise VersionConflict(when.version, now.version)
+        if when.changed and now.exists:
+            return Put(now, created=False, changed=False)
+    raise Conflict("the namespace or the entry keeps changing; try again")
+
+
+def _rewrite(
+    actor: Actor,
+    known: Definition,
+    key: str,
+    when: Precondition,
+    change: Callable[[EntryView], Raw],
+    reason: str,
+    operation: Operation,
+) -> Put:
+    """Read under the row lock, compute, store: nobody can write between. Keeps the expiry."""
+    for _ in range(_ATTEMPTS):
+        with transaction.atomic():
+            held = (
+                Entry.objects.filter(namespace_id=known.id, key=key)
+                .live()
+                .select_for_update()
+                .exists()
+            )
+            before = read_entry(actor=actor, namespace=known.name, key=key)
+            if before.exists and not held:
+                continue  # made between the two statements: lock it and look again
+            if when.version is not None and before.version != when.version:
+                raise VersionConflict(when.version, before.version)
+            attributes = {
+                "ttl": None,
+                "expires_at": before.expires_at,
+                "tags": None,
+                "pinned": None,
+            }
+            expected = Precondition(before.version, when.changed)
+            try:
+                value = change(before)
+                return _store(
+                    actor, known.name, key, value, expected, attributes, reason, operation
+                )
+            except VersionConflict:
+                if held:
+                    raise  # it expired while we held it; the next attempt is the caller's
+    raise Conflict("the entry keeps changing; try again")
+
+
+def _apply(kind: PatchKind, document: JSON, operations: JSON) -> JSON:
+    try:
+        if kind == "merge":
+            return patches.merge_patch(document, operations)
+        if kind == "json":
+            return patches.json_patch(document, operations)
+        return patches.update(document, operations)
+    except patches.PatchTestFailed as failed:
+        raise Conflict(
+            f"test failed at {failed.pointer or '/'}",
+            detail="The value there is not the one the patch tests for; nothing was changed.",
+            pointer=failed.pointer,
+        ) from failed
+    except patches.PatchRefused as refused:
+        raise Invalid("the patch cannot be applied", refused.faults) from refused
+
+
+def _check_value(known: Definition, value: Raw) -> None:
+    """Refuse a value that is too large, cannot be kept, or does not satisfy the schema."""
+    size = len(value.text.encode())
+    if size > known.max_value_bytes:
+        raise TooLarge(
+            f"the value has {size} bytes; {known.name} takes at most {known.max_value_bytes}",
+            limit=known.max_value_bytes,
+            actual=size,
+        )
+    try:
+        values.check(value)
+    except values.RefusedJSON as refused:
+        raise Invalid("the value cannot be stored", refused.faults) from refused
+    faults = known.validator.faults(value.value)
+    if faults:
+        raise Invalid(
+            f"the value does not satisfy the schema of {known.name}",
+            faults,
+            schema_version=known.schema_version,
+        )
+
+
+def _who(actor: Actor, reason: str) -> dict[str, Any]:
+    return {**journal.stamp(actor, reason), "workspace": actor.workspace_id}
+
+
+def _valid(known: Definition, schema_version: int, text: str) -> bool:
+    """Whether the current schema accepts a stored value; only an older one needs a look."""
+    return schema_version == known.schema_version or known.validator.accepts(values.load(text))
+
+
+def view(actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow) -> EntryView:
+    """The view of a row that one of the hot reads brought."""
+    valid = True
+    if row.exists and row.schema_version != row.namespace_schema_version:
+        known = definition(actor, namespace)
+        if known.schema_version != row.namespace_schema_version:
+            known = definition(actor, namespace, fresh=True)
+        valid = _valid(known, row.schema_version, row.value)
+    return EntryView(
+        namespace=namespace,
+        key=key,
+        exists=row.exists,
+        value=row.value,
+        version=row.version,
+        valid=valid,
+        schema_version=row.schema_version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        expires_at=row.expires_at,
+        tags=row.tags,
+        pinned=row.pinned,
+        size_bytes=row.size_bytes,
+        estimated_tokens=row.estimated_tokens,
+        actor=row.actor_name,
+    )
+
+
+def _written(
+    actor: Actor, known: Definition, key: str, text: str, written: entries_sql.Written
+) -> EntryView:
+    return EntryView(
+        namespace=known.name,
+        key=key,
+        exists=True,
+        value=text,
+        version=written.version,
+        schema_version=known.schema_version,
+        created_at=written.created_at,
+        updated_at=written.updated_at,
+        expires_at=written.expires_at,
+        tags=written.tags,
+        pinned=written.pinned,
+        size_bytes=len(text.encode()),
+        estimated_tokens=tokens.estimate_value(text),
+        actor=actor.name,
+    )

@@ -1,0 +1,72 @@
+"""Leaves the trail of a write: one audit row and one change row, in the caller's transaction.
+
+The hot path of entries writes the same two rows inside its own statement (models/entries_sql.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from state_admin.domain.access import Actor
+from state_admin.models import AuditRow, Change
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One thing that happened: `action` is noun.verb; the rest says to what."""
+
+    action: str
+    namespace: str = ""
+    key: str = ""
+    thread: str = ""
+    run: str = ""
+    version: int = 0
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+def record(actor: Actor, traces: Sequence[Trace], *, reason: str = "") -> None:
+    """Insert the rows. Call it inside the transaction of the write: no audit, no write."""
+    AuditRow.objects.bulk_create(
+        AuditRow(
+            workspace_id=actor.workspace_id,
+            action=t.action,
+            namespace=t.namespace,
+            key=t.key,
+            thread=t.thread,
+            run=t.run,
+            version=t.version,
+            detail=t.detail,
+            actor_kind=actor.kind,
+            actor_id=actor.id,
+            actor_name=actor.name,
+            reason=reason,
+            request_id=actor.request_id,
+        )
+        for t in traces
+    )
+    Change.objects.bulk_create(
+        Change(
+            workspace_id=actor.workspace_id,
+            kind=t.action,
+            namespace=t.namespace,
+            key=t.key,
+            thread=t.thread,
+            run=t.run,
+            version=t.version,
+            actor_name=actor.name,
+        )
+        for t in traces
+    )
+
+
+def stamp(actor: Actor, reason: str = "") -> dict[str, str]:
+    """The columns of models.stamps.ActorStamp for a row written by `actor`."""
+    return {
+        "actor_kind": actor.kind,
+        "actor_id": actor.id,
+        "actor_name": actor.name,
+        "reason": reason,
+        "request_id": actor.request_id,
+    }

@@ -1,0 +1,252 @@
+"""Registers and unregisters namespaces; gives everyone their compiled definition (semantics §3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from state_admin.domain import schemas, scopes, values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import Fault, Raw
+from state_admin.models import Entry, Namespace, NamespaceVersion
+
+from . import journal
+from .actors import require
+from .errors import Conflict, Forbidden, Invalid, NotRegistered
+
+DEFAULT_MAX_VALUE_BYTES = 1024 * 1024
+MAX_VALUE_BYTES = 8 * 1024 * 1024
+_SHOWN_VIOLATIONS = 100
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A namespace ready for use: its validator compiled, its limits resolved."""
+
+    id: int
+    name: str
+    schema_version: int
+    schema: str
+    default: str
+    max_value_bytes: int
+    ttl_seconds: int | None
+    validator: schemas.Validator
+
+
+@dataclass(frozen=True)
+class Violations:
+    """The live entries that a schema refuses: how many, and the first hundred."""
+
+    count: int
+    first: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Registered:
+    namespace: Namespace
+    created: bool
+    changed: bool
+    violations: Violations | None = None
+
+
+# Definitions by (workspace, name). A stale one is harmless: every write names the schema version
+# it was validated against, and the statement refuses another (models/entries_sql.py).
+_definitions: dict[tuple[int, str], Definition] = {}
+_DEFINITIONS_KEPT = 10_000
+
+
+def definition(actor: Actor, name: str, *, fresh: bool = False) -> Definition:
+    """The definition of a registered namespace that `actor` may see; else NotRegistered.
+
+    `fresh` reads the database even when a definition is cached.
+    """
+    if not actor.sees_namespace(name):
+        raise NotRegistered(name)
+    at = (actor.workspace_id, name)
+    known = None if fresh else _definitions.get(at)
+    if known is not None:
+        return known
+    row = Namespace.objects.visible_to(actor).registered().filter(name=name).first()
+    if row is None:
+        _definitions.pop(at, None)
+        raise NotRegistered(name)
+    if len(_definitions) >= _DEFINITIONS_KEPT:
+        _definitions.clear()
+    made = _define(row)
+    _definitions[at] = made
+    return made
+
+
+def _define(row: Namespace) -> Definition:
+    return Definition(
+        id=row.pk,
+        name=row.name,
+        schema_version=row.schema_version,
+        schema=row.schema or "{}",
+        default=row.default or "null",
+        max_value_bytes=row.max_value_bytes or DEFAULT_MAX_VALUE_BYTES,
+        ttl_seconds=row.ttl_seconds,
+        validator=schemas.compile_schema(row.schema or "{}"),
+    )
+
+
+def register_namespace(
+    *,
+    actor: Actor,
+    name: str,
+    schema: Raw,
+    default: Raw,
+    description: str = "",
+    plugin: str = "",
+    max_value_bytes: int | None = None,
+    ttl_seconds: int | None = None,
+    history_keep_last: int | None = None,
+    history_keep_seconds: int | None = None,
+    dry_run: bool = False,
+    reason: str = "",
+) -> Registered:
+    """Register `name`, or change it; the same content again changes nothing.
+
+    With `dry_run` nothing is stored and the answer carries the entries that would violate the new
+    schema. Raises Invalid (schema or default), Conflict (`key already registered: …`).
+    """
+    require(actor, Role.ADMIN)
+    _check_name(actor, name)
+    content = {
+        "schema": schema.text,
+        "default": default.text,
+        "description": description,
+        "plugin": plugin,
+        "max_value_bytes": max_value_bytes,
+        "ttl_seconds": ttl_seconds,
+        "history_keep_last": history_keep_last,
+        "history_keep_seconds": history_keep_seconds,
+    }
+    validator = _compile(schema)
+    try:
+        values.check(default)
+    except values.RefusedJSON as refused:
+        raise Invalid("the default cannot be stored", refused.faults) from refused
+    faults = validator.faults(default.value)
+    if faults:
+        raise Invalid("the default does not satisfy the schema", faults)
+
+    with transaction.atomic():
+        held, created = Namespace.objects.select_for_update().get_or_create(
+            workspace_id=actor.workspace_id, name=name, defaults=content
+        )
+        if held.unregistered_at is None and held.plugin and held.plugin != plugin:
+            raise Conflict(
+                f"key already registered: {name}",
+                detail=f"It belongs to the plugin {held.plugin}.",
+            )
+        changed = any(getattr(held, column) != wanted for column, wanted in content.items())
+        if dry_run:
+            violations = find_violations(held, validator)
+            transaction.set_rollback(True)
+            return Registered(held, created, changed, violations)
+        revived = held.unregistered_at is not None
+        if changed:
+            for column, wanted in content.items():
+                setattr(held, column, wanted)
+            held.schema_version += 1
+        if changed or revived:
+            held.unregistered_at = None
+            Namespace.objects.filter(pk=held.pk).update(
+                **content,
+                schema_version=held.schema_version,
+                unregistered_at=None,
+                updated_at=Now(),
+            )
+        if created or changed:
+            NamespaceVersion.objects.create(
+                namespace=held,
+                schema_version=held.schema_version,
+                schema=schema.text,
+                default=default.text,
+                **journal.stamp(actor, reason),
+            )
+        if created or changed or revived:
+            action = "namespace.register" if created or revived else "namespace.change"
+            trace = journal.Trace(action, namespace=name, version=held.schema_version)
+            journal.record(actor, [trace], reason=reason)
+            held.refresh_from_db()
+    _definitions.pop((actor.workspace_id, name), None)
+    return Registered(held, created or revived, changed)
+
+
+def unregister_namespace(*, actor: Actor, name: str, entries: str = "", reason: str = "") -> int:
+    """Take `name` out of use; answers how many live entries it held.
+
+    With live entries the caller must choose: `entries="retain"` leaves them as orphans,
+    `"delete"` deletes them (their history stays). Otherwise Conflict.
+    """
+    from .entries import clear_entries  # entries need definitions; only this verb needs entries
+
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        held = (
+            Namespace.objects.visible_to(actor)
+            .registered()
+            .select_for_update()
+            .filter(name=name)
+            .first()
+        )
+        if held is None:
+            raise NotRegistered(name)
+        live = Entry.objects.filter(namespace=held).live()
+        count = live.count()
+        if count and entries not in ("retain", "delete"):
+            raise Conflict(
+                f"namespace {name} still holds {count} entries; choose entries=retain or entries=delete",
+                detail="retain keeps them as orphans until the name is registered again.",
+                count=count,
+            )
+        if entries == "delete":
+            clear_entries(actor, live.values_list("namespace_id", "namespace__name", "key"), reason)
+        Namespace.objects.filter(pk=held.pk).update(unregistered_at=Now(), updated_at=Now())
+        trace = journal.Trace("namespace.unregister", namespace=name, version=held.schema_version)
+        journal.record(actor, [trace], reason=reason)
+    _definitions.pop((actor.workspace_id, name), None)
+    return count
+
+
+def find_violations(namespace: Namespace, validator: schemas.Validator) -> Violations:
+    """The live entries of `namespace` that `validator` refuses. Streams; holds no lock."""
+    count = 0
+    first: list[dict[str, Any]] = []
+    live = Entry.objects.filter(namespace=namespace).live().order_by("key")
+    for key, version, text in live.values_list("key", "version", "value").iterator(2000):
+        faults = validator.faults(values.load(text or "null"), 3)
+        if not faults:
+            continue
+        count += 1
+        if len(first) < _SHOWN_VIOLATIONS:
+            first.append({"key": key, "version": version, "errors": [_shown(f) for f in faults]})
+    return Violations(count, first)
+
+
+def _shown(fault: Fault) -> dict[str, str]:
+    return {"pointer": fault.pointer, "message": fault.message}
+
+
+def _check_name(actor: Actor, name: str) -> None:
+    try:
+        scopes.check_name(name)
+    except scopes.BadName as bad:
+        raise Invalid(f"not a namespace name: {name!r}", detail=str(bad)) from bad
+    if not actor.sees_namespace(name):
+        raise Forbidden(
+            "this token is limited to other namespaces",
+            detail="Use a token whose namespace globs cover this name.",
+        )
+
+
+def _compile(schema: Raw) -> schemas.Validator:
+    try:
+        return schemas.compile_schema(schema.text)
+    except schemas.InvalidSchema as invalid:
+        raise Invalid("the schema is not acceptable", invalid.faults) from invalid

@@ -1,0 +1,51 @@
+"""Keeps the first answer to an idempotent request, in the transaction of its effect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import connection
+
+from state_admin.models import IdempotencyRecord
+
+from .errors import InFlight, Invalid
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An answer given before."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+def claim(scope: str, fingerprint: str) -> Kept | None:
+    """Take the right to do this request, until the end of the transaction.
+
+    None: it is ours to do. Kept: it was done. InFlight: somebody is doing it right now. Invalid:
+    the key was used for another request. An advisory lock answers at once where the unique index
+    would make the second caller wait.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))", [f"replay {scope}"]
+        )
+        (mine,) = cursor.fetchone()
+    if not mine:
+        raise InFlight("a request with this Idempotency-Key is still in flight")
+    held = IdempotencyRecord.objects.filter(scope=scope).first()
+    if held is None:
+        IdempotencyRecord.objects.create(scope=scope, fingerprint=fingerprint)
+        return None
+    if held.fingerprint != fingerprint:
+        raise Invalid(
+            "this Idempotency-Key was used for another request",
+            detail="Use a new key for each different request.",
+        )
+    return Kept(held.status, held.headers, bytes(held.body))
+
+
+def keep(scope: str, status: int, headers: dict[str, str], body: bytes) -> None:
+    """Store the answer that `claim` gave the right to make."""
+    IdempotencyRecord.objects.filter(scope=scope).update(status=status, headers=headers, body=body)

@@ -1,0 +1,219 @@
+"""Thread state: read it at any revision, compare, restore, label; the one verb that advances it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.messages import ParsedMessage
+from state_admin.domain.values import JSON
+from state_admin.models import Revision, RevisionKind, Run, Thread, snapshots_sql
+from state_admin.models.snapshots_sql import Advanced, StateRow
+
+from . import journal
+from .actors import require
+from .errors import Gone, NotFound
+from .messages import check_inserted, columns
+from .state_keys import Slot, runtime_slot
+from .threads import find_thread
+
+LIFECYCLE = "__runtime.run_lifecycle"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The immutable state of a thread at a revision; values are JSON text, by key."""
+
+    thread_id: str
+    revision: int
+    rows: tuple[StateRow, ...]
+
+    @property
+    def extensions(self) -> dict[str, str]:
+        return {row.key: row.value for row in self.rows}
+
+    def parsed(self) -> dict[str, JSON]:
+        return {row.key: values.load(row.value) for row in self.rows}
+
+
+@dataclass(frozen=True)
+class NewValue:
+    """A value on its way into a revision. `text` None clears the key."""
+
+    text: str | None
+    scope: str
+    persistent: bool
+
+
+def new_value(slot: Slot, text: str | None) -> NewValue:
+    return NewValue(text, slot.scope, slot.persistent)
+
+
+def read_snapshot(
+    *, actor: Actor, thread_id: str, revision: int | None = None, scope: str = ""
+) -> Snapshot:
+    """The state now, or at `revision`. NotFound: never existed. Gone: compacted away."""
+    thread = find_thread(actor, thread_id)
+    if revision is not None and revision != thread.revision:
+        check_kept(thread, revision)
+    else:
+        revision = None
+    rows = snapshots_sql.read_state(thread_id=thread.pk, revision=revision)
+    return Snapshot(
+        thread_id=thread_id,
+        revision=thread.revision if revision is None else revision,
+        rows=tuple(row for row in rows if not scope or row.scope == scope),
+    )
+
+
+def check_kept(thread: Thread, revision: int) -> None:
+    """Raise unless the state at `revision` can be read. Revision 0 is the empty beginning."""
+    if revision == 0 and thread.revision >= 0:
+        return
+    held = Revision.objects.filter(thread=thread, number=revision).values_list("dropped").first()
+    if held is None:
+        raise NotFound(f"no revision {revision} of thread {thread.public_id}")
+    if held[0]:
+        raise Gone(
+            f"revision {revision} of thread {thread.public_id} was compacted away",
+            detail="Labelled, pinned and recent revisions are kept; see GET …/snapshots.",
+        )
+
+
+def diff_snapshots(
+    *, actor: Actor, thread_id: str, old: int, new: int
+) -> tuple[dict[str, JSON], dict[str, JSON]]:
+    """The extensions at two revisions, parsed for a diff."""
+    before = read_snapshot(actor=actor, thread_id=thread_id, revision=old)
+    after = read_snapshot(actor=actor, thread_id=thread_id, revision=new)
+    return before.parsed(), after.parsed()
+
+
+def restore_snapshot(*, actor: Actor, thread_id: str, revision: int, reason: str = "") -> Snapshot:
+    """Make a new revision whose state equals an old one; history is never rewritten.
+
+    The run lifecycle stays as it is: restoring state does not restart or end a run.
+    """
+    require(actor, Role.EDITOR)
+    with transaction.atomic():
+        thread = find_thread(actor, thread_id, lock=True)
+        check_kept(thread, revision)
+        old = {
+            row.key: row
+            for row in snapshots_sql.read_state(thread_id=thread.pk, revision=revision)
+            if row.key != LIFECYCLE
+        }
+        now = {
+            row.key: row
+            for row in snapshots_sql.read_state(thread_id=thread.pk)
+            if row.key != LIFECYCLE
+        }
+        writes = {
+            key: NewValue(row.value, row.scope, row.persistent)
+            for key, row in old.items()
+            if key not in now or now[key].value != row.value
+        }
+        writes |= {
+            key: NewValue(None, row.scope, row.persistent)
+            for key, row in now.items()
+            if key not in old
+        }
+        advance(
+            actor,
+            thread,
+            RevisionKind.RESTORE,
+            writes,
+            action="thread.restore",
+            reason=reason or f"restored revision {revision}",
+        )
+    return read_snapshot(actor=actor, thread_id=thread_id)
+
+
+def mark_revision(
+    *,
+    actor: Actor,
+    thread_id: str,
+    revision: int,
+    label: str | None = None,
+    pinned: bool | None = None,
+    reason: str = "",
+) -> Revision:
+    """Label or pin a kept revision; a label or a pin keeps it through compaction."""
+    require(actor, Role.EDITOR)
+    with transaction.atomic():
+        thread = find_thread(actor, thread_id, lock=True)
+        check_kept(thread, revision)
+        changes = {k: v for k, v in (("label", label), ("pinned", pinned)) if v is not None}
+        rows = Revision.objects.filter(thread=thread, number=revision)
+        if changes and not rows.update(**changes):
+            raise NotFound(f"no revision {revision} of thread {thread_id}")
+        trace = journal.Trace("thread.mark", thread=thread_id, version=revision, detail=changes)
+        journal.record(actor, [trace], reason=reason)
+    return rows.get()
+
+
+def advance(
+    actor: Actor,
+    thread: Thread,
+    kind: RevisionKind,
+    writes: Mapping[str, NewValue],
+    *,
+    action: str,
+    run: Run | None = None,
+    log: Sequence[ParsedMessage] = (),
+    label: str = "",
+    reason: str = "",
+) -> Advanced:
+    """Make the next revision of `thread`, whose row lock the caller holds. One statement.
+
+    Keys with a text get it as their value from this revision on; keys with None are cleared.
+    `log` is appended to the messages. `run` renews its lease. Conflict: a repeated message id.
+    """
+    made = {key: value for key, value in writes.items() if value.text is not None}
+    moved = snapshots_sql.advance(
+        {
+            **journal.stamp(actor, reason),
+            **columns(log),
+            "workspace": actor.workspace_id,
+            "thread": thread.pk,
+            "thread_id": thread.public_id,
+            "run": run.pk if run else None,
+            "run_id": run.public_id if run else "",
+            "kind": kind.value,
+            "action": action,
+            "label": label,
+            "touched": sorted(writes),
+            "keys": list(made),
+            "values": [value.text for value in made.values()],
+            "scopes": [value.scope for value in made.values()],
+            "persistent": [value.persistent for value in made.values()],
+        }
+    )
+    check_inserted(thread, log, moved)
+    return moved
+
+
+def clears(
+    thread: Thread, *, scope: str | None = None, persistent: bool | None = None
+) -> dict[str, NewValue]:
+    """The writes that clear the thread's current keys of a scope, or of a persistence."""
+    current = snapshots_sql.read_state(thread_id=thread.pk)
+    return {
+        row.key: NewValue(None, row.scope, row.persistent)
+        for row in current
+        if (scope is None or row.scope == scope)
+        and (persistent is None or row.persistent == persistent)
+    }
+
+
+def lifecycle_value(run: Run, status_reason: str | None, at_ms: int) -> NewValue:
+    """The mirror of a run's status in state, in the reference's shape (semantics §7)."""
+    mirror: dict[str, JSON] = {"run_id": run.public_id, "status": str(run.status)}
+    if status_reason is not None:
+        mirror["status_reason"] = status_reason
+    mirror |= {"updated_at": at_ms, "step_count": run.step_count}
+    return new_value(runtime_slot(LIFECYCLE), values.dump(mirror))

@@ -1,0 +1,146 @@
+"""Registers state keys and finds their definitions (semantics §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from state_admin.domain import reducers, schemas, scopes, values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import Raw
+from state_admin.models import Merge, StateKey, StateScope, Thread, snapshots_sql
+
+from . import journal
+from .actors import require
+from .errors import Conflict, Invalid
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A state key ready for use."""
+
+    name: str
+    reducer: str
+    commutative: bool
+    scope: str
+    persistent: bool
+    default: str
+    validator: schemas.Validator
+    # The current value's text on the thread at hand; None: absent.
+    held: str | None = None
+
+
+def register_state_key(
+    *,
+    actor: Actor,
+    name: str,
+    schema: Raw,
+    default: Raw,
+    merge: str = Merge.EXCLUSIVE,
+    scope: str = StateScope.RUN,
+    reducer: str = reducers.Reducer.REPLACE.value,
+    persistent: bool = True,
+    retain_on_uninstall: bool = False,
+    plugin: str = "",
+    description: str = "",
+    reason: str = "",
+) -> tuple[StateKey, bool]:
+    """Register `name`, or change it; answers it and whether it is new. Idempotent.
+
+    Raises Invalid for a schema, default, or a commutative mark that the reducer cannot keep, and
+    Conflict `key already registered: …` when another plugin owns it.
+    """
+    require(actor, Role.ADMIN)
+    try:
+        scopes.check_name(name)
+    except scopes.BadName as bad:
+        raise Invalid(f"not a state key name: {name!r}", detail=str(bad)) from bad
+    if merge == Merge.COMMUTATIVE and reducer not in reducers.COMMUTATIVE:
+        able = ", ".join(sorted(r.value for r in reducers.COMMUTATIVE))
+        raise Invalid(
+            f"the reducer {reducer} cannot be commutative",
+            [values.Fault("/merge", f"only {able} give the same result in any order")],
+        )
+    _check_default(schema, default)
+    content = {
+        "schema": schema.text,
+        "default": default.text,
+        "merge": merge,
+        "scope": scope,
+        "reducer": reducer,
+        "persistent": persistent,
+        "retain_on_uninstall": retain_on_uninstall,
+        "plugin": plugin,
+        "description": description,
+    }
+    with transaction.atomic():
+        held, created = StateKey.objects.select_for_update().get_or_create(
+            workspace_id=actor.workspace_id, name=name, defaults=content
+        )
+        if held.plugin and held.plugin != plugin:
+            raise Conflict(
+                f"key already registered: {name}", detail=f"It belongs to the plugin {held.plugin}."
+            )
+        changed = any(getattr(held, column) != wanted for column, wanted in content.items())
+        if changed:
+            StateKey.objects.filter(pk=held.pk).update(**content, updated_at=Now())
+        if created or changed:
+            action = "state_key.register" if created else "state_key.change"
+            journal.record(actor, [journal.Trace(action, key=name)], reason=reason)
+            held.refresh_from_db()
+    return held, created
+
+
+def find_slots(actor: Actor, thread: Thread, names: Iterable[str]) -> dict[str, Slot]:
+    """The registered keys among `names` and the runtime's own, which every workspace has, each
+    with what it holds on `thread` now."""
+    rows = snapshots_sql.read_slots(
+        workspace_id=actor.workspace_id, thread_id=thread.pk, names=sorted(set(names))
+    )
+    found: dict[str, Slot] = {}
+    for row in rows:
+        if row.reducer is not None:
+            found[row.name] = Slot(
+                name=row.name,
+                reducer=row.reducer,
+                commutative=row.commutative,
+                scope=row.scope,
+                persistent=row.persistent,
+                default=row.default,
+                validator=schemas.compile_schema(row.schema),
+                held=row.held,
+            )
+        elif row.name in reducers.RUNTIME_KEYS:
+            found[row.name] = replace(runtime_slot(row.name), held=row.held)
+    return found
+
+
+def runtime_slot(name: str) -> Slot:
+    """A key of the runtime's own, as the reference declares it."""
+    known = reducers.RUNTIME_KEYS[name]
+    return Slot(
+        name=name,
+        reducer=known["reducer"],
+        commutative=known["merge"] == Merge.COMMUTATIVE,
+        scope=known["scope"],
+        persistent=known["persistent"],
+        default=values.dump(known["default"]),
+        validator=schemas.compile_schema("{}"),
+    )
+
+
+def _check_default(schema: Raw, default: Raw) -> None:
+    try:
+        validator = schemas.compile_schema(schema.text)
+    except schemas.InvalidSchema as invalid:
+        raise Invalid("the schema is not acceptable", invalid.faults) from invalid
+    try:
+        values.check(default)
+    except values.RefusedJSON as refused:
+        raise Invalid("the default cannot be stored", refused.faults) from refused
+    # A missing default (null) is "starts from nothing"; any other must fit.
+    if default.value is not None and (faults := validator.faults(default.value)):
+        raise Invalid("the default does not satisfy the schema", faults)

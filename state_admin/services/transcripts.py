@@ -1,0 +1,178 @@
+"""Replays a recorded conversation as a thread: a run per user turn, a commit per step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor
+from state_admin.domain.merging import Batch, Update
+from state_admin.domain.values import JSON, Fault, Raw
+from state_admin.models import Message, RunStatus, Thread
+
+from . import commits, messages, runs, threads
+from .commits import Step
+from .errors import Conflict, Invalid
+from .runs import RunChange
+
+TOOL_CALLS = "__runtime.tool_call_states"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did. `appended` is 0 when all of it was there already."""
+
+    thread_id: str
+    messages: int
+    appended: int
+    runs: int
+
+
+def import_transcript(*, actor: Actor, episode: str, log: Sequence[Raw]) -> Imported:
+    """Replay `log` (OpenAI-style messages) as the thread `episode`.
+
+    Repeating an import goes on where the last one stopped, and does nothing when that was the
+    end. Invalid: a message is broken (nothing of the episode lands). Conflict: the thread holds
+    other messages.
+    """
+    if not log:
+        raise Invalid("an episode needs messages")
+    for start in range(0, len(log), messages.MAX_MESSAGES):
+        messages.parse_messages(log[start : start + messages.MAX_MESSAGES])
+    thread, _ = threads.create_thread(
+        actor=actor, thread_id=episode, title=_title(log), resource_id="import"
+    )
+    done = _already_there(thread, log)
+    appended, number = 0, 0
+    for number, turn in enumerate(_turns(log), start=1):
+        if turn[-1].end <= done:
+            continue
+        run, _ = runs.start_run(
+            actor=actor,
+            thread_id=episode,
+            run_id=f"{episode}/{number}",
+            agent_id="imported",
+        )
+        for place, step in enumerate(turn, start=1):
+            if step.end <= done:
+                continue
+            last = step is turn[-1]
+            ended = {"type": "natural_end"} if last else None
+            commits.commit(
+                actor=actor,
+                run_id=run.public_id,
+                step=Step(
+                    batches=(Batch(tuple(_tool_updates(step.log))),),
+                    messages=step.log,
+                    run=RunChange(
+                        status=RunStatus.DONE if last else None,
+                        termination_reason=ended,
+                        step_count=place,
+                    ),
+                ),
+            )
+            appended += len(step.log)
+    return Imported(episode, len(log), appended, number)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Messages that landed together in the original; `end` counts the log up to here."""
+
+    log: list[Raw]
+    end: int
+
+
+def _turns(log: Sequence[Raw]) -> Iterator[list[_Step]]:
+    """The log cut into turns (each begins with what a user said) and those into steps: the input,
+    each answer of the model, each round of tool results."""
+    turn: list[_Step] = []
+    for index, raw in enumerate(log):
+        role = raw.value["role"]
+        begins_turn = role == "user" and _answered(turn)
+        if begins_turn:
+            yield turn
+            turn = []
+        joins = turn and (
+            (role == "tool" and turn[-1].log[-1].value["role"] == "tool")
+            or (role in ("user", "system") and not _answered(turn))
+        )
+        if joins:
+            turn[-1] = _Step([*turn[-1].log, raw], index + 1)
+        else:
+            turn.append(_Step([raw], index + 1))
+    if turn:
+        yield turn
+
+
+def _answered(turn: list[_Step]) -> bool:
+    return any(raw.value["role"] in ("assistant", "tool") for step in turn for raw in step.log)
+
+
+def _tool_updates(log: Sequence[Raw]) -> Iterator[Update]:
+    """The calls of a step as tool-call state: cleared with each answer of the model, running when
+    it asks for them, succeeded when the result is there."""
+    now = int(time.time() * 1000)
+    for raw in log:
+        message = raw.value
+        if message["role"] == "assistant":
+            calls = message.get("tool_calls") or ()
+            if calls:
+                yield _update("clear")
+            for call in calls:
+                function = call.get("function") or call
+                yield _put(call["id"], function["name"], "running", now, function.get("arguments"))
+        elif message["role"] == "tool":
+            name = message.get("name") or "tool"
+            yield _put(message["tool_call_id"], str(name), "succeeded", now, None)
+
+
+def _put(call_id: str, name: str, status: str, now: int, arguments: JSON) -> Update:
+    state = {"call_id": call_id, "tool_name": name, "status": status, "updated_at": now}
+    if arguments is not None:
+        state["arguments"] = arguments
+    return _update({"put": state})
+
+
+def _update(change: JSON) -> Update:
+    return Update(TOOL_CALLS, Raw(values.dump(change), change))
+
+
+def _already_there(thread: Thread, log: Sequence[Raw]) -> int:
+    """How many messages of `log` the thread holds; Conflict when it holds something else."""
+    held = Message.objects.filter(thread=thread, folds_to=None).in_order()
+    count = 0
+    for count, body in enumerate(held.values_list("body", flat=True), start=1):
+        if count > len(log) or log[count - 1].text != body:
+            raise Conflict(
+                f"thread {thread.public_id} holds another conversation",
+                detail=f"Message {count} differs; import into another workspace, or delete it.",
+            )
+    return count
+
+
+def _title(log: Sequence[Raw]) -> str:
+    said = next((raw.value.get("content") for raw in log if raw.value["role"] == "user"), None)
+    return said.strip().partition("\n")[0][:120] if isinstance(said, str) else ""
+
+
+def read_line(line: bytes) -> tuple[str, list[Raw]]:
+    """One line `{"episode", "messages": […]}` of a transcript file. Invalid says what is wrong;
+    other fields are left alone."""
+    try:
+        parts = values.members(values.read(line))
+    except values.MalformedJSON as malformed:
+        raise Invalid(f"not JSON: {malformed}") from malformed
+    except values.RefusedJSON as refused:
+        raise Invalid("not storable", refused.faults) from refused
+    except (TypeError, AttributeError):
+        raise Invalid("not a JSON object") from None
+    episode = parts.get("episode")
+    if episode is None or not isinstance(episode.value, str):
+        raise Invalid("no episode", [Fault("/episode", "must be a text")])
+    log = parts.get("messages")
+    if log is None or not isinstance(log.value, list):
+        raise Invalid("no messages", [Fault("/messages", "must be a list")])
+    return threads.check_id(episode.value), values.items(log)

@@ -1,0 +1,43 @@
+"""People: the first admin, and links that log in once."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+from django.db.models.functions import Now
+
+from state_admin.models import LoginLink, User
+from state_admin.models.access import digest
+
+LINK_LIFETIME = timedelta(hours=24)
+
+
+def ensure_user(username: str) -> tuple[User, bool]:
+    """The user, made without a password if not there: they come in by link and set one."""
+    user, created = User.objects.get_or_create(username=username)
+    if created:
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    return user, created
+
+
+def make_login_link(user: User) -> str:
+    """A secret that logs `user` in once, within 24 hours. Only its digest is kept."""
+    secret = secrets.token_urlsafe(32)
+    LoginLink.objects.create(user=user, digest=digest(secret), expires_at=Now() + LINK_LIFETIME)
+    return secret
+
+
+def use_login_link(secret: str) -> User | None:
+    """The user whose link this is, or None when it was used, has expired or never was.
+
+    Of two clicks one wins: the row count of a conditional UPDATE decides.
+    """
+    found = LoginLink.objects.filter(digest=digest(secret)).select_related("user").first()
+    if found is None:
+        return None
+    used = LoginLink.objects.filter(pk=found.pk, used_at=None, expires_at__gt=Now()).update(
+        used_at=Now()
+    )
+    return found.user if used and found.user.is_active else None

@@ -1,0 +1,7 @@
+"""Celery: take an id, call a service, decide on retry; nothing else."""
+
+from __future__ import annotations
+
+from . import compaction, maintenance
+
+__all__ = ["compaction", "maintenance"]

@@ -1,0 +1,39 @@
+"""The sweeps as Celery tasks."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from state_admin.services import maintenance
+from state_admin.tasks.compaction import run as run_compaction
+
+
+@shared_task(name="state_admin.tasks.maintenance.expire_entries")
+def expire_entries() -> None:
+    maintenance.run_sweep("expire entries", maintenance.expire_entries)
+
+
+@shared_task(name="state_admin.tasks.maintenance.flag_stuck_runs")
+def flag_stuck_runs() -> None:
+    maintenance.run_sweep("flag stuck runs", maintenance.flag_stuck_runs)
+
+
+@shared_task(name="state_admin.tasks.maintenance.compact_histories")
+def compact_histories() -> None:
+    maintenance.run_sweep("compact histories", maintenance.compact_histories)
+
+
+@shared_task(name="state_admin.tasks.maintenance.purge_leftovers")
+def purge_leftovers() -> None:
+    maintenance.run_sweep("purge leftovers", maintenance.purge_leftovers)
+
+
+@shared_task(name="state_admin.tasks.maintenance.find_lost_compactions")
+def find_lost_compactions() -> None:
+    def find() -> dict[str, int]:
+        report, lost = maintenance.find_lost_compactions()
+        for compaction_id in lost:
+            run_compaction.delay(compaction_id)
+        return report
+
+    maintenance.run_sweep("find lost compactions", find)

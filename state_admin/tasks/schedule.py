@@ -1,0 +1,22 @@
+"""When beat starts what. In code, so that a change is reviewed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
+    "expire entries": {"task": "state_admin.tasks.maintenance.expire_entries", "schedule": 15.0},
+    "flag stuck runs": {"task": "state_admin.tasks.maintenance.flag_stuck_runs", "schedule": 15.0},
+    "find lost compactions": {
+        "task": "state_admin.tasks.maintenance.find_lost_compactions",
+        "schedule": 15.0,
+    },
+    "compact histories": {
+        "task": "state_admin.tasks.maintenance.compact_histories",
+        "schedule": 300.0,
+    },
+    "purge leftovers": {
+        "task": "state_admin.tasks.maintenance.purge_leftovers",
+        "schedule": 3600.0,
+    },
+}

@@ -1,0 +1,181 @@
+"""Every refusal is a problem document; nothing bad in ever becomes a 500."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from state_admin.api import problems
+from state_admin.services import errors
+from tests.builders import Person, call, entry_path, make_namespace, put
+
+DEEP = b"[" * 3000 + b"]" * 3000
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"value": "a\\u0000b"}', 422),
+        (b'{"value": {"a\\u0000": 1}}', 422),
+        (b'{"value": "\\ud800"}', 422),
+        (b'{"value": "\\udc00\\ud800"}', 422),
+        (b'{"value": ' + DEEP + b"}", 422),
+        (b'{"value": {"a": 1, "a": 2}}', 422),
+        (b'{"value": 1e400}', 422),
+        (b'{"value": ' + b"9" * 1001 + b"}", 422),
+        (b'{"value": NaN}', 400),
+        (b'{"value": Infinity}', 400),
+        (b'{"value": 01}', 400),
+        (b"\xef\xbb\xbf{}", 400),
+        (b'{"value": "\xff"}', 400),
+        (b"", 400),
+        (b"{", 400),
+        (b"[]", 400),
+        (b"null", 400),
+        (b'{"value": 1, "valu": 2}', 400),
+        (b"{}", 422),
+        (b'{"value": 1, "ttl_seconds": 0}', 422),
+        (b'{"value": 1, "ttl_seconds": "soon"}', 422),
+        (b'{"value": 1, "tags": "a"}', 422),
+        (b'{"value": [' + b",".join([b"1"] * 10_001) + b"]}", 422),
+    ],
+)
+def test_put__json_that_cannot_be_kept__is_a_problem_and_nothing_is_stored(
+    alice: Person, body: bytes, status: int
+) -> None:
+    make_namespace(alice.actor)
+    answer = alice.api("PUT", "/state/notes/k", body)
+    assert answer.status_code == status, answer.content
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer.json()["status"] == status
+    assert answer.json()["type"].startswith("/problems/")
+    assert answer.json()["instance"] == answer["X-Request-ID"]
+    assert alice.api("GET", "/state/notes/k").json()["exists"] is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"a"',
+        "null",
+        "1.0",
+        "1.10",
+        "1e2",
+        "-0.0",
+        "123456789012345678901234567890",
+        '{"z":1,"a":{"b":[1,null,true]}}',
+        '"\\u00e9 \\ud83d\\ude42"',
+        '{ "spaced" : [ 1 , 2 ] }',
+    ],
+)
+def test_put__any_json__comes_back_byte_for_byte(alice: Person, text: str) -> None:
+    make_namespace(alice.actor)
+    alice.api("PUT", "/state/notes/k", f'{{"value": {text}}}'.encode())
+    read = alice.api("GET", "/state/notes/k")
+    assert f'"value":{text},' in read.content.decode()
+
+
+@pytest.mark.parametrize("key", ["a\x00b", "a\nb", "a\x7f", "x" * 513, "é" * 257])
+def test_key__control_character_or_too_long__is_400(alice: Person, key: str) -> None:
+    make_namespace(alice.actor)
+    answer = alice.api("PUT", entry_path("notes", key), {"value": 1})
+    assert answer.status_code == 400
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("key", [" a ", "a/b//c", "..", "a%2Fb", "100%", "🙂", "é" * 256])
+def test_key__any_other_text__is_kept(alice: Person, key: str) -> None:
+    make_namespace(alice.actor)
+    assert alice.api("PUT", entry_path("notes", key), {"value": key}).status_code == 201
+    assert alice.api("GET", entry_path("notes", key)).json()["key"] == key
+
+
+def test_value__larger_than_the_namespace_takes__is_413(alice: Person) -> None:
+    make_namespace(alice.actor, max_value_bytes=100)
+    answer = alice.api("PUT", "/state/notes/k", {"value": "x" * 100})
+    assert answer.status_code == 413
+    assert answer.json()["limit"] == 100
+
+
+def test_path__unknown__is_404_after_authentication(alice: Person) -> None:
+    assert call(None, "GET", "/nonsense").status_code == 401
+    answer = alice.api("GET", "/nonsense")
+    assert answer.status_code == 404
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_method__not_offered__is_405_with_allow(alice: Person) -> None:
+    answer = alice.api("POST", "/state/notes/k", {"value": 1})
+    assert answer.status_code == 405
+    assert "PUT" in answer["Allow"]
+
+
+def test_query__unknown_parameter__is_refused_not_ignored(alice: Person) -> None:
+    make_namespace(alice.actor)
+    answer = alice.api("GET", "/state/notes?prefx=thread")
+    assert answer.status_code == 400
+    assert "prefx" in answer.json()["title"]
+
+
+def test_cursor__of_other_filters__is_refused(alice: Person) -> None:
+    make_namespace(alice.actor)
+    for number in range(3):
+        put(alice.actor, "notes", f"k{number}", number)
+    cursor = alice.api("GET", "/state/notes?limit=1").json()["next_cursor"]
+    assert alice.api("GET", f"/state/notes?limit=1&cursor={cursor}").status_code == 200
+    assert alice.api("GET", f"/state/notes?limit=1&prefix=k&cursor={cursor}").status_code == 400
+
+
+def test_problem__every_class__has_a_status_and_its_own_slug() -> None:
+    def below(kind: type[errors.Problem]) -> list[type[errors.Problem]]:
+        return [kind, *(found for child in kind.__subclasses__() for found in below(child))]
+
+    kinds = below(errors.Problem)[1:]
+    assert {kind for kind in kinds if kind not in problems.STATUS} == set()
+    assert len({kind.slug for kind in kinds}) == len(kinds)
+
+
+def test_database__statement_times_out__is_503_with_retry_after(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.db import OperationalError
+
+    from state_admin.services import entries
+
+    def time_out(**_: object) -> None:
+        raise OperationalError("canceling statement due to statement timeout")
+
+    monkeypatch.setattr(entries, "read_entry", time_out)
+    answer = alice.api("GET", "/state/notes/k")
+    assert answer.status_code == 503
+    assert answer["Retry-After"]
+    assert "canceling" not in answer.content.decode()
+
+
+def test_crash__anything_unforeseen__is_a_500_problem_without_its_text(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from state_admin.services import entries
+
+    def crash(**_: object) -> None:
+        raise RuntimeError("secret-canary")
+
+    monkeypatch.setattr(entries, "read_entry", crash)
+    answer = alice.api("GET", "/state/notes/k")
+    assert answer.status_code == 500
+    assert answer["Content-Type"] == "application/problem+json"
+    assert "secret-canary" not in answer.content.decode()
+
+
+def test_reason__header_in_utf8__is_kept_in_history(alice: Person) -> None:
+    make_namespace(alice.actor)
+    reason = "weil es stimmt: für Zoë".encode().decode("latin-1")
+    alice.api("PUT", "/state/notes/k", {"value": 1}, Change_Reason=reason)
+    kept = alice.api("GET", "/history/notes/k").json()["items"][0]
+    assert kept["reason"] == "weil es stimmt: für Zoë"
+
+
+def test_schema__document__is_served_without_a_token(db: None) -> None:
+    from django.test import Client
+
+    assert Client().get(reverse("api:schema")).status_code == 200

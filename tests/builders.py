@@ -1,0 +1,226 @@
+"""Three people and what they need, made through services so that fixtures obey the invariants.
+
+alice is an admin and bob a viewer of the workspace "acme"; mallory is an admin of "rival". Each has
+a token, as an API client.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.test import Client
+from django.test.client import ClientHandler
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.merging import Batch, Update
+from state_admin.domain.values import Raw
+from state_admin.models import Namespace, Run, StateKey, Thread, User, Workspace
+from state_admin.services import (
+    commits,
+    entries,
+    messages,
+    namespaces,
+    runs,
+    state_keys,
+    threads,
+    tokens,
+    users,
+    workspaces,
+)
+from state_admin.services.actors import actor_of_token, actor_of_user, system_actor
+
+TEAM_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "goal": {"type": "string"},
+        "constraints": {"type": "array", "items": {"type": "string"}},
+        "count": {"type": "integer"},
+    },
+    "additionalProperties": False,
+}
+
+
+# Loading the middleware looks at every static file: once is enough for all calls.
+_HANDLER = ClientHandler(enforce_csrf_checks=False)
+
+
+def raw(value: Any) -> Raw:
+    """A value as if a client had sent it."""
+    return values.read(json.dumps(value, ensure_ascii=False))
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody with a login and a token in one workspace."""
+
+    user: User
+    workspace: Workspace
+    actor: Actor
+    token: str
+
+    def api(self, method: str, path: str, body: Any = None, **extra: Any) -> Any:
+        """Call the API as this person; `body` is sent as JSON unless it is bytes."""
+        return call(self.token, method, path, body, **extra)
+
+    def browser(self) -> Client:
+        client = Client()
+        client.force_login(self.user)
+        return client
+
+
+def call(
+    token: str | None,
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    content_type: str = "application/json",
+    **headers: str,
+) -> Any:
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    if token:
+        sent["Authorization"] = f"Bearer {token}"
+    data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+    client = Client()
+    client.handler = _HANDLER
+    return client.generic(
+        method,
+        f"/api/v1{path}",
+        data=data,
+        content_type=content_type if body is not None else "application/octet-stream",
+        headers=sent,
+    )
+
+
+def make_person(name: str, workspace_slug: str, role: Role) -> Person:
+    workspace, _ = workspaces.ensure_workspace(workspace_slug)
+    user, _ = users.ensure_user(name)
+    workspaces.add_member(workspace=workspace, user=user, role=role)
+    _, token = tokens.create_token(
+        actor=system_actor(workspace.pk, "builder"), name=f"{name}'s token", role=role
+    )
+    actor = actor_of_user(user, workspace_slug)
+    assert actor is not None
+    return Person(user, workspace, actor, token)
+
+
+def make_token(
+    person: Person,
+    role: Role = Role.EDITOR,
+    namespaces: Sequence[str] = (),
+    thread_prefixes: Sequence[str] = (),
+) -> tuple[str, Actor]:
+    """A narrower token in the person's workspace, and its actor."""
+    _, secret = tokens.create_token(
+        actor=person.actor,
+        name="narrow",
+        role=role,
+        namespaces=namespaces,
+        thread_prefixes=thread_prefixes,
+    )
+    actor = actor_of_token(secret)
+    assert actor is not None
+    return secret, actor
+
+
+def make_namespace(
+    actor: Actor, name: str = "notes", schema: Any = None, default: Any = None, **policy: Any
+) -> Namespace:
+    return namespaces.register_namespace(
+        actor=actor, name=name, schema=raw(schema or {}), default=raw(default), **policy
+    ).namespace
+
+
+def put(actor: Actor, namespace: str, key: str, value: Any, **options: Any) -> entries.EntryView:
+    return entries.put_entry(
+        actor=actor, namespace=namespace, key=key, value=raw(value), **options
+    ).entry
+
+
+def make_thread(actor: Actor, thread_id: str = "t1", **fields: Any) -> Thread:
+    return threads.create_thread(actor=actor, thread_id=thread_id, **fields)[0]
+
+
+def make_state_key(actor: Actor, name: str, **fields: Any) -> StateKey:
+    fields["schema"] = raw(fields.get("schema", {}))
+    fields["default"] = raw(fields.get("default"))
+    return state_keys.register_state_key(actor=actor, name=name, **fields)[0]
+
+
+def make_run(actor: Actor, thread_id: str = "t1", run_id: str = "r1", **fields: Any) -> Run:
+    return runs.start_run(actor=actor, thread_id=thread_id, run_id=run_id, **fields)[0]
+
+
+def step(updates: dict[str, Any] | None = None, **fields: Any) -> commits.Step:
+    """A commit's step from plain values: one update per key."""
+    batch = Batch(tuple(Update(key, raw(value)) for key, value in (updates or {}).items()))
+    if "messages" in fields:
+        fields["messages"] = [raw(message) for message in fields["messages"]]
+    return commits.Step(batches=(batch,), **fields)
+
+
+def commit(
+    actor: Actor, run_id: str = "r1", updates: Any = None, **fields: Any
+) -> commits.Committed:
+    return commits.commit(actor=actor, run_id=run_id, step=step(updates, **fields))
+
+
+def append(actor: Actor, thread_id: str, *bodies: dict[str, Any]) -> messages.Appended:
+    return messages.append_messages(
+        actor=actor, thread_id=thread_id, messages=[raw(body) for body in bodies]
+    )
+
+
+def conversation(turns: int, *, rounds: int = 1, words: int = 60) -> list[dict[str, Any]]:
+    """A conversation of our own: each turn a question, `rounds` tool rounds, an answer."""
+    made: list[dict[str, Any]] = [{"role": "system", "content": "You book trips. Be exact."}]
+    filler = "and please keep the earlier booking in mind " * (words // 8)
+    for turn in range(turns):
+        made.append({"role": "user", "content": f"Question {turn}: find trip T{turn:04d} {filler}"})
+        for number in range(rounds):
+            call_id = f"c{turn}-{number}"
+            arguments = json.dumps({"trip": f"T{turn:04d}", "page": number})
+            made.append(
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [
+                        {
+                            "id": call_id,
+                            "type": "function",
+                            "function": {"name": "find_trip", "arguments": arguments},
+                        }
+                    ],
+                }
+            )
+            result = json.dumps({"trip": f"T{turn:04d}", "price": 100 + turn, "note": filler})
+            made.append(
+                {"role": "tool", "tool_call_id": call_id, "name": "find_trip", "content": result}
+            )
+        made.append({"role": "assistant", "content": f"Trip T{turn:04d} costs {100 + turn} euros."})
+    return made
+
+
+def entry_path(namespace: str, key: str, noun: str = "state") -> str:
+    return f"/{noun}/{namespace}/{quote(key, safe='')}"
+
+
+@pytest.fixture
+def alice(db: None) -> Person:
+    return make_person("alice", "acme", Role.ADMIN)
+
+
+@pytest.fixture
+def bob(alice: Person) -> Person:
+    return make_person("bob", "acme", Role.VIEWER)
+
+
+@pytest.fixture
+def mallory(db: None) -> Person:
+    return make_person("mallory", "rival", Role.ADMIN)

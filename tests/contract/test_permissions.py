@@ -1,0 +1,287 @@
+"""Who may do what, as one table (S1). A path of the API without a row fails; so does a method.
+
+Nobody can tell what is hidden from what is absent: their answers differ in the name alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.db.models.functions import Now
+from django.urls import URLPattern, get_resolver
+
+from state_admin.domain.access import Role
+from state_admin.models import ApiToken
+from state_admin.services import compactions, tokens
+from tests import builders
+from tests.builders import Person, call, make_namespace, make_person, make_token
+
+CALLERS = ("viewer", "editor", "admin", "foreign", "other namespaces", "other threads")
+NOBODY = ("anonymous", "expired", "revoked", "garbage")
+
+# What each column means, for a thing of the workspace "acme": foreign is an admin of another
+# workspace; "other namespaces" and "other threads" are admin tokens of acme narrowed to others.
+V, E, A = (
+    {"viewer": 1, "editor": 1, "admin": 1},
+    {"viewer": 0, "editor": 1, "admin": 1},
+    {"viewer": 0, "editor": 0, "admin": 1},
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """`ok`: the status for those who may. `hides`: the word of the path that stands for the thing;
+    None when the path names nothing (a list, a creation). `by`: whose narrowing hides it."""
+
+    path: str
+    method: str
+    url: str
+    may: dict[str, int]
+    ok: int
+    body: Any = None
+    hides: str | None = None
+    by: str = ""
+    narrowed: int | None = None  # the status for a token narrowed to others, when not 404
+
+
+_VALUE = {"value": 1}
+_MESSAGE = {"messages": [{"role": "user", "content": "hi"}]}
+_UPDATE = {"updates": [{"key": "plan", "update": 1}]}
+
+TABLE = [
+    Row("namespaces", "GET", "/namespaces", V, 200),
+    Row("namespace", "GET", "/namespaces/notes", V, 200, hides="notes", by="namespaces"),
+    Row("namespace", "PUT", "/namespaces/fresh", A, 201, {}, by="namespaces", narrowed=403),
+    Row("namespace", "DELETE", "/namespaces/empty", A, 204, hides="empty", by="namespaces"),
+    Row("batch", "POST", "/state/batch", V, 200,
+        {"operations": [{"op": "get", "namespace": "notes", "key": "k"}]},
+        hides="notes", by="namespaces"),
+    Row("batch", "POST", "/state/batch", E, 200,
+        {"operations": [{"op": "put", "namespace": "notes", "key": "k", "value": 1}]},
+        hides="notes", by="namespaces"),
+    Row("entries", "GET", "/state/notes", V, 200, hides="notes", by="namespaces"),
+    Row("entry", "GET", "/state/notes/k", V, 200, hides="notes", by="namespaces"),
+    Row("entry", "PUT", "/state/notes/k", E, 200, _VALUE, hides="notes", by="namespaces"),
+    Row("entry", "PATCH", "/state/notes/k", E, 200, {"a": 1}, hides="notes", by="namespaces"),
+    Row("entry", "DELETE", "/state/notes/k", E, 204, hides="notes", by="namespaces"),
+    Row("entry-history", "GET", "/history/notes/k", V, 200, hides="notes", by="namespaces"),
+    Row("entry-diff", "GET", "/diff/notes/k?from=1&to=2", V, 200, hides="notes", by="namespaces"),
+    Row("entry-restore", "POST", "/restore/notes/k", E, 200, {"version": 1},
+        hides="notes", by="namespaces"),
+    Row("key", "GET", "/keys/k", V, 200),
+    Row("key", "DELETE", "/keys/k", E, 200),
+    Row("state-keys", "GET", "/state-keys", V, 200),
+    Row("state-key", "GET", "/state-keys/plan", V, 200, hides="plan"),
+    Row("state-key", "PUT", "/state-keys/fresh", A, 201, {}),
+    Row("threads", "GET", "/threads", V, 200),
+    Row("threads", "POST", "/threads", E, 201, {"id": "fresh"}, by="threads", narrowed=403),
+    Row("thread", "GET", "/threads/t1", V, 200, hides="t1", by="threads"),
+    Row("thread", "PATCH", "/threads/t1", E, 200, {"title": "x"}, hides="t1", by="threads"),
+    Row("thread", "DELETE", "/threads/t1", A, 204, hides="t1", by="threads"),
+    Row("thread-messages", "GET", "/threads/t1/messages", V, 200, hides="t1", by="threads"),
+    Row("thread-messages", "POST", "/threads/t1/messages", E, 201, _MESSAGE,
+        hides="t1", by="threads"),
+    Row("thread-context", "GET", "/threads/t1/context", V, 200, hides="t1", by="threads"),
+    Row("thread-state", "GET", "/threads/t1/state", V, 200, hides="t1", by="threads"),
+    Row("thread-snapshots", "GET", "/threads/t1/snapshots", V, 200, hides="t1", by="threads"),
+    Row("thread-snapshot", "PATCH", "/threads/t1/snapshots/1", E, 200, {"label": "x"},
+        hides="t1", by="threads"),
+    Row("thread-diff", "GET", "/threads/t1/diff?from=0&to=1", V, 200, hides="t1", by="threads"),
+    Row("thread-restore", "POST", "/threads/t1/restore", E, 200, {"revision": 1},
+        hides="t1", by="threads"),
+    Row("thread-runs", "POST", "/threads/t2/runs", E, 201, {}, hides="t2", by="threads"),
+    Row("thread-compactions", "GET", "/threads/t1/compactions", V, 200, hides="t1", by="threads"),
+    Row("thread-compactions", "POST", "/threads/t1/compactions", E, 202, {},
+        hides="t1", by="threads"),
+    Row("runs", "GET", "/runs", V, 200),
+    Row("run", "GET", "/runs/r1", V, 200, hides="r1", by="threads"),
+    Row("run", "PATCH", "/runs/r1", E, 200, {"input_tokens": 5}, hides="r1", by="threads"),
+    Row("run-commits", "POST", "/runs/r1/commits", E, 200, _UPDATE, hides="r1", by="threads"),
+    Row("run-heartbeat", "POST", "/runs/r1/heartbeat", E, 200, hides="r1", by="threads"),
+    Row("run-cancel", "POST", "/runs/r1/cancel", E, 200, hides="r1", by="threads"),
+    Row("run-tickets", "GET", "/runs/r1/tickets", V, 200, hides="r1", by="threads"),
+    Row("tickets", "GET", "/tickets", V, 200),
+    Row("ticket", "GET", "/tickets/k1", V, 200, hides="k1", by="threads"),
+    Row("ticket-decision", "POST", "/tickets/k1/decision", E, 200, {"action": "resume"},
+        hides="k1", by="threads"),
+    Row("compactions", "GET", "/compactions", V, 200),
+    Row("compaction", "GET", "/compactions/DONE", V, 200, hides="DONE", by="threads"),
+    Row("compaction-undo", "POST", "/compactions/DONE/undo", E, 200, hides="DONE", by="threads"),
+    Row("compaction-cancel", "POST", "/compactions/QUEUED/cancel", E, 200,
+        hides="QUEUED", by="threads"),
+    Row("compaction-retry", "POST", "/compactions/SKIPPED/retry", E, 202,
+        hides="SKIPPED", by="threads"),
+    Row("changes", "GET", "/changes", V, 200),
+    Row("audit", "GET", "/audit", A, 200),
+    Row("me", "GET", "/me", V, 200),
+    Row("unknown", "GET", "/nonsense", V, 404),
+    Row("unknown", "POST", "/nonsense", V, 404, {}),
+]  # fmt: skip
+OPEN = {"schema", "docs"}
+
+
+@dataclass
+class World:
+    """acme with one of everything; `names` fills the words in capitals of a path."""
+
+    alice: Person
+    secrets: dict[str, str | None]
+    names: dict[str, str]
+
+    def call(self, caller: str, row: Row, *, absent: bool = False) -> Any:
+        sent = json.dumps([row.url, row.body])
+        if absent and row.hides:
+            sent = sent.replace(f"/{row.hides}", f"/no-{row.hides}")
+            sent = sent.replace(f'"{row.hides}"', f'"no-{row.hides}"')
+        for word, name in self.names.items():
+            sent = sent.replace(word, name)
+        url, body = json.loads(sent)
+        with transaction.atomic():
+            answer = call(self.secrets[caller], row.method, url, body)
+            transaction.set_rollback(True)
+        return answer
+
+
+@pytest.fixture
+def world(alice: Person, bob: Person, mallory: Person) -> World:
+    editor = make_person("erin", "acme", Role.EDITOR)
+    make_namespace(alice.actor, "notes")
+    make_namespace(alice.actor, "empty")
+    for value in ({"a": 0}, {"a": 2}):
+        builders.put(alice.actor, "notes", "k", value)
+    builders.make_state_key(alice.actor, "plan")
+    for thread_id in ("t1", "t2", "t3"):
+        builders.make_thread(alice.actor, thread_id)
+    ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund"}
+    builders.make_run(alice.actor, "t1", "r1")
+    waiting = {"reason": "tool_permission", "tickets": [ticket]}
+    builders.commit(
+        alice.actor, "r1", run=builders.runs.RunChange(status="waiting", waiting=waiting)
+    )
+    builders.append(alice.actor, "t2", *builders.conversation(6, rounds=2))
+    names = {}
+    for status, thread_id in (("DONE", "t2"), ("SKIPPED", "t1"), ("QUEUED", "t3")):
+        job = compactions.request_compaction(actor=alice.actor, thread_id=thread_id)
+        names[status] = job.public_id
+        if status != "QUEUED":
+            assert compactions.run_compaction(job.public_id) == status.lower()
+    return World(
+        alice,
+        {
+            "viewer": bob.token,
+            "editor": editor.token,
+            "admin": alice.token,
+            "foreign": mallory.token,
+            "other namespaces": make_token(alice, Role.ADMIN, namespaces=["else.*"])[0],
+            "other threads": make_token(alice, Role.ADMIN, thread_prefixes=["else-"])[0],
+            "anonymous": None,
+            "garbage": "sh_0123456789ab_" + "0" * 64,
+            "expired": _dead(alice, expires_at=Now() - timedelta(seconds=1)),
+            "revoked": _dead(alice, revoked_at=Now()),
+        },
+        names,
+    )
+
+
+def _dead(person: Person, **columns: Any) -> str:
+    row, secret = tokens.create_token(actor=person.actor, name="dead", role=Role.ADMIN)
+    ApiToken.objects.filter(pk=row.pk).update(**columns)
+    return secret
+
+
+def _expected(row: Row, caller: str) -> int:
+    if caller in row.may:
+        return row.ok if row.may[caller] else 403
+    hidden = 404 if row.hides else row.ok
+    if caller == "foreign":
+        return hidden
+    return (row.narrowed or hidden) if row.by and caller == f"other {row.by}" else row.ok
+
+
+def test_permission__every_path_and_caller__has_the_status_of_the_table(world: World) -> None:
+    wrong = {}
+    for row in TABLE:
+        wanted = {caller: _expected(row, caller) for caller in CALLERS} | dict.fromkeys(NOBODY, 401)
+        got = {caller: world.call(caller, row).status_code for caller in wanted}
+        if got != wanted:
+            wrong[f"{row.method} {row.url}"] = sorted(got.items() - wanted.items())
+    assert wrong == {}
+
+
+def test_permission__hidden_thing__answers_like_an_absent_one(world: World) -> None:
+    for row in TABLE:
+        if row.hides is None:
+            continue
+        name = world.names.get(row.hides, row.hides)
+        for caller in ("foreign", *([f"other {row.by}"] if row.by else [])):
+            hidden, absent = (world.call(caller, row, absent=a) for a in (False, True))
+            assert hidden.status_code == absent.status_code == 404, (row, caller)
+            assert _shape(hidden) == _shape(absent, f"no-{name}"), (row, caller)
+
+
+def _shape(answer: Any, absent: str = "") -> tuple[str, dict[str, str]]:
+    """Body and headers without what differs from request to request."""
+    body = answer.json()
+    del body["instance"]
+    text = json.dumps(body)
+    if absent:
+        text = text.replace(absent, absent.removeprefix("no-"))
+    varying = ("X-Request-ID", "Content-Length")
+    return text, {name: value for name, value in answer.headers.items() if name not in varying}
+
+
+def test_lists__things_out_of_reach__are_not_in_them(world: World) -> None:
+    for caller in ("foreign", "other namespaces", "other threads"):
+        assert _leaks(world, caller) == [], caller
+
+
+def _leaks(world: World, caller: str) -> list[str]:
+    seen = "".join(
+        world.call(caller, row).content.decode()
+        for row in TABLE
+        if row.method == "GET" and row.hides is None and row.path != "me"
+    )
+    out_of_reach = {
+        "other namespaces": ['"notes"', '"empty"'],
+        "other threads": ['"t1"', '"t2"', '"r1"', '"k1"', *world.names.values()],
+    }
+    everything = [word for words in out_of_reach.values() for word in words]
+    hidden = out_of_reach.get(caller, everything)
+    return [word for word in hidden if word in seen]
+
+
+def _paths() -> dict[str, Any]:
+    return {
+        pattern.name: pattern.callback
+        for pattern in get_resolver("state_admin.api.urls").url_patterns
+        if isinstance(pattern, URLPattern)
+    }
+
+
+def test_table__every_path_and_method__has_a_row() -> None:
+    missing = []
+    for name, callback in _paths().items():
+        methods = [m.upper() for m in ("get", "post", "put", "patch", "delete")]
+        offered = [m for m in methods if hasattr(callback.cls, m.lower())]
+        rows = {row.method for row in TABLE if row.path == name}
+        missing += [f"{m} {name}" for m in offered if name not in OPEN and m not in rows]
+    assert missing == []
+    assert {row.path for row in TABLE} | OPEN == set(_paths())
+
+
+def test_permission__refused_write_with_an_idempotency_key__is_still_refused(world: World) -> None:
+    for row in TABLE:
+        if row.method != "GET" and not row.may["viewer"]:
+            answer = call(
+                world.secrets["viewer"],
+                row.method,
+                row.url,
+                row.body,
+                Idempotency_Key=f"{row.method} {row.url}",
+            )
+            assert answer.status_code == 403, row

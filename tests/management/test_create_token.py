@@ -1,0 +1,54 @@
+"""manage.py create_token."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from state_admin.domain.access import Role
+from state_admin.models import ApiToken, Workspace
+from state_admin.services.actors import actor_of_token
+from tests.builders import call
+
+pytestmark = pytest.mark.django_db
+
+
+def create(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command("create_token", *arguments, stdout=out)
+    return out.getvalue().strip()
+
+
+def test_create_token__new_workspace__is_made_and_the_token_works() -> None:
+    secret = create("--workspace", "fresh", "--role", "editor", "--name", "bot")
+    assert secret.startswith("sh_")
+    assert "\n" not in secret
+    me = call(secret, "GET", "/me").json()
+    assert (me["workspace"], me["role"], me["actor"]) == ("fresh", "editor", "bot")
+
+
+def test_create_token__secret__is_stored_only_as_a_digest() -> None:
+    secret = create("--role", "viewer", "--name", "bot")
+    token = ApiToken.objects.get()
+    assert secret.rpartition("_")[2] not in str(vars(token))
+
+
+def test_create_token__limits__narrow_the_actor() -> None:
+    secret = create(
+        *("--role", "editor", "--name", "bot", "--namespace", "team_*"),
+        *("--thread-prefix", "a-", "--expires-in-days", "1"),
+    )
+    actor = actor_of_token(secret)
+    assert actor is not None
+    assert actor.role is Role.EDITOR
+    assert actor.sees_namespace("team_x")
+    assert not actor.sees_namespace("other")
+    assert not actor.sees_thread("b-1")
+
+
+def test_create_token__bad_workspace_name__is_one_sentence_and_nothing_is_made() -> None:
+    with pytest.raises(CommandError, match="not a workspace name"):
+        create("--workspace", "a b", "--role", "viewer", "--name", "bot")
+    assert not Workspace.objects.exists()

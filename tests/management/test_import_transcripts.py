@@ -1,0 +1,135 @@
+"""manage.py import_transcripts: real conversations become threads."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from state_admin.domain import values
+from state_admin.models import Message, Run, RunStatus, Thread
+from state_admin.services import snapshots, transcripts
+from state_admin.services.actors import system_actor
+from state_admin.services.errors import Conflict
+from state_admin.services.workspaces import ensure_workspace
+from tests.builders import conversation
+
+pytestmark = pytest.mark.django_db
+
+
+def write(path: Path, *episodes: tuple[str, list[Any]]) -> Path:
+    file = path / "chats.jsonl"
+    lines = [json.dumps({"episode": name, "messages": log}) for name, log in episodes]
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def run(file: Path) -> tuple[str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        call_command("import_transcripts", file, workspace="tr", stdout=out, stderr=err)
+    finally:
+        err.seek(0)
+    return out.getvalue(), err.getvalue()
+
+
+def test_import__conversation__comes_back_byte_for_byte(tmp_path: Path) -> None:
+    log = conversation(3, rounds=2)
+    log[1]["content"] = "Zoë said: 1.10 🙂"
+    out, _ = run(write(tmp_path, ("one", log)))
+    assert f"1 threads, {len(log)} messages ({len(log)} new)" in out
+    bodies = Message.objects.in_order().values_list("body", flat=True)
+    assert list(bodies) == [json.dumps(message) for message in log]
+
+
+def test_import__each_turn__is_a_finished_run_with_a_commit_per_step(tmp_path: Path) -> None:
+    run(write(tmp_path, ("one", conversation(3, rounds=2))))
+    runs = Run.objects.order_by("id")
+    assert [r.public_id for r in runs] == ["one/1", "one/2", "one/3"]
+    assert {r.status for r in runs} == {RunStatus.DONE}
+    # input, two rounds of call and results, answer
+    assert [r.last_revision - r.start_revision for r in runs] == [6, 6, 6]
+    thread = Thread.objects.get()
+    assert thread.revision == runs[2].last_revision
+    assert thread.active_run is None
+
+
+def test_import__tool_calls__are_running_until_their_result_is_there(tmp_path: Path) -> None:
+    run(write(tmp_path, ("one", conversation(1, rounds=1))))
+    workspace, _ = ensure_workspace("tr")
+    actor = system_actor(workspace.pk, "test")
+
+    def status(revision: int) -> str:
+        state = snapshots.read_snapshot(actor=actor, thread_id="one", revision=revision)
+        calls = values.load(state.extensions[transcripts.TOOL_CALLS])
+        return str(calls["c0-0"]["status"])
+
+    assert (status(3), status(4)) == ("running", "succeeded")
+
+
+def test_import__again__changes_nothing(tmp_path: Path) -> None:
+    file = write(tmp_path, ("one", conversation(2)))
+    run(file)
+    revision = Thread.objects.get().revision
+    out, _ = run(file)
+    assert "(0 new)" in out
+    assert Thread.objects.get().revision == revision
+
+
+def test_import__after_it_was_cut_off__goes_on_where_it_stopped(tmp_path: Path) -> None:
+    log = conversation(3)
+    whole = write(tmp_path, ("one", log))
+    _, raws = transcripts.read_line(whole.read_bytes().splitlines()[0])
+    workspace, _ = ensure_workspace("tr")
+    actor = system_actor(workspace.pk, "test")
+    transcripts.import_transcript(actor=actor, episode="one", log=raws[:5])
+    out, _ = run(whole)
+    assert f"({len(log) - 5} new)" in out
+    assert Thread.objects.get().message_count == len(log)
+
+
+def test_import__other_conversation_under_the_same_name__is_refused(tmp_path: Path) -> None:
+    run(write(tmp_path, ("one", conversation(1))))
+    other = conversation(1)
+    other[-1]["content"] = "Something else."
+    _, raws = transcripts.read_line(write(tmp_path, ("one", other)).read_bytes().splitlines()[0])
+    workspace, _ = ensure_workspace("tr")
+    with pytest.raises(Conflict, match="holds another conversation"):
+        transcripts.import_transcript(
+            actor=system_actor(workspace.pk, "test"), episode="one", log=raws
+        )
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{", "line 2: not JSON"),
+        ("[]", "line 2: not a JSON object"),
+        ("{}", "line 2: no episode"),
+        ('{"episode": "x"}', "line 2: no messages"),
+        ('{"episode": "x", "messages": []}', "line 2: an episode needs messages"),
+        ('{"episode": "x", "messages": [{"role": "wizard"}]}', "/messages/0/role"),
+        ('{"episode": "x", "messages": [{"role": "tool", "content": ""}]}', "tool_call_id"),
+        ('{"episode": "a\\u0000", "messages": [{"role": "user", "content": ""}]}', "line 2"),
+    ],
+)
+def test_import__broken_line__is_named_and_the_others_land(
+    tmp_path: Path, line: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, ("one", conversation(1)), ("two", conversation(1)))
+    first, second = file.read_text().splitlines()
+    file.write_text(f"{first}\n{line}\n{second}\n")
+    err = io.StringIO()
+    with pytest.raises(CommandError, match="1 of 3 lines"):
+        call_command("import_transcripts", file, workspace="tr", stdout=io.StringIO(), stderr=err)
+    assert words in err.getvalue()
+    assert set(Thread.objects.values_list("public_id", flat=True)) == {"one", "two"}
+
+
+def test_import__file_that_is_not_there__is_one_sentence() -> None:
+    with pytest.raises(CommandError, match="cannot read"):
+        call_command("import_transcripts", "/nonexistent/x.jsonl")

@@ -1,0 +1,132 @@
+"""A database that fails at the nth statement of a service (reliability T7).
+
+The failure comes before the statement or behind it, as a lost connection or a deadlock would. Both
+ways in are covered: Django's cursors, and the hand-written statements of models/hot.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from state_admin.models import hot
+
+# All tables in which a write may leave something.
+TABLES = (
+    "audit",
+    "changes",
+    "compactions",
+    "entries",
+    "entry_revisions",
+    "idempotency_records",
+    "messages",
+    "namespace_versions",
+    "namespaces",
+    "revisions",
+    "runs",
+    "state_keys",
+    "state_values",
+    "threads",
+    "tickets",
+)
+
+
+@dataclass
+class Faults:
+    """Counts statements, and fails at number `at` (1 is the first)."""
+
+    at: int = 0
+    behind: bool = False
+    seen: int = 0
+
+    def statement(self, sql: str, execute: Callable[[], Any]) -> Any:
+        if sql.lstrip().startswith(("SAVEPOINT", "RELEASE", "ROLLBACK")):
+            return execute()
+        self.seen += 1
+        if self.seen != self.at:
+            return execute()
+        if self.behind:
+            execute()
+        raise OperationalError("deadlock detected (injected)")
+
+
+@contextlib.contextmanager
+def failing(faults: Faults) -> Iterator[None]:
+    """Every statement of this connection goes through `faults`."""
+
+    def django(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        return faults.statement(sql, lambda: execute(sql, params, many, context))
+
+    fetch_all = hot.fetch_all
+
+    def by_hand(statement: str, parameters: Any) -> Any:
+        return faults.statement(statement, lambda: fetch_all(statement, parameters))
+
+    with pytest.MonkeyPatch.context() as patched, connection.execute_wrapper(django):
+        patched.setattr(hot, "fetch_all", by_hand)
+        yield
+
+
+def fingerprint() -> dict[str, str]:
+    """What the tables hold, times included."""
+    found = {}
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) FROM {table} t")
+            found[table] = str(cursor.fetchone()[0])
+    return found
+
+
+def outline() -> dict[str, str]:
+    """The same without times and ids, which differ each time the work is done."""
+    found = {}
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(
+                "SELECT array_agg(column_name::text) FROM information_schema.columns"
+                " WHERE table_name = %s AND (data_type LIKE 'timestamp%%' OR data_type = 'xid8'"
+                " OR column_name LIKE '%%id' OR column_name = 'detail')",
+                [table],
+            )
+            (varying,) = cursor.fetchone()
+            cursor.execute(
+                f"SELECT string_agg(row, ',' ORDER BY row) FROM"
+                f" (SELECT (to_jsonb(t) - %s::text[])::text AS row FROM {table} t) rows",
+                [varying],
+            )
+            found[table] = str(cursor.fetchone()[0])
+    return found
+
+
+def fail_everywhere(work: Callable[[], Any]) -> int:
+    """Fail `work` at each of its statements, before and behind it: it must be there as a whole
+    (the answer was lost) or not at all, and the caller must learn of the failure. Answers how many
+    statements there were."""
+    before = fingerprint()
+    with transaction.atomic():
+        clean = Faults()
+        with failing(clean):
+            work()
+        assert fingerprint() != before, "the work has no effect to lose"
+        whole = outline()
+        transaction.set_rollback(True)
+    assert fingerprint() == before
+    for behind in (False, True):
+        for number in range(1, clean.seen + 1):
+            with transaction.atomic():
+                with failing(Faults(number, behind)), pytest.raises(OperationalError):
+                    work()
+                # A service without a transaction of its own leaves Django's to be rolled back.
+                transaction.set_rollback(False)
+                after = fingerprint()
+                changed = [table for table in TABLES if after[table] != before[table]]
+                assert not changed or outline() == whole, (
+                    f"statement {number}, behind={behind}: only {changed} stayed"
+                )
+                transaction.set_rollback(True)
+    return clean.seen

@@ -1,0 +1,660 @@
+"""Entries against semantics §4: preconditions, versions, patches, TTL, past, races."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Role
+from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace
+from state_admin.services import entries, maintenance, namespaces
+from state_admin.services.entries import Precondition
+from state_admin.services.errors import (
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    NotRegistered,
+    Problem,
+    TooLarge,
+    VersionConflict,
+)
+from tests.builders import TEAM_SCHEMA, Person, make_namespace, make_token, put, raw
+from tests.services.racing import race, split
+
+
+def read(person: Person, key: str = "k", namespace: str = "notes") -> entries.EntryView:
+    return entries.read_entry(actor=person.actor, namespace=namespace, key=key)
+
+
+def patch(person: Person, operations: Any, kind: Any = "merge", **options: Any) -> entries.Put:
+    return entries.patch_entry(
+        actor=person.actor, namespace="notes", key="k", kind=kind, operations=operations, **options
+    )
+
+
+def delete(person: Person, **options: Any) -> int:
+    return entries.delete_entry(actor=person.actor, namespace="notes", key="k", **options)
+
+
+def let_expire(key: str = "k") -> None:
+    Entry.objects.filter(key=key).update(expires_at=Now() - timedelta(seconds=1))
+
+
+def operations_of(key: str = "k") -> list[tuple[int, str]]:
+    rows = EntryRevision.objects.filter(entry__key=key).order_by("version")
+    return list(rows.values_list("version", "operation"))
+
+
+# Reading -------------------------------------------------------------------------------------
+
+
+def test_read__missing__is_the_default_and_stores_nothing(alice: Person) -> None:
+    make_namespace(alice.actor, default={"goal": ""})
+    view = read(alice)
+    assert (view.exists, view.value, view.version, view.valid) == (False, '{"goal": ""}', 0, True)
+    assert not Entry.objects.exists()
+
+
+@pytest.mark.parametrize("verb", ["read", "put", "patch", "delete", "restore", "past"])
+def test_any_verb__unregistered_namespace__is_the_exact_title(alice: Person, verb: str) -> None:
+    address = {"actor": alice.actor, "namespace": "nobody", "key": "k"}
+    verbs = {
+        "read": lambda: entries.read_entry(**address),
+        "put": lambda: entries.put_entry(**address, value=raw(1)),
+        "patch": lambda: entries.patch_entry(**address, kind="merge", operations={}),
+        "delete": lambda: entries.delete_entry(**address),
+        "restore": lambda: entries.restore_entry(**address, version=1),
+        "past": lambda: entries.read_past(**address, at_version=1),
+    }
+    with pytest.raises(NotRegistered) as refused:
+        verbs[verb]()
+    assert refused.value.title == "profile key not registered: nobody"
+
+
+@pytest.mark.parametrize("verb", ["read", "put", "patch", "delete", "restore", "past"])
+def test_any_verb__unregistered_behind_the_cache__leaves_the_orphan_alone(
+    alice: Person, verb: str
+) -> None:
+    """Another process unregistered the namespace; this one still has its definition."""
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    namespaces.definition(alice.actor, "notes")
+    Namespace.objects.update(unregistered_at=Now())
+    address = {"actor": alice.actor, "namespace": "notes", "key": "k"}
+    verbs = {
+        "read": lambda: entries.read_entry(**address),
+        "put": lambda: entries.put_entry(**address, value=raw(2)),
+        "patch": lambda: entries.patch_entry(**address, kind="merge", operations={}),
+        "delete": lambda: entries.delete_entry(**address),
+        "restore": lambda: entries.restore_entry(**address, version=1),
+        "past": lambda: entries.read_past(**address, at_version=1),
+    }
+    with pytest.raises(NotRegistered):
+        verbs[verb]()
+    assert operations_of() == [(1, "put")]
+
+
+# Preconditions and versions ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expected", "lands"), [(None, True), (2, True), (1, False), (3, False), (0, False)]
+)
+def test_put__if_version__lands_only_on_that_version(
+    alice: Person, expected: int | None, lands: bool
+) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    put(alice.actor, "notes", "k", 2)
+    if lands:
+        assert put(alice.actor, "notes", "k", 3, when=Precondition(expected)).version == 3
+        return
+    with pytest.raises(VersionConflict) as refused:
+        put(alice.actor, "notes", "k", 3, when=Precondition(expected))
+    assert refused.value.title == f"version conflict: expected {expected}, actual 2"
+    assert operations_of() == [(1, "put"), (2, "put")]
+    assert read(alice).value == "2"
+
+
+def test_put__if_version_of_a_missing_entry__is_a_conflict_with_actual_0(alice: Person) -> None:
+    make_namespace(alice.actor)
+    with pytest.raises(VersionConflict) as refused:
+        put(alice.actor, "notes", "k", 3, when=Precondition(1))
+    assert refused.value.data == {"expected": 1, "actual": 0}
+
+
+def test_put__same_value__is_a_new_version(alice: Person) -> None:
+    make_namespace(alice.actor)
+    assert [put(alice.actor, "notes", "k", 1).version for _ in range(3)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("when", [Precondition(None, True), Precondition(1, True)])
+def test_put__if_changed_and_equal__answers_the_old_version(
+    alice: Person, when: Precondition
+) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", {"a": [1, 2], "b": None})
+    done = entries.put_entry(
+        actor=alice.actor,
+        namespace="notes",
+        key="k",
+        value=raw({"b": None, "a": [1, 2]}),
+        when=when,
+    )
+    assert (done.changed, done.created, done.entry.version) == (False, False, 1)
+    assert operations_of() == [(1, "put")]
+    assert put(alice.actor, "notes", "k", {"a": 3}, when=when).version == 2
+
+
+def test_put__after_a_delete__goes_on_counting_and_is_created(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1, tags=["old"], pinned=True)
+    assert delete(alice) == 2
+    assert delete(alice) == 0
+    assert read(alice).version == 0
+    done = entries.put_entry(actor=alice.actor, namespace="notes", key="k", value=raw(3))
+    assert (done.created, done.entry.version) == (True, 3)
+    assert (done.entry.tags, done.entry.pinned) == ([], False)
+    with pytest.raises(VersionConflict):
+        put(alice.actor, "notes", "k", 4, when=Precondition(1))
+    assert operations_of() == [(1, "put"), (2, "delete"), (3, "put")]
+
+
+@pytest.mark.parametrize(("expected", "actual"), [(1, 2), (3, 2), (0, 2)])
+def test_delete__other_version__is_refused(alice: Person, expected: int, actual: int) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    put(alice.actor, "notes", "k", 2)
+    with pytest.raises(VersionConflict) as refused:
+        delete(alice, when=Precondition(expected))
+    assert refused.value.data == {"expected": expected, "actual": actual}
+    assert read(alice).exists
+
+
+def test_tags_and_pin__not_given__stay(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1, tags=["a"], pinned=True)
+    put(alice.actor, "notes", "k", 2)
+    patch(alice, 3)
+    view = read(alice)
+    assert (view.tags, view.pinned, view.value) == (["a"], True, "3")
+    put(alice.actor, "notes", "k", 4, tags=[], pinned=False)
+    assert (read(alice).tags, read(alice).pinned) == ([], False)
+
+
+def test_entry__metadata__counts_bytes_and_tokens(alice: Person) -> None:
+    make_namespace(alice.actor)
+    view = put(alice.actor, "notes", "k", "é" * 10)
+    assert (view.size_bytes, view.estimated_tokens) == (22, 5)
+    now = read(alice)
+    assert (now.size_bytes, now.estimated_tokens, now.actor) == (22, 5, "alice")
+    assert now.created_at == now.updated_at is not None
+
+
+# Values --------------------------------------------------------------------------------------
+
+
+def test_put__breaks_the_schema__names_the_place_and_stores_nothing(alice: Person) -> None:
+    make_namespace(alice.actor, schema=TEAM_SCHEMA, default={})
+    with pytest.raises(Invalid) as refused:
+        put(alice.actor, "notes", "k", {"constraints": ["a", 2]})
+    assert refused.value.data["errors"][0]["pointer"] == "/constraints/1"
+    assert not Entry.objects.exists()
+
+
+def test_patch__result_breaks_the_schema__changes_nothing(alice: Person) -> None:
+    make_namespace(alice.actor, schema=TEAM_SCHEMA, default={})
+    put(alice.actor, "notes", "k", {"count": 1})
+    with pytest.raises(Invalid):
+        patch(alice, {"op": "append", "path": "/constraints", "value": 5}, "update")
+    assert read(alice).version == 1
+
+
+def test_patch__result_too_large__is_refused(alice: Person) -> None:
+    make_namespace(alice.actor, max_value_bytes=100)
+    put(alice.actor, "notes", "k", ["x" * 60])
+    with pytest.raises(TooLarge):
+        patch(alice, {"op": "append", "path": "", "value": "x" * 60}, "update")
+    assert read(alice).version == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "operations", "result"),
+    [
+        ("merge", {"goal": "x", "constraints": None}, {"goal": "x"}),
+        ("json", [{"op": "add", "path": "/constraints/-", "value": "b"}], {"constraints": ["b"]}),
+        ("update", {"op": "add", "path": "/count", "value": 2}, {"constraints": [], "count": 2}),
+    ],
+)
+def test_patch__missing_entry__starts_from_the_default(
+    alice: Person, kind: Any, operations: Any, result: Any
+) -> None:
+    make_namespace(alice.actor, schema=TEAM_SCHEMA, default={"constraints": []})
+    done = patch(alice, operations, kind)
+    assert (done.created, done.entry.version) == (True, 1)
+    assert raw(result).value == entries.values.load(done.entry.value)
+    assert operations_of() == [(1, "patch")]
+
+
+def test_patch__failing_test__is_a_conflict_and_changes_nothing(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", {"a": 1})
+    with pytest.raises(Conflict):
+        patch(
+            alice,
+            [
+                {"op": "add", "path": "/b", "value": 1},
+                {"op": "test", "path": "/a", "value": 2},
+            ],
+            "json",
+        )
+    assert (read(alice).value, read(alice).version) == ('{"a": 1}', 1)
+
+
+def test_patch__if_version_stale__is_refused(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    with pytest.raises(VersionConflict) as refused:
+        patch(alice, 2, when=Precondition(5))
+    assert refused.value.data == {"expected": 5, "actual": 1}
+
+
+def test_patch__deleted_entry__starts_from_the_default_and_goes_on_counting(alice: Person) -> None:
+    make_namespace(alice.actor, default={"n": 0})
+    put(alice.actor, "notes", "k", {"n": 7})
+    delete(alice)
+    done = patch(alice, {"op": "add", "path": "/n", "value": 1}, "update")
+    assert (done.entry.value, done.entry.version, done.created) == ('{"n":1}', 3, True)
+
+
+# Schema changes ------------------------------------------------------------------------------
+
+
+def test_write__schema_changed_behind_the_cache__is_validated_against_the_new_one(
+    alice: Person,
+) -> None:
+    """Another process changed the schema; this one still has the old definition."""
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", "text")
+    Namespace.objects.update(schema='{"type": "integer"}', schema_version=2)
+    with pytest.raises(Invalid):
+        put(alice.actor, "notes", "k", "more text")
+    assert put(alice.actor, "notes", "k", 5).schema_version == 2
+    assert operations_of() == [(1, "put"), (2, "put")]
+
+
+def test_read__schema_changed_behind_the_cache__says_invalid_and_keeps_the_value(
+    alice: Person,
+) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", "text")
+    put(alice.actor, "notes", "n", 1)
+    Namespace.objects.update(schema='{"type": "integer"}', schema_version=2)
+    assert (read(alice).valid, read(alice).value) == (False, '"text"')
+    assert read(alice, "n").valid
+
+
+def test_patch__stale_definition__uses_the_new_limits(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", ["x" * 60])
+    Namespace.objects.update(max_value_bytes=100, schema_version=2)
+    with pytest.raises(TooLarge):
+        patch(alice, {"op": "append", "path": "", "value": "x" * 60}, "update")
+
+
+# Expiry --------------------------------------------------------------------------------------
+
+
+def test_ttl__of_the_write_or_the_namespace__sets_the_expiry(alice: Person) -> None:
+    make_namespace(alice.actor, ttl_seconds=60)
+    by_namespace = put(alice.actor, "notes", "a", 1)
+    by_write = put(alice.actor, "notes", "b", 1, ttl_seconds=600)
+    assert by_namespace.expires_at - by_namespace.updated_at == timedelta(seconds=60)
+    assert by_write.expires_at - by_write.updated_at == timedelta(seconds=600)
+
+
+def test_patch__entry_with_a_ttl__keeps_its_expiry(alice: Person) -> None:
+    make_namespace(alice.actor)
+    before = put(alice.actor, "notes", "k", 1, ttl_seconds=600)
+    assert patch(alice, 2).entry.expires_at == before.expires_at
+
+
+def test_expired__unswept__reads_as_missing_everywhere(alice: Person) -> None:
+    make_namespace(alice.actor, default="none")
+    put(alice.actor, "notes", "k", 1, ttl_seconds=60)
+    let_expire()
+    assert (read(alice).exists, read(alice).value, read(alice).version) == (False, '"none"', 0)
+    assert alice.api("GET", "/state/notes").json()["items"] == []
+    assert alice.api("GET", "/keys/k").json()["items"] == []
+    assert delete(alice) == 0
+    done = entries.put_entry(
+        actor=alice.actor, namespace="notes", key="k", value=raw(2), when=Precondition(0)
+    )
+    assert (done.created, done.entry.version) == (True, 2)
+
+
+def test_expiry_sweep__expired_entry__leaves_one_expire_version(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1, ttl_seconds=60)
+    put(alice.actor, "notes", "stays", 1, ttl_seconds=60)
+    let_expire()
+    assert maintenance.expire_entries() == {"expired": 1}
+    assert maintenance.expire_entries() == {"expired": 0}
+    assert operations_of() == [(1, "put"), (2, "expire")]
+    assert operations_of("stays") == [(1, "put")]
+    assert put(alice.actor, "notes", "k", 2).version == 3
+    row = AuditRow.objects.get(action="entry.expire")
+    assert (row.actor_kind, row.namespace, row.key) == ("system", "notes", "k")
+
+
+def test_expiry_sweep__written_again_meanwhile__leaves_it_alone(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1, ttl_seconds=60)
+    due = list(Entry.objects.all().values_list("namespace_id", "namespace__name", "key"))
+    expire = entries.Operation.EXPIRE
+    assert entries.clear_entries(alice.actor, due, "", expire) == 0
+    assert read(alice).exists
+
+
+# The past ------------------------------------------------------------------------------------
+
+
+def test_past__each_version__is_what_was_written(alice: Person) -> None:
+    make_namespace(alice.actor, default="d")
+    put(alice.actor, "notes", "k", 1)
+    patch(alice, 2)
+    delete(alice)
+    put(alice.actor, "notes", "k", 4)
+    past = [
+        entries.read_past(actor=alice.actor, namespace="notes", key="k", at_version=v)
+        for v in (1, 2, 3, 4)
+    ]
+    assert [(p.exists, p.value, p.version) for p in past] == [
+        (True, "1", 1),
+        (True, "2", 2),
+        (False, '"d"', 3),
+        (True, "4", 4),
+    ]
+    with pytest.raises(NotFound):
+        entries.read_past(actor=alice.actor, namespace="notes", key="k", at_version=5)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_past__at_a_time__is_what_stood_then(alice: Person) -> None:
+    make_namespace(alice.actor, default="d")
+    moments = [now()]
+    for value in (1, 2):
+        put(alice.actor, "notes", "k", value)
+        moments.append(now())
+    put(alice.actor, "notes", "k", 3, ttl_seconds=60)
+    moments.append(now())
+    delete(alice)
+    moments.append(now())
+
+    def at(moment: Any) -> tuple[bool, str, int]:
+        view = entries.read_past(actor=alice.actor, namespace="notes", key="k", at=moment)
+        return view.exists, view.value, view.version
+
+    assert [at(moment) for moment in moments] == [
+        (False, '"d"', 0),
+        (True, "1", 1),
+        (True, "2", 2),
+        (True, "3", 3),
+        (False, '"d"', 4),
+    ]
+
+
+def test_past__expired_by_then__reads_as_missing(alice: Person) -> None:
+    make_namespace(alice.actor, default="d")
+    view = put(alice.actor, "notes", "k", 1, ttl_seconds=60)
+    later = view.expires_at + timedelta(seconds=1)
+    past = entries.read_past(actor=alice.actor, namespace="notes", key="k", at=later)
+    assert (past.exists, past.value) == (False, '"d"')
+
+
+def test_past__compacted_version__is_gone_not_absent(alice: Person) -> None:
+    make_namespace(alice.actor, history_keep_last=1)
+    for value in (1, 2, 3):
+        put(alice.actor, "notes", "k", value)
+    EntryRevision.objects.filter(version=1).update(at=Now() - timedelta(days=3))
+    EntryRevision.objects.filter(version=2).update(at=Now() - timedelta(days=2))
+    EntryRevision.objects.filter(version=3).update(at=Now() - timedelta(days=1))
+    middle = EntryRevision.objects.get(version=2).at + timedelta(hours=1)
+    assert maintenance.compact_histories() == {"namespaces": 1, "revisions": 2}
+    with pytest.raises(Gone):
+        entries.read_past(actor=alice.actor, namespace="notes", key="k", at_version=2)
+    with pytest.raises(Gone):
+        entries.read_past(actor=alice.actor, namespace="notes", key="k", at=middle)
+    assert read(alice).value == "3"
+
+
+def now() -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        return cursor.fetchone()[0]
+
+
+def test_restore__old_version__is_a_new_version(alice: Person) -> None:
+    make_namespace(alice.actor)
+    for value in ({"a": 1}, {"a": 2}):
+        put(alice.actor, "notes", "k", value)
+    address = {"actor": alice.actor, "namespace": "notes", "key": "k"}
+    with pytest.raises(VersionConflict):
+        entries.restore_entry(**address, version=1, when=Precondition(1))
+    done = entries.restore_entry(**address, version=1, when=Precondition(2))
+    assert (done.entry.version, done.entry.value) == (3, '{"a": 1}')
+    delete(alice)
+    with pytest.raises(NotFound):
+        entries.restore_entry(**address, version=4)
+    with pytest.raises(NotFound):
+        entries.restore_entry(**address, version=99)
+    assert entries.restore_entry(**address, version=2).created
+    assert operations_of()[2:] == [(3, "restore"), (4, "delete"), (5, "restore")]
+
+
+def test_restore__value_the_schema_no_longer_takes__is_refused(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", "text")
+    make_namespace(alice.actor, schema={"type": "integer"}, default=0)
+    with pytest.raises(Invalid):
+        entries.restore_entry(actor=alice.actor, namespace="notes", key="k", version=1)
+
+
+# Clearing ------------------------------------------------------------------------------------
+
+
+def test_clear__by_key__counts_then_deletes_orphans_too(alice: Person) -> None:
+    for name in ("a", "b", "c"):
+        make_namespace(alice.actor, name)
+        put(alice.actor, name, "k", 1)
+        put(alice.actor, name, "other", 1)
+    namespaces.unregister_namespace(actor=alice.actor, name="c", entries="retain")
+    assert entries.clear_key(actor=alice.actor, key="k", dry_run=True) == 3
+    assert entries.clear_key(actor=alice.actor, key="k") == 3
+    assert entries.clear_key(actor=alice.actor, key="k") == 0
+    assert Entry.objects.live().count() == 3
+
+
+def test_clear__narrowed_token__clears_only_what_it_sees(alice: Person) -> None:
+    for name in ("a.x", "b.x"):
+        make_namespace(alice.actor, name)
+        put(alice.actor, name, "k", 1)
+    _, narrow = make_token(alice, namespaces=["a.*"])
+    assert entries.clear_key(actor=narrow, key="k") == 1
+    assert read(alice, namespace="b.x").exists
+
+
+def test_orphans__registered_again__are_back(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    with pytest.raises(Conflict):
+        namespaces.unregister_namespace(actor=alice.actor, name="notes")
+    assert namespaces.unregister_namespace(actor=alice.actor, name="notes", entries="retain") == 1
+    shown = alice.api("GET", "/keys/k").json()["items"]
+    assert [(row["namespace"], row["registered"]) for row in shown] == [("notes", False)]
+    make_namespace(alice.actor)
+    assert (read(alice).value, read(alice).version) == ("1", 1)
+
+
+def test_unregister__delete__keeps_the_history(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    assert namespaces.unregister_namespace(actor=alice.actor, name="notes", entries="delete") == 1
+    make_namespace(alice.actor)
+    assert not read(alice).exists
+    assert operations_of() == [(1, "put"), (2, "delete")]
+
+
+# Trail ---------------------------------------------------------------------------------------
+
+
+def test_write__every_kind__leaves_one_audit_and_one_change_row(alice: Person) -> None:
+    make_namespace(alice.actor)
+    AuditRow.objects.all().delete()
+    Change.objects.all().delete()
+    put(alice.actor, "notes", "k", 1, reason="why")
+    patch(alice, 2)
+    entries.restore_entry(actor=alice.actor, namespace="notes", key="k", version=1)
+    delete(alice)
+    delete(alice)
+    trail = [
+        (row.action, row.version, row.actor_name)
+        for row in AuditRow.objects.filter(namespace="notes", key="k").order_by("id")
+    ]
+    assert trail == [
+        ("entry.put", 1, "alice"),
+        ("entry.patch", 2, "alice"),
+        ("entry.restore", 3, "alice"),
+        ("entry.delete", 4, "alice"),
+    ]
+    assert list(Change.objects.order_by("id").values_list("kind", "version")) == [
+        (action, version) for action, version, _ in trail
+    ]
+    assert EntryRevision.objects.get(version=1).reason == "why"
+
+
+def test_viewer__any_write__is_forbidden_by_the_service_too(alice: Person, bob: Person) -> None:
+    make_namespace(alice.actor)
+    for write in (
+        lambda: put(bob.actor, "notes", "k", 1),
+        lambda: patch(bob, 1),
+        lambda: delete(bob),
+        lambda: entries.clear_key(actor=bob.actor, key="k"),
+        lambda: make_namespace(bob.actor, "mine"),
+        lambda: namespaces.unregister_namespace(actor=bob.actor, name="notes"),
+    ):
+        with pytest.raises(Forbidden):
+            write()
+
+
+def test_other_workspace__same_names__are_apart(alice: Person, mallory: Person) -> None:
+    for person, value in ((alice, "ours"), (mallory, "theirs")):
+        make_namespace(person.actor)
+        put(person.actor, "notes", "k", value)
+    assert read(alice).value == '"ours"'
+    assert read(mallory).value == '"theirs"'
+    delete(mallory)
+    assert read(alice).exists
+
+
+def test_token__narrowed_to_other_namespaces__cannot_tell(alice: Person) -> None:
+    make_namespace(alice.actor)
+    _, narrow = make_token(alice, Role.EDITOR, namespaces=["else*"])
+    with pytest.raises(NotRegistered):
+        put(narrow, "notes", "k", 1)
+    with pytest.raises(NotRegistered):
+        entries.read_entry(actor=narrow, namespace="notes", key="k")
+
+
+# Races ---------------------------------------------------------------------------------------
+
+RACERS = 32
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__32_writers_with_one_version__exactly_one_wins(alice: Person) -> None:
+    make_namespace(alice.actor)
+    for round_ in range(5):
+        before = put(alice.actor, "notes", f"k{round_}", 0)
+        write = partial(
+            put, alice.actor, "notes", f"k{round_}", 1, when=Precondition(before.version)
+        )
+        won, lost = split(race([write] * RACERS))
+        assert (len(won), len(lost)) == (1, RACERS - 1)
+        assert {problem.title for problem in lost} == {"version conflict: expected 1, actual 2"}
+        assert operations_of(f"k{round_}") == [(1, "put"), (2, "put")]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("past", ["never", "deleted", "expired"])
+def test_race__creators_of_one_key__exactly_one_wins(alice: Person, past: str) -> None:
+    make_namespace(alice.actor)
+    if past != "never":
+        put(alice.actor, "notes", "k", 0, ttl_seconds=600)
+    if past == "deleted":
+        delete(alice)
+    if past == "expired":
+        let_expire()
+    first = {"never": 1, "deleted": 3, "expired": 2}[past]
+    write = partial(put, alice.actor, "notes", "k", 1, when=Precondition(0))
+    won, lost = split(race([write] * 16))
+    assert [view.version for view in won] == [first]
+    assert {p.title for p in lost} == {f"version conflict: expected 0, actual {first}"}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("held", [True, False])
+def test_race__adders__none_is_lost(alice: Person, held: bool) -> None:
+    make_namespace(alice.actor, default={"n": 0})
+    if held:
+        put(alice.actor, "notes", "k", {"n": 0})
+    add = partial(patch, alice, {"op": "add", "path": "/n", "value": 1}, "update")
+    won, lost = split(race([add] * 16))
+    assert [problem.title for problem in lost] == []
+    assert len({put.entry.version for put in won}) == 16
+    assert entries.values.load(read(alice).value) == {"n": 16}
+    assert [op for _, op in operations_of()].count("patch") == 16
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__deleters_of_one_version__exactly_one_deletes(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    won, lost = split(race([partial(delete, alice, when=Precondition(1))] * 8))
+    assert won == [2]
+    assert {p.data["actual"] for p in lost} == {0}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__everything_at_once__versions_are_dense_and_each_written_once(
+    alice: Person,
+) -> None:
+    make_namespace(alice.actor, default=0)
+    works = [partial(put, alice.actor, "notes", "k", n) for n in range(8)]
+    works += [partial(delete, alice)] * 4
+    works += [partial(patch, alice, n) for n in range(4)]
+    _, lost = split(race(works))
+    assert [p.title for p in lost if not isinstance(p, Problem)] == []
+    versions = [version for version, _ in operations_of()]
+    assert versions == list(range(1, len(versions) + 1))
+    assert AuditRow.objects.filter(key="k").count() == len(versions)
+    assert Change.objects.filter(key="k").count() == len(versions)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__schema_change_against_writers__no_value_claims_a_schema_it_breaks(
+    alice: Person,
+) -> None:
+    make_namespace(alice.actor)
+    writes = [partial(put, alice.actor, "notes", f"k{n}", "text") for n in range(12)]
+    change = partial(make_namespace, alice.actor, schema={"type": "integer"}, default=0)
+    _, lost = split(race([*writes, change]))
+    assert {type(problem) for problem in lost} <= {Invalid}
+    assert not Entry.objects.filter(schema_version=2).exists()

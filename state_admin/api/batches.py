@@ -17,26 +17,26 @@ from state_admin.services.batches import BatchOperation, Outcome
 from state_admin.services.errors import BadRequest, Invalid, Problem
 
 from . import problems
-from .bodies import Body, RawField, answer
+from .bodies import Body, Flag, RawField, Text, Whole, answer
 from .endpoint import Endpoint
-from .entries import show_entry
+from .entries import MAX_TTL, show_entry
 
 
 class OperationBody(Body):
     op = serializers.ChoiceField(choices=["get", "put", "patch", "delete"])
-    namespace = serializers.CharField()
-    key = serializers.CharField(trim_whitespace=False)
+    namespace = Text()
+    key = Text()
     value = RawField(required=False)
     patch = RawField(required=False)
     patch_type = serializers.ChoiceField(choices=["merge", "json", "update"], required=False)
-    if_version = serializers.IntegerField(min_value=0, required=False)
-    ttl_seconds = serializers.IntegerField(min_value=1, required=False)
-    tags = serializers.ListField(child=serializers.CharField(max_length=64), required=False)
-    pinned = serializers.BooleanField(required=False)
+    if_version = Whole(min_value=0, required=False)
+    ttl_seconds = Whole(min_value=1, max_value=MAX_TTL, required=False)
+    tags = serializers.ListField(child=Text(max_length=64), required=False, max_length=32)
+    pinned = Flag(required=False)
 
 
 class BatchBody(Body):
-    atomic = serializers.BooleanField(required=False)
+    atomic = Flag(required=False)
     operations = RawField()
 
 

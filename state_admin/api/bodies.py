@@ -56,6 +56,48 @@ class RawField(serializers.Field[Raw, Raw, Any, Any]):
         return value
 
 
+class Text(serializers.CharField):
+    """A JSON string, kept as it is. DRF's own field would take a number and trim spaces."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(trim_whitespace=False, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Whole(serializers.IntegerField):
+    """A JSON integer that a bigint holds. DRF's own field would take "1" and 1.0."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"max_value": 2**63 - 1, **kwargs})
+
+    def to_internal_value(self, data: Any) -> int:
+        if type(data) is not int:
+            self.fail("invalid")
+        return data
+
+
+class Flag(serializers.BooleanField):
+    """true or false. DRF's own field would take "yes" and 1."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class Part(serializers.Serializer[Any]):
+    """An object within a body. Unknown fields are refused here too."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            _refuse_unknown(data, self.fields, values.pointer_of(self.field_name or ""))
+        return super().to_internal_value(data)
+
+
 class Body(serializers.Serializer[Any]):
     """The base of all request bodies. `take` reads one: unknown fields are a 400 that names them,
     wrong ones a 422 with a pointer to each."""
@@ -71,19 +113,23 @@ class Body(serializers.Serializer[Any]):
                 for name, part in parts.items()
             }
         )
-        unknown = sorted(parts.keys() - reader.fields.keys())
-        if unknown:
-            raise BadRequest(
-                f"unknown field: {', '.join(unknown)}",
-                detail=f"Known fields: {', '.join(reader.fields)}.",
-                errors=[
-                    {"pointer": pointer + values.pointer_of(name), "message": "unknown field"}
-                    for name in unknown
-                ],
-            )
+        _refuse_unknown(parts, reader.fields, pointer)
         if not reader.is_valid():
             raise Invalid("the request is not acceptable", list(_faults(reader.errors, pointer)))
         return dict(reader.validated_data)
+
+
+def _refuse_unknown(given: Mapping[str, Any], known: Mapping[str, Any], pointer: str) -> None:
+    unknown = sorted(given.keys() - known.keys())
+    if unknown:
+        raise BadRequest(
+            f"unknown field: {', '.join(unknown)}",
+            detail=f"Known fields: {', '.join(known)}.",
+            errors=[
+                {"pointer": pointer + values.pointer_of(name), "message": "unknown field"}
+                for name in unknown
+            ],
+        )
 
 
 def _faults(errors: Any, pointer: str) -> list[Fault]:
@@ -123,13 +169,25 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, values.Float):
         return orjson.Fragment(value.literal)
-    if isinstance(value, int):
-        return orjson.Fragment(str(value))  # beyond 64 bits
     raise TypeError(type(value).__name__)
 
 
 def encode(data: Any) -> bytes:
-    return orjson.dumps(data, default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME)
+    try:
+        return orjson.dumps(data, default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME)
+    except TypeError:
+        return orjson.dumps(_spelled(data), default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME)
+
+
+def _spelled(data: Any) -> Any:
+    """`data` with the integers as text that orjson does not take: those beyond 64 bits."""
+    if isinstance(data, dict):
+        return {name: _spelled(part) for name, part in data.items()}
+    if isinstance(data, list | tuple):
+        return [_spelled(part) for part in data]
+    if isinstance(data, int) and not isinstance(data, bool):
+        return orjson.Fragment(str(data))
+    return data
 
 
 def answer(data: Any, status: int = 200, *, etag: int | None = None) -> HttpResponse:

@@ -19,10 +19,11 @@ from state_admin.services.entries import EntryView, PatchKind
 from state_admin.services.errors import BadRequest, Invalid
 
 from . import etags, pagination
-from .bodies import Body, RawField, answer, no_content, verbatim
+from .bodies import Body, Flag, RawField, Text, Whole, answer, no_content, verbatim
 from .endpoint import Endpoint
 
 MAX_WAIT = 30
+MAX_TTL = 10 * 365 * 86400
 _POLL = 0.05
 
 PATCH_TYPES: dict[str, PatchKind] = {
@@ -35,17 +36,13 @@ PATCH_TYPES: dict[str, PatchKind] = {
 
 class EntryBody(Body):
     value = RawField()
-    ttl_seconds = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=10 * 365 * 86400
-    )
-    tags = serializers.ListField(
-        child=serializers.CharField(max_length=64), required=False, max_length=32
-    )
-    pinned = serializers.BooleanField(required=False)
+    ttl_seconds = Whole(required=False, allow_null=True, min_value=1, max_value=MAX_TTL)
+    tags = serializers.ListField(child=Text(max_length=64), required=False, max_length=32)
+    pinned = Flag(required=False)
 
 
 class RestoreBody(Body):
-    version = serializers.IntegerField(min_value=1)
+    version = Whole(min_value=1)
 
 
 def show_entry(entry: EntryView, *, with_value: bool = True) -> dict[str, Any]:
@@ -105,7 +102,7 @@ class EntryList(Endpoint):
             *("limit", "cursor"),
         )
         known = namespaces.definition(self.actor, namespace, fresh=True)
-        page = pagination.read_page(request)
+        page = pagination.read_page(request, str)
         query = request.query_params
         rows = Entry.objects.filter(namespace_id=known.id).live().order_by("key")
         if query.get("prefix"):
@@ -119,17 +116,19 @@ class EntryList(Endpoint):
             rows = rows.filter(tags__contains=[query["tag"]])
         with_value = pagination.read_choice(request, "include", ("value",)) == "value"
         wanted = pagination.read_choice(request, "valid", ("true", "false"))
-        if page.after is not None:
-            rows = rows.filter(key__gt=page.after)
+        rows = rows.select_related("namespace")
         found: list[tuple[Entry, bool]] = []
-        for row in rows.select_related("namespace").iterator(page.limit + 1):
-            valid = row.schema_version == known.schema_version or known.validator.accepts(
-                values.load(row.value or "null")
-            )
-            if not wanted or valid == (wanted == "true"):
-                found.append((row, valid))
-            if len(found) > page.limit:
+        after = page.after
+        # In slices, since validity is no column: a cursor outside a transaction would make
+        # PostgreSQL copy every row that is left.
+        while len(found) <= page.limit:
+            behind = rows if after is None else rows.filter(key__gt=after)
+            chunk = list(behind[: page.limit + 1])
+            checked = ((row, entries.is_valid(row, known)) for row in chunk)
+            found += [pair for pair in checked if not wanted or pair[1] == (wanted == "true")]
+            if len(chunk) <= page.limit:
                 break
+            after = chunk[-1].key
         shown, cursor = page.close(found, lambda pair: pair[0].key)
         items = [show_row(r, with_value=with_value, valid=v, registered=True) for r, v in shown]
         return answer({"items": items, "next_cursor": cursor})
@@ -252,6 +251,7 @@ def show_revision(row: EntryRevision, *, with_value: bool) -> dict[str, Any]:
         "actor_kind": row.actor_kind,
         "reason": row.reason,
         "request_id": row.request_id,
+        "run_id": row.run or None,
         "at": row.at,
         "schema_version": row.schema_version,
         "size_bytes": row.size_bytes,
@@ -283,7 +283,9 @@ def show_diff(before: Any, after: Any) -> dict[str, Any]:
         {"pointer": r.pointer, "kind": r.kind, "before": r.before, "after": r.after}
         for r in diffs.rows(before, after)
     ]
-    return {"patch": diffs.json_patch(before, after), "rows": rows}
+    # Spelled by us: orjson refuses integers beyond 64 bits.
+    patch = values.dump(diffs.json_patch(before, after))
+    return {"patch": verbatim(patch), "rows": verbatim(values.dump(rows))}
 
 
 class EntryRestore(Endpoint):
@@ -308,7 +310,7 @@ class KeyDetail(Endpoint):
     def get(self, request: Request, key: str) -> HttpResponse:
         """Everything under one key over all namespaces, unregistered ones too."""
         pagination.refuse_unknown(request, "include", "limit", "cursor")
-        page = pagination.read_page(request)
+        page = pagination.read_page(request, str)
         rows = Entry.objects.visible_to(self.actor).live().filter(key=_checked(key))
         rows = rows.select_related("namespace").order_by("namespace__name")
         if page.after is not None:
@@ -319,7 +321,7 @@ class KeyDetail(Endpoint):
             show_row(
                 row,
                 with_value=with_value,
-                valid=row.schema_version == row.namespace.schema_version,
+                valid=entries.is_valid(row, namespaces.define(row.namespace)),
                 registered=row.namespace.unregistered_at is None,
             )
             for row in shown

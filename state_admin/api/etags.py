@@ -28,8 +28,14 @@ def precondition(request: Request) -> Precondition:
     meta = request.META
     match, none_match = meta.get("HTTP_IF_MATCH"), meta.get("HTTP_IF_NONE_MATCH")
     changed = meta.get("HTTP_IF_CHANGED", "").lower() == "true"
+    merge = meta.get("HTTP_ON_CONFLICT", "").lower()
+    if merge and (merge != "merge" or match is None):
+        raise BadRequest(
+            "On-Conflict takes merge, beside If-Match",
+            detail="If-Match names the version you started from: the base of the merge.",
+        )
     if match is not None:
-        return Precondition(version_in("If-Match", match), changed)
+        return Precondition(version_in("If-Match", match), changed, merge == "merge")
     if none_match is not None:
         if none_match.strip() != "*":
             raise BadRequest(

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 
 from state_admin.domain.access import Role
@@ -16,28 +15,25 @@ from state_admin.services import namespaces
 from state_admin.services.errors import NotRegistered
 
 from . import pagination
-from .bodies import Body, RawField, answer, no_content, verbatim
+from .bodies import Body, Part, RawField, Text, Whole, answer, no_content, verbatim
 from .endpoint import Endpoint
+from .entries import MAX_TTL
 
 
-class HistoryPolicy(serializers.Serializer[Any]):
-    keep_last = serializers.IntegerField(
-        min_value=1, max_value=1_000_000, required=False, allow_null=True
-    )
-    keep_seconds = serializers.IntegerField(min_value=1, required=False, allow_null=True)
+class HistoryPolicy(Part):
+    keep_last = Whole(min_value=1, max_value=1_000_000, required=False, allow_null=True)
+    keep_seconds = Whole(min_value=1, max_value=10 * 365 * 86400, required=False, allow_null=True)
 
 
 class NamespaceBody(Body):
     schema = RawField(required=False)
     default = RawField(required=False)
-    description = serializers.CharField(required=False, allow_blank=True, max_length=10_000)
-    plugin = serializers.CharField(required=False, allow_blank=True, max_length=128)
-    max_value_bytes = serializers.IntegerField(
+    description = Text(required=False, allow_blank=True, max_length=10_000)
+    plugin = Text(required=False, allow_blank=True, max_length=128)
+    max_value_bytes = Whole(
         required=False, allow_null=True, min_value=1, max_value=namespaces.MAX_VALUE_BYTES
     )
-    ttl_seconds = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=10 * 365 * 86400
-    )
+    ttl_seconds = Whole(required=False, allow_null=True, min_value=1, max_value=MAX_TTL)
     history = HistoryPolicy(required=False)
 
 
@@ -65,7 +61,7 @@ class NamespaceList(Endpoint):
     def get(self, request: Request) -> HttpResponse:
         """Registered namespaces, by name."""
         pagination.refuse_unknown(request, "prefix", "plugin", "limit", "cursor")
-        page = pagination.read_page(request)
+        page = pagination.read_page(request, str)
         rows = Namespace.objects.visible_to(self.actor).registered().order_by("name")
         if prefix := request.query_params.get("prefix"):
             rows = rows.filter(name__startswith=prefix)

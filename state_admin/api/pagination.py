@@ -36,14 +36,14 @@ class Page:
         return rows, _seal(self.filters, position(rows[-1]))
 
 
-def read_page(request: Request) -> Page:
-    """The page that the query string asks for. BadRequest for a cursor that is not ours, or was
-    made for other filters."""
+def read_page(request: Request, position: type[int] | type[str] = int) -> Page:
+    """The page that the query string asks for; `position` is what the list is ordered by.
+    BadRequest for a cursor that is not ours, or was made for other filters."""
     query = request.query_params
     filters = _fingerprint(
         sorted((k, v) for k, v in query.items() if k not in ("cursor", "limit")), request.path
     )
-    after = _open(query["cursor"], filters) if query.get("cursor") else None
+    after = _open(query["cursor"], filters, position) if query.get("cursor") else None
     return Page(read_limit(request), after, filters)
 
 
@@ -92,10 +92,12 @@ def _seal(filters: str, position: Any) -> str:
     return base64.urlsafe_b64encode(orjson.dumps([filters, position])).decode().rstrip("=")
 
 
-def _open(cursor: str, filters: str) -> Any:
+def _open(cursor: str, filters: str, kind: type[int] | type[str]) -> Any:
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         made_for, position = orjson.loads(base64.b64decode(padded, b"-_", validate=True))
+        if type(position) is not kind or "\0" in str(position):
+            raise TypeError
     except (ValueError, binascii.Error, TypeError):
         raise BadRequest("cursor must be one that this API gave out") from None
     if made_for != filters:

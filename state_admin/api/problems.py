@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 import structlog
 from django.core.exceptions import RequestDataTooBig
 from django.core.exceptions import SuspiciousOperation as DjangoSuspicious
@@ -13,6 +12,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions as drf
 
+from state_admin.domain import values
 from state_admin.domain.values import MalformedJSON, RefusedJSON
 from state_admin.services import errors
 from state_admin.services.errors import Problem
@@ -140,9 +140,10 @@ def _answer_drf(error: drf.APIException, request: Any) -> HttpResponse:
 
 
 def _answer(body: dict[str, Any], status: int) -> HttpResponse:
-    return HttpResponse(
-        orjson.dumps(body, default=str), status=status, content_type="application/problem+json"
-    )
+    # Spelled by us and not by orjson: a problem may hold stored values (big integers, 1.10) and
+    # may quote a name from the request that no UTF-8 can hold.
+    content = values.dump(body).encode(errors="replace")
+    return HttpResponse(content, status=status, content_type="application/problem+json")
 
 
 def _request_id(request: Any) -> str:

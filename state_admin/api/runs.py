@@ -19,30 +19,32 @@ from state_admin.services.errors import Invalid
 from state_admin.services.runs import UNCHANGED, RunChange
 
 from . import pagination
-from .bodies import Body, RawField, answer, verbatim
+from .bodies import Body, Flag, RawField, Text, Whole, answer, verbatim
 from .endpoint import Endpoint
 from .threads import read_list, read_object
 
 
 class StartBody(Body):
-    id = serializers.CharField(required=False, trim_whitespace=False)
-    agent_id = serializers.CharField(required=False, allow_blank=True, max_length=128)
-    parent_run_id = serializers.CharField(required=False, allow_blank=True, max_length=128)
+    id = Text(required=False)
+    agent_id = Text(required=False, allow_blank=True, max_length=128)
+    parent_run_id = Text(required=False, allow_blank=True, max_length=128)
     origin = serializers.ChoiceField(choices=Origin.choices, required=False)
     metadata = RawField(required=False)
     status = serializers.ChoiceField(choices=["created", "running"], required=False)
-    lease_seconds = serializers.IntegerField(min_value=1, max_value=86_400, required=False)
-    max_rounds = serializers.IntegerField(min_value=0, max_value=1_000_000, required=False)
-    timeout_seconds = serializers.IntegerField(min_value=1, required=False, allow_null=True)
+    lease_seconds = Whole(min_value=1, max_value=86_400, required=False)
+    max_rounds = Whole(min_value=0, max_value=1_000_000, required=False)
+    timeout_seconds = Whole(
+        min_value=1, max_value=10 * 365 * 86400, required=False, allow_null=True
+    )
 
 
 class RunBody(Body):
-    status = serializers.CharField(required=False)
+    status = Text(required=False)
     waiting = RawField(required=False)
     termination_reason = RawField(required=False)
-    step_count = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
-    input_tokens = serializers.IntegerField(min_value=0, max_value=2**53, required=False)
-    output_tokens = serializers.IntegerField(min_value=0, max_value=2**53, required=False)
+    step_count = Whole(min_value=0, max_value=2**31 - 1, required=False)
+    input_tokens = Whole(min_value=0, max_value=2**53, required=False)
+    output_tokens = Whole(min_value=0, max_value=2**53, required=False)
     cost_usd = serializers.DecimalField(
         max_digits=14, decimal_places=6, min_value=0, required=False
     )
@@ -50,22 +52,22 @@ class RunBody(Body):
 
 
 class CommitBody(Body):
-    base_revision = serializers.IntegerField(min_value=0, required=False, allow_null=True)
+    base_revision = Whole(min_value=0, required=False, allow_null=True)
     on_conflict = serializers.ChoiceField(choices=["fail", "rebase"], required=False)
     updates = RawField(required=False)
     batches = RawField(required=False)
     messages = RawField(required=False)
-    expected_message_count = serializers.IntegerField(min_value=0, required=False, allow_null=True)
+    expected_message_count = Whole(min_value=0, required=False, allow_null=True)
     run = RawField(required=False)
-    label = serializers.CharField(  # type: ignore[assignment]  # the wire name
+    label = Text(  # type: ignore[assignment]  # the wire name
         required=False, allow_blank=True, max_length=128
     )
 
 
 class UpdateBody(Body):
-    key = serializers.CharField(max_length=128)
+    key = Text(max_length=128)
     update = RawField(required=False)  # type: ignore[assignment]  # the wire name
-    clear = serializers.BooleanField(required=False)
+    clear = Flag(required=False)
 
 
 def show_run(row: Run) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 
 from state_admin.models import Revision, StateScope
@@ -15,20 +14,20 @@ from state_admin.services.errors import BadRequest
 from state_admin.services.snapshots import Snapshot
 
 from . import pagination
-from .bodies import Body, answer, verbatim
+from .bodies import Body, Flag, Text, Whole, answer, verbatim
 from .endpoint import Endpoint
 from .entries import show_diff
 
 
 class RestoreSnapshotBody(Body):
-    revision = serializers.IntegerField(min_value=0)
+    revision = Whole(min_value=0)
 
 
 class MarkBody(Body):
-    label = serializers.CharField(  # type: ignore[assignment]  # the wire name
+    label = Text(  # type: ignore[assignment]  # the wire name
         required=False, allow_blank=True, max_length=128
     )
-    pinned = serializers.BooleanField(required=False)
+    pinned = Flag(required=False)
 
 
 def show_snapshot(snapshot: Snapshot) -> dict[str, Any]:

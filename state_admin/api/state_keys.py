@@ -17,7 +17,7 @@ from state_admin.services import state_keys
 from state_admin.services.errors import NotFound
 
 from . import pagination
-from .bodies import Body, RawField, answer, verbatim
+from .bodies import Body, Flag, RawField, Text, answer, verbatim
 from .endpoint import Endpoint
 
 
@@ -27,10 +27,10 @@ class StateKeyBody(Body):
     merge = serializers.ChoiceField(choices=Merge.choices, required=False)
     scope = serializers.ChoiceField(choices=StateScope.choices, required=False)
     reducer = serializers.ChoiceField(choices=[r.value for r in Reducer], required=False)
-    persistent = serializers.BooleanField(required=False)
-    retain_on_uninstall = serializers.BooleanField(required=False)
-    plugin = serializers.CharField(required=False, allow_blank=True, max_length=128)
-    description = serializers.CharField(required=False, allow_blank=True, max_length=10_000)
+    persistent = Flag(required=False)
+    retain_on_uninstall = Flag(required=False)
+    plugin = Text(required=False, allow_blank=True, max_length=128)
+    description = Text(required=False, allow_blank=True, max_length=10_000)
 
 
 def show_state_key(row: StateKey) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class StateKeyList(Endpoint):
     def get(self, request: Request) -> HttpResponse:
         """Registered state keys, by name."""
         pagination.refuse_unknown(request, "limit", "cursor")
-        page = pagination.read_page(request)
+        page = pagination.read_page(request, str)
         rows = StateKey.objects.visible_to(self.actor).order_by("name")
         if page.after is not None:
             rows = rows.filter(name__gt=page.after)

@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 
 from state_admin.domain import boundaries, values
@@ -19,30 +18,30 @@ from state_admin.services.contexts import read_context
 from state_admin.services.errors import BadRequest, Invalid
 
 from . import pagination
-from .bodies import Body, RawField, answer, no_content, timestamp, verbatim
+from .bodies import Body, RawField, Text, Whole, answer, no_content, timestamp, verbatim
 from .endpoint import Endpoint
 
 
 class ThreadBody(Body):
-    id = serializers.CharField(required=False, trim_whitespace=False)
-    resource_id = serializers.CharField(required=False, allow_blank=True, max_length=128)
-    parent_thread_id = serializers.CharField(required=False, allow_null=True, trim_whitespace=False)
-    title = serializers.CharField(required=False, allow_blank=True, max_length=512)
+    id = Text(required=False)
+    resource_id = Text(required=False, allow_blank=True, max_length=128)
+    parent_thread_id = Text(required=False, allow_null=True)
+    title = Text(required=False, allow_blank=True, max_length=512)
     metadata = RawField(required=False)
     compaction_policy = RawField(required=False)
 
 
 class ThreadChangeBody(Body):
-    resource_id = serializers.CharField(required=False, allow_blank=True, max_length=128)
-    parent_thread_id = serializers.CharField(required=False, allow_null=True, trim_whitespace=False)
-    title = serializers.CharField(required=False, allow_blank=True, max_length=512)
+    resource_id = Text(required=False, allow_blank=True, max_length=128)
+    parent_thread_id = Text(required=False, allow_null=True)
+    title = Text(required=False, allow_blank=True, max_length=512)
     metadata = RawField(required=False)
     compaction_policy = RawField(required=False)
 
 
 class MessagesBody(Body):
     messages = RawField()
-    expected_message_count = serializers.IntegerField(required=False, min_value=0)
+    expected_message_count = Whole(required=False, min_value=0)
 
 
 def show_thread(row: Thread) -> dict[str, Any]:

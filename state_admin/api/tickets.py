@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 
 from state_admin.domain.values import Raw
@@ -14,12 +13,12 @@ from state_admin.models import Ticket, TicketStatus
 from state_admin.services import runs, tickets
 
 from . import pagination
-from .bodies import Body, RawField, answer, verbatim
+from .bodies import Body, RawField, Text, answer, verbatim
 from .endpoint import Endpoint
 
 
 class DecisionBody(Body):
-    action = serializers.CharField()
+    action = Text()
     payload = RawField(required=False)
 
 

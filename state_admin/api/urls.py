@@ -8,6 +8,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from . import (
     audit,
     batches,
+    blame,
     changes,
     compactions,
     endpoint,
@@ -46,6 +47,11 @@ urlpatterns = [
         r"^v1/restore/(?P<namespace>[^/]+)/(?P<key>(?s:.+))\Z",
         entries.EntryRestore.as_view(),
         name="entry-restore",
+    ),
+    re_path(
+        r"^v1/blame/(?P<namespace>[^/]+)/(?P<key>(?s:.+))\Z",
+        blame.EntryBlame.as_view(),
+        name="entry-blame",
     ),
     re_path(r"^v1/keys/(?P<key>(?s:.+))\Z", entries.KeyDetail.as_view(), name="key"),
     path("v1/state-keys", state_keys.StateKeyList.as_view(), name="state-keys"),

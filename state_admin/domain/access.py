@@ -42,6 +42,7 @@ class Actor:
     namespaces: tuple[str, ...] = ()
     thread_prefixes: tuple[str, ...] = ()
     request_id: str = ""
+    run_id: str = ""  # the run on whose behalf it acts, as the caller says
 
     def may(self, needed: Role) -> bool:
         """Whether the role suffices."""

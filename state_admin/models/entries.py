@@ -145,6 +145,8 @@ class EntryRevision(ActorStamp):
     size_bytes = models.PositiveIntegerField(default=0)
     expires_at = models.DateTimeField(null=True)
     pinned = models.BooleanField(default=False, db_default=False)
+    # The run on whose behalf it was written, in the caller's words (the Run-Id header).
+    run = models.CharField(max_length=128, default="", db_default="", db_collation="C")
     at = models.DateTimeField(db_default=Now())
 
     objects = EntryRevisionQuerySet.as_manager()

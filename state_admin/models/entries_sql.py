@@ -90,20 +90,20 @@ def _trail(source: str, namespace: str) -> str:
     return f"""
 , history AS (
     INSERT INTO entry_revisions (entry_id, version, operation, value, schema_version, size_bytes,
-        expires_at, pinned, actor_kind, actor_id, actor_name, reason, request_id, at)
+        expires_at, pinned, run, actor_kind, actor_id, actor_name, reason, request_id, at)
     SELECT w.id, w.version, %(operation)s, w.value, w.schema_version, w.size_bytes,
-        w.expires_at, false,
+        w.expires_at, false, %(run)s,
         %(actor_kind)s, %(actor_id)s, %(actor_name)s, %(reason)s, %(request_id)s, now()
     FROM w
 ), change AS (
-    INSERT INTO changes (workspace_id, kind, namespace, key, version, actor_name)
-    SELECT %(workspace)s, 'entry.' || %(operation)s, {namespace}, w.key, w.version,
+    INSERT INTO changes (workspace_id, kind, namespace, key, run, version, actor_name)
+    SELECT %(workspace)s, 'entry.' || %(operation)s, {namespace}, w.key, %(run)s, w.version,
         %(actor_name)s
     FROM {source}
 ), audited AS (
-    INSERT INTO audit (workspace_id, action, namespace, key, version,
+    INSERT INTO audit (workspace_id, action, namespace, key, run, version,
         actor_kind, actor_id, actor_name, reason, request_id)
-    SELECT %(workspace)s, 'entry.' || %(operation)s, {namespace}, w.key, w.version,
+    SELECT %(workspace)s, 'entry.' || %(operation)s, {namespace}, w.key, %(run)s, w.version,
         %(actor_kind)s, %(actor_id)s, %(actor_name)s, %(reason)s, %(request_id)s
     FROM {source}
 )

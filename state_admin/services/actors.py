@@ -21,7 +21,7 @@ WHERE t.lookup = %(lookup)s AND t.revoked_at IS NULL
 """
 
 
-def actor_of_token(presented: str, *, request_id: str = "") -> Actor | None:
+def actor_of_token(presented: str, *, request_id: str = "", run_id: str = "") -> Actor | None:
     """The actor behind `sh_<lookup>_<secret>`, or None for anything that is not a live token.
 
     One prepared statement; the secret is compared in constant time. The last use is noted at
@@ -48,6 +48,7 @@ def actor_of_token(presented: str, *, request_id: str = "") -> Actor | None:
         namespaces=tuple(namespaces),
         thread_prefixes=tuple(prefixes),
         request_id=request_id,
+        run_id=run_id,
     )
 
 

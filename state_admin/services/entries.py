@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from state_admin.models import Entry, EntryRevision, Operation, entries_sql
 
 from . import journal
 from .actors import require
+from .conflicts import explain
 from .errors import (
     BadRequest,
     Conflict,
@@ -71,10 +72,12 @@ class Put:
 
 @dataclass(frozen=True)
 class Precondition:
-    """What must hold for a write to land. `version` 0 means "does not exist"."""
+    """What must hold for a write to land. `version` 0 means "does not exist"; `merge` lets a write
+    whose version is stale land all the same when nobody changed the same paths."""
 
     version: int | None = None
     changed: bool = False
+    merge: bool = False
 
 
 ANY = Precondition()
@@ -362,6 +365,7 @@ def _store(
     reason: str,
     operation: Operation,
 ) -> Put:
+    expected = when.version
     for attempt in range(_ATTEMPTS):
         known = definition(actor, namespace, fresh=attempt > 0)
         _check_value(known, value)
@@ -390,7 +394,16 @@ def _store(
         # A second statement: the snapshot of the first may be older than the winner's commit.
         now = read_entry(actor=actor, namespace=namespace, key=key)
         if when.version is not None and now.version != when.version:
-            raise VersionConflict(when.version, now.version)
+            collision = None
+            if when.version and now.exists:
+                collision = explain(actor, namespace, key, when.version, now.value, value)
+            if when.merge and collision is not None and not collision.clashes:
+                # Nobody touched the same paths: both land, on top of what is there now.
+                value = Raw(values.dump(collision.merged), collision.merged)
+                when = replace(when, version=now.version)
+                continue
+            told = collision.shown if collision is not None else {}
+            raise VersionConflict(expected or 0, now.version, **told)
         if when.changed and now.exists:
             return Put(now, created=False, changed=False)
     raise Conflict("the namespace or the entry keeps changing; try again")
@@ -477,7 +490,16 @@ def _check_value(known: Definition, value: Raw) -> None:
 
 
 def _who(actor: Actor, reason: str) -> dict[str, Any]:
-    return {**journal.stamp(actor, reason), "workspace": actor.workspace_id}
+    return {
+        **journal.stamp(actor, reason),
+        "workspace": actor.workspace_id,
+        "run": actor.run_id,
+    }
+
+
+def is_valid(row: Entry, known: Definition) -> bool:
+    """Whether the schema of today accepts what a row holds."""
+    return _valid(known, row.schema_version, row.value or "null")
 
 
 def _valid(known: Definition, schema_version: int, text: str) -> bool:

@@ -75,12 +75,13 @@ def definition(actor: Actor, name: str, *, fresh: bool = False) -> Definition:
         raise NotRegistered(name)
     if len(_definitions) >= _DEFINITIONS_KEPT:
         _definitions.clear()
-    made = _define(row)
+    made = define(row)
     _definitions[at] = made
     return made
 
 
-def _define(row: Namespace) -> Definition:
+def define(row: Namespace) -> Definition:
+    """The definition that a row holds, registered or not."""
     return Definition(
         id=row.pk,
         name=row.name,

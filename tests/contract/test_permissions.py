@@ -73,6 +73,7 @@ TABLE = [
     Row("entry-diff", "GET", "/diff/notes/k?from=1&to=2", V, 200, hides="notes", by="namespaces"),
     Row("entry-restore", "POST", "/restore/notes/k", E, 200, {"version": 1},
         hides="notes", by="namespaces"),
+    Row("entry-blame", "GET", "/blame/notes/k", V, 200, hides="notes", by="namespaces"),
     Row("key", "GET", "/keys/k", V, 200),
     Row("key", "DELETE", "/keys/k", E, 200),
     Row("state-keys", "GET", "/state-keys", V, 200),

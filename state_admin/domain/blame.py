@@ -1,0 +1,105 @@
+"""Who set what: attributes each path of a value to the version that last changed it.
+
+Not here: reading the versions (services) and how they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from state_admin.domain.values import JSON, pointer_of, same
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Line(Generic[V]):
+    """A path and the version that set it. Children are told only where another version set them,
+    so one line speaks for everything below it that no deeper line names."""
+
+    pointer: str
+    version: V
+
+
+def attribute(history: Iterable[tuple[V, JSON, bool]]) -> list[Line[V]]:
+    """Blame the newest value. `history` gives (version, value, exists) from the newest backwards.
+
+    Reads no further back than it must: it stops when every path has its version. A path that is
+    in the oldest version given is attributed to that one. [] when the newest does not exist.
+    Items of arrays are compared by place.
+    """
+    versions = iter(history)
+    newest = next(versions, None)
+    if newest is None or not newest[2]:
+        return []
+    version, value, _ = newest
+    tree: _Node[V] = _Node("", value)
+    for older, before, existed in versions:
+        if not existed:
+            break
+        tree.settle(version, before)
+        if tree.settled:
+            break
+        version = older
+    tree.settle_all(version)
+    return list(tree.lines(None))
+
+
+class _Node(Generic[V]):
+    """A place in the newest value, and the version found for it or for all below it."""
+
+    def __init__(self, pointer: str, value: JSON) -> None:
+        self.pointer = pointer
+        self.value = value
+        self.version: V | None = None
+        self.children: dict[str | int, _Node[V]] | None = None
+
+    @property
+    def settled(self) -> bool:
+        if self.version is not None and self.children is None:
+            return True
+        return self.children is not None and all(c.settled for c in self.children.values())
+
+    def settle(self, version: V, before: JSON) -> None:
+        """`version` changed the value that was `before`: settle what it changed."""
+        if self.settled or same(self.value, before):
+            return
+        parts = _parts(self.value)
+        old = _parts(before)
+        if parts is None or old is None or type(self.value) is not type(before):
+            self.settle_all(version)
+            return
+        if self.children is None:
+            self.children = {
+                name: _Node(self.pointer + pointer_of(name), part) for name, part in parts.items()
+            }
+        # The container itself was touched by whoever changed its set of members last.
+        if self.version is None and parts.keys() != old.keys():
+            self.version = version
+        for name, child in self.children.items():
+            if name in old:
+                child.settle(version, old[name])
+            else:
+                child.settle_all(version)
+
+    def settle_all(self, version: V) -> None:
+        if self.version is None:
+            self.version = version
+        for child in (self.children or {}).values():
+            child.settle_all(version)
+
+    def lines(self, above: V | None) -> Iterator[Line[V]]:
+        if self.version is not None and self.version != above:
+            yield Line(self.pointer, self.version)
+        for child in (self.children or {}).values():
+            yield from child.lines(self.version)
+
+
+def _parts(value: JSON) -> dict[str | int, JSON] | None:
+    if isinstance(value, dict):
+        return dict(value)
+    if isinstance(value, list):
+        return dict(enumerate(value))
+    return None

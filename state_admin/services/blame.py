@@ -1,0 +1,59 @@
+"""Who set each path of an entry: in which version, when, why, by which request and run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from state_admin.domain import blame, values
+from state_admin.domain.access import Actor
+from state_admin.domain.values import JSON
+from state_admin.models import EntryRevision
+
+from .namespaces import definition
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """A path and the version that set it and everything below it that no other line names."""
+
+    pointer: str
+    version: int
+    operation: str
+    actor: str
+    actor_kind: str
+    reason: str
+    request_id: str
+    run_id: str
+    at: datetime
+
+
+def blame_entry(*, actor: Actor, namespace: str, key: str) -> list[Attribution]:
+    """Attribute the present value, [] when there is none. Reads the history newest first and only
+    as far back as the oldest path that still stands; what was compacted away cannot be blamed and
+    counts for the oldest version kept."""
+    definition(actor, namespace)
+    rows = EntryRevision.objects.visible_to(actor).of_key(namespace, key).order_by("-version")
+
+    def history() -> Iterator[tuple[EntryRevision, JSON, bool]]:
+        for row in rows.iterator(chunk_size=50):
+            exists = row.value is not None
+            yield row, values.load(row.value) if row.value is not None else None, exists
+
+    return [_show(line) for line in blame.attribute(history())]
+
+
+def _show(line: blame.Line[EntryRevision]) -> Attribution:
+    row = line.version
+    return Attribution(
+        pointer=line.pointer,
+        version=row.version,
+        operation=row.operation,
+        actor=row.actor_name,
+        actor_kind=row.actor_kind,
+        reason=row.reason,
+        request_id=row.request_id,
+        run_id=row.run,
+        at=row.at,
+    )

@@ -1,4 +1,4 @@
-"""Who did what, and who am I: GET /audit, GET /me."""
+"""Who did what: GET /audit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from state_admin.domain.access import Role
-from state_admin.models import AuditRow, Workspace
+from state_admin.models import AuditRow
 
 from . import pagination
 from .bodies import answer
@@ -59,21 +59,3 @@ class AuditList(Endpoint):
             rows = rows.filter(id__lt=page.after)
         shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.pk)
         return answer({"items": [show_audit(row) for row in shown], "next_cursor": cursor})
-
-
-class Me(Endpoint):
-    @extend_schema(operation_id="get_me")
-    def get(self, request: Request) -> HttpResponse:
-        """What this token is and may do."""
-        actor = self.actor
-        workspace = Workspace.objects.get(pk=actor.workspace_id)
-        return answer(
-            {
-                "workspace": workspace.slug,
-                "actor": actor.name,
-                "actor_kind": actor.kind,
-                "role": actor.role.value,
-                "namespaces": list(actor.namespaces),
-                "thread_prefixes": list(actor.thread_prefixes),
-            }
-        )

@@ -1,13 +1,20 @@
-"""Who is calling: the bearer token, as an Actor."""
+"""Who is calling: the bearer token, or the session of a live page, as an Actor."""
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.contrib.sessions.backends.db import SessionStore
+from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from state_admin.domain.access import Actor
+from state_admin.models import User
 from state_admin.services import actors
-from state_admin.services.errors import Unauthenticated
+from state_admin.services.errors import Forbidden, Unauthenticated
 from state_admin.services.threads import check_id
 
 
@@ -33,3 +40,56 @@ class TokenAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="statehouse"'
+
+
+class PageAuthentication(BaseAuthentication):
+    """The admin's session cookie, for live pages: only where a view asks for it, only to read, only
+    from a page of this site."""
+
+    def authenticate(self, request: Request) -> tuple[Actor, str] | None:
+        key = session_key(request)
+        if not key or "HTTP_AUTHORIZATION" in request.META:
+            return None
+        if not _comes_from_own_page(request):
+            raise Forbidden(
+                "a session counts only for the pages of this site",
+                detail="Programs send Authorization: Bearer sh_… instead of a cookie.",
+            )
+        actor = actor_of_session(key, request_id=getattr(request._request, "request_id", ""))
+        if actor is None:
+            raise Unauthenticated("the session has ended", detail="Log in again.")
+        return actor, "session"
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="statehouse"'
+
+
+def session_key(request: Request) -> str:
+    key: str = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
+    return key
+
+
+def actor_of_session(key: str, *, request_id: str = "") -> Actor | None:
+    """Whom a session stands for in the workspace it has chosen (web/actors.py writes that down)."""
+    http = HttpRequest()
+    http.session = _KeptSession(key)
+    user = get_user(http)
+    if not isinstance(user, User):
+        return None
+    chosen = http.session.get("workspace")
+    actor = actors.actor_of_user(user, chosen, request_id=request_id)
+    return actor or (actors.actor_of_user(user, request_id=request_id) if chosen else None)
+
+
+class _KeptSession(SessionStore):
+    def cycle_key(self) -> None:
+        """Not here: the browser would never learn the new key of its session."""
+
+
+def _comes_from_own_page(request: Request) -> bool:
+    """What the browser says about where the request comes from; it says at least one of these."""
+    site = request.META.get("HTTP_SEC_FETCH_SITE")
+    if site is not None:
+        return bool(site == "same-origin")
+    origin: str = request.META.get("HTTP_ORIGIN") or request.META.get("HTTP_REFERER", "")
+    return urlsplit(origin).netloc == request.get_host()

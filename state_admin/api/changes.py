@@ -1,28 +1,23 @@
-"""The change feed: GET /changes (semantics §9)."""
+"""The change feed: GET /changes (semantics §9). The stream is in streams.py."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import time
-from typing import Any
+from typing import NamedTuple
 
-import orjson
 from django.conf import settings
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from state_admin.models import feed_sql
-from state_admin.models.feed_sql import FeedFilter, FeedRow
+from state_admin.models.feed_sql import FeedEnd, FeedFilter, FeedRow, Position
 from state_admin.services.errors import BadRequest, Gone
+from state_admin.streams import cursors, events
 
 from . import pagination
 from .bodies import answer
 from .endpoint import Endpoint
-from .entries import MAX_WAIT
-
-_POLL = 0.05
+from .waiting import answer_news
 
 
 class ChangeList(Endpoint):
@@ -32,58 +27,53 @@ class ChangeList(Endpoint):
 
         `next_cursor` is always there: pass it as `after` to go on without gap or repeat.
         """
-        fields = FeedFilter._fields
-        pagination.refuse_unknown(request, *fields, "after", "wait", "limit")
-        query = request.query_params
-        wanted = FeedFilter(**{name: query.get(name, "") for name in fields})
-        after = _open(query["after"]) if query.get("after") else (0, 0)
+        wanted = read_filter(request, "after", "wait", "limit")
+        cursor = request.query_params.get("after", "")
         limit = pagination.read_limit(request)
-        deadline = time.monotonic() + min(pagination.read_int(request, "wait") or 0, MAX_WAIT)
-        while True:
-            horizon = feed_sql.read_horizon()
-            rows = feed_sql.read_feed(
-                self.actor, after=after, horizon=horizon, wanted=wanted, limit=limit
+
+        def look() -> _Page:
+            end = feed_sql.read_end(self.actor.workspace_id)
+            after = open_cursor(cursor, end) if cursor else Position()
+            rows = feed_sql.read_page(
+                self.actor, after=after, until=end.position, wanted=wanted, limit=limit
             )
-            if rows or time.monotonic() >= deadline:
-                break
-            time.sleep(_POLL)
-        # A short page has seen everything below the horizon: the next read need not look again.
-        end = (rows[-1].xid, rows[-1].id) if len(rows) == limit else (max(horizon - 1, 0), _LAST)
-        items = [show_change(row) for row in rows]
-        return answer({"items": items, "next_cursor": _seal(max(end, after))})
+            if len(rows) == limit:
+                return _Page(list(rows), cursors.seal(rows[-1].position, rows[-1].at))
+            # A short page has seen everything: the next read need not look again.
+            return _Page(list(rows), cursors.seal(max(end.position, after), end.at))
+
+        return answer_news(
+            request,
+            self.actor,
+            wanted,
+            look=look,
+            is_news=lambda page: bool(page.rows),
+            show=lambda page: answer(
+                {"items": [events.show(row) for row in page.rows], "next_cursor": page.next}
+            ),
+        )
 
 
-_LAST = 2**62
+class _Page(NamedTuple):
+    rows: list[FeedRow]
+    next: str
 
 
-def show_change(row: FeedRow) -> dict[str, Any]:
-    return {
-        "cursor": _seal((row.xid, row.id)),
-        "kind": row.kind,
-        "namespace": row.namespace or None,
-        "key": row.key or None,
-        "thread_id": row.thread or None,
-        "run_id": row.run or None,
-        "version": row.version,
-        "actor": row.actor_name,
-        "at": row.at,
-    }
+def read_filter(request: Request, *others: str) -> FeedFilter:
+    """The filters of the query string, in which besides only `others` may stand."""
+    fields = FeedFilter._fields
+    pagination.refuse_unknown(request, *fields, *others)
+    return FeedFilter(**{name: request.query_params.get(name, "") for name in fields})
 
 
-def _seal(position: tuple[int, int]) -> str:
-    raw = orjson.dumps([*position, int(time.time())])
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
-
-
-def _open(cursor: str) -> tuple[int, int]:
+def open_cursor(cursor: str, end: FeedEnd) -> Position:
+    """Where a reader with `cursor` goes on. BadRequest when it is not ours, Gone when expired."""
     try:
-        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
-        xid, identity, issued = map(int, orjson.loads(raw))
-    except (ValueError, binascii.Error, TypeError):
+        return cursors.resume(cursor, end, settings.CHANGE_RETENTION)
+    except cursors.BadCursor:
         raise BadRequest("after must be a cursor that this API gave out") from None
-    if issued < time.time() - settings.CHANGE_RETENTION.total_seconds():
+    except cursors.ExpiredCursor:
         raise Gone(
             "the cursor has expired",
             detail="Changes are kept for a limited time. Read the state, then follow from now.",
-        )
-    return xid, identity
+        ) from None

@@ -57,9 +57,13 @@ class Endpoint(APIView):
             response = super(Endpoint, self).dispatch(request, *args, **kwargs)
             return cast(HttpResponse, response)
 
+        def check() -> None:
+            self.request = self.initialize_request(request, *args, **kwargs)
+            self.initial(self.request, *args, **kwargs)
+
         if request.method in _SAFE or "HTTP_IDEMPOTENCY_KEY" not in request.META:
             return work()
-        return idempotency.once(request, work)
+        return idempotency.once(request, work, check)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         return problems.answer_error(exc, self.request)

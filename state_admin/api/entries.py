@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, cast
 
 from django.http import HttpResponse
@@ -14,17 +13,16 @@ from rest_framework.request import Request
 from state_admin.domain import diffs, scopes, values
 from state_admin.domain.values import Raw
 from state_admin.models import Entry, EntryRevision
+from state_admin.models.feed_sql import FeedFilter
 from state_admin.services import entries, namespaces
 from state_admin.services.entries import EntryView, PatchKind
 from state_admin.services.errors import BadRequest, Invalid
 
-from . import etags, pagination
+from . import etags, pagination, waiting
 from .bodies import Body, Flag, RawField, Text, Whole, answer, no_content, verbatim
 from .endpoint import Endpoint
 
-MAX_WAIT = 30
 MAX_TTL = 10 * 365 * 86400
-_POLL = 0.05
 
 PATCH_TYPES: dict[str, PatchKind] = {
     "application/merge-patch+json": "merge",
@@ -141,33 +139,39 @@ class EntryDetail(Endpoint):
         past; `wait` and `since` wait for a version newer than `since`."""
         entries.check_address(namespace, key)
         address: dict[str, Any] = {"actor": self.actor, "namespace": namespace, "key": key}
-        if request.query_params:
-            entry = self._read_special(request, address)
-        else:
-            entry = entries.read_entry(**address)
-        if etags.not_modified(request, entry.version):
-            response = HttpResponse(status=304)
-            response["ETag"] = f'"{entry.version}"'
-            return response
-        return answer(show_entry(entry), etag=entry.version)
-
-    def _read_special(self, request: Request, address: dict[str, Any]) -> EntryView:
+        if not request.query_params:
+            return self._show(entries.read_entry(**address))
         pagination.refuse_unknown(request, "at_version", "at", "wait", "since")
         at_version = pagination.read_int(request, "at_version", minimum=1)
         at = read_moment(request, "at") if request.query_params.get("at") else None
         if at_version is not None or at is not None:
             if at_version is not None and at is not None:
                 raise BadRequest("choose at_version or at, not both")
-            return entries.read_past(**address, at_version=at_version, at=at)
-        since = pagination.read_int(request, "since")
-        deadline = time.monotonic() + min(pagination.read_int(request, "wait") or 0, MAX_WAIT)
-        entry = entries.read_entry(**address)
+            return self._show(entries.read_past(**address, at_version=at_version, at=at))
+        return self._wait(address)
+
+    def _wait(self, address: dict[str, Any]) -> HttpResponse:
+        since = pagination.read_int(self.request, "since")
         if since is None:
-            since = entry.version
-        while entry.version <= since and time.monotonic() < deadline:
-            time.sleep(_POLL)
-            entry = entries.read_entry(**address)
-        return entry
+            since = waiting.memory_of(self.request)
+        if since is None:
+            since = entries.read_entry(**address).version
+        return waiting.answer_news(
+            self.request,
+            self.actor,
+            FeedFilter(namespace=address["namespace"], key=address["key"]),
+            look=lambda: entries.read_entry(**address),
+            is_news=lambda entry: entry.version > since,
+            show=self._show,
+            memory=since,
+        )
+
+    def _show(self, entry: EntryView) -> HttpResponse:
+        if etags.not_modified(self.request, entry.version):
+            response = HttpResponse(status=304)
+            response["ETag"] = f'"{entry.version}"'
+            return response
+        return answer(show_entry(entry), etag=entry.version)
 
     @extend_schema(operation_id="write_entry", request=EntryBody)
     def put(self, request: Request, namespace: str, key: str) -> HttpResponse:

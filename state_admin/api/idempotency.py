@@ -23,13 +23,17 @@ _KEPT_HEADERS = ("Content-Type", "ETag", "Location")
 _FORGOTTEN = (401, 408, 425, 429, 500, 502, 503, 504)
 
 
-def once(request: HttpRequest, work: Callable[[], HttpResponse]) -> HttpResponse:
-    """Do `work` and keep its answer, or give the answer it once had."""
+def once(
+    request: HttpRequest, work: Callable[[], HttpResponse], check: Callable[[], None]
+) -> HttpResponse:
+    """Do `work` and keep its answer, or give the answer it once had. `check` raises for a caller
+    who may not ask: work checks itself, but a kept answer must not outlive its token."""
     try:
         scope, fingerprint = _identify(request)
         with transaction.atomic():
             kept = replays.claim(scope, fingerprint)
             if kept is not None:
+                check()
                 return _replay(kept)
             response = work()
             if response.status_code in _FORGOTTEN:

@@ -32,6 +32,7 @@ STATUS: dict[type[Problem], int] = {
     errors.Gone: 410,
     errors.VersionConflict: 412,
     errors.TooLarge: 413,
+    errors.RateLimited: 429,
     errors.Invalid: 422,
     errors.Unavailable: 503,
 }
@@ -75,6 +76,8 @@ def answer_problem(problem: Problem, request: HttpRequest | None = None) -> Http
         response["WWW-Authenticate"] = 'Bearer realm="statehouse"'
     if isinstance(problem, errors.InFlight | errors.Unavailable):
         response["Retry-After"] = "1"
+    if isinstance(problem, errors.RateLimited):
+        response["Retry-After"] = str(problem.data["retry_after"])
     return response
 
 

@@ -236,6 +236,9 @@ def _batch(raw: Raw, name: str) -> Batch:
             raise Invalid(f"{name} takes updates and base_revision", [values.Fault(f"/{name}", "")])
         base_raw = parts.get("base_revision")
         base = base_raw.value if base_raw else None
+        if base is not None and (type(base) is not int or base < 0):
+            fault = values.Fault(f"/{name}/base_revision", "must be a whole number")
+            raise Invalid(f"{name} has a base_revision that is none", [fault])
         raw = parts["updates"]
     updates: list[Update] = []
     for index, item in enumerate(read_list(raw, name)):

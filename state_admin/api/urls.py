@@ -6,6 +6,7 @@ from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from . import (
+    access,
     audit,
     batches,
     blame,
@@ -17,6 +18,7 @@ from . import (
     runs,
     snapshots,
     state_keys,
+    streams,
     threads,
     tickets,
 )
@@ -125,9 +127,12 @@ urlpatterns = [
         compactions.CompactionDetail.as_view(),
         name="compaction",
     ),
+    path("v1/changes/stream", streams.ChangeStreamDetail.as_view(), name="change-stream"),
     path("v1/changes", changes.ChangeList.as_view(), name="changes"),
     path("v1/audit", audit.AuditList.as_view(), name="audit"),
-    path("v1/me", audit.Me.as_view(), name="me"),
+    path("v1/me", access.Me.as_view(), name="me"),
+    path("v1/usage", access.UsageDetail.as_view(), name="usage"),
+    path("v1/access/explain", access.AccessExplain.as_view(), name="access-explain"),
     path(
         "schema",
         SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[]),

@@ -8,6 +8,7 @@ from .changes import Change
 from .compactions import Compaction, CompactionKind, CompactionStatus, Trigger
 from .entries import Entry, EntryRevision, Operation
 from .idempotency import IdempotencyRecord
+from .limits import RateBucket, WorkspaceUsage
 from .messages import Message, MessageRole, Visibility
 from .namespaces import Namespace, NamespaceVersion
 from .runs import Origin, Run, RunStatus
@@ -38,6 +39,7 @@ __all__ = [
     "NamespaceVersion",
     "Operation",
     "Origin",
+    "RateBucket",
     "Revision",
     "RevisionKind",
     "Role",
@@ -54,4 +56,5 @@ __all__ = [
     "User",
     "Visibility",
     "Workspace",
+    "WorkspaceUsage",
 ]

@@ -68,6 +68,8 @@ class ApiToken(models.Model):
     # Globs of namespaces and prefixes of thread ids the token is limited to; empty is "all".
     namespaces = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
     thread_prefixes = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
+    # Calls a minute; NULL is no limit.
+    rate_per_minute = models.PositiveIntegerField(null=True, blank=True)
     created_by = models.CharField(max_length=150)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)

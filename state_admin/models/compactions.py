@@ -12,7 +12,7 @@ from state_admin.domain.access import Actor
 
 from .fields import RawJSON
 from .messages import Message
-from .namespaces import Namespace
+from .namespaces import Namespace, glob_regex
 from .threads import Thread, thread_prefix
 from .workspaces import Workspace
 
@@ -48,6 +48,9 @@ class CompactionQuerySet(models.QuerySet["Compaction"]):
         rows = self.filter(workspace_id=actor.workspace_id)
         if actor.thread_prefixes:
             rows = rows.filter(thread_prefix(actor.thread_prefixes, "thread__public_id"))
+        if actor.namespaces:
+            seen = Q(namespace__name__regex=glob_regex(actor.namespaces))
+            rows = rows.filter(Q(namespace=None) | seen)
         return rows
 
     def claimable(self) -> Self:

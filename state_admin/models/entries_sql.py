@@ -199,12 +199,14 @@ FROM w
 )
 
 # An UPDATE and not the upsert: INSERT … ON CONFLICT … WHERE would insert a missing row.
+# `::text` first: PostgreSQL reads WHERE before SET, and would type the parameter as jsonb by its
+# use there; the value stored would then be jsonb's spelling, not what was written.
 _REPLACE = (
     _NAMESPACE
     + f"""
 , w AS (
     UPDATE entries e SET
-        value = %(value)s::json,
+        value = %(value)s::text::json,
         version = e.version + 1,
         schema_version = %(schema_version)s,
         expires_at = {_EXPIRES},
@@ -217,7 +219,7 @@ _REPLACE = (
         updated_at = now()
     FROM n
     WHERE e.namespace_id = n.id AND e.key = %(key)s AND e.version = %(expected)s AND {_LIVE}
-        AND NOT (%(only)s::text = 'changed' AND e.value::jsonb = %(value)s::jsonb)
+        AND NOT (%(only)s::text = 'changed' AND e.value::jsonb = %(value)s::text::jsonb)
     RETURNING e.*
 )"""
     + _TRAIL

@@ -1,15 +1,28 @@
-"""The change feed's one read: a workspace in commit order, up to what can no longer change."""
+"""The change feed's reads: in commit order, up to what can no longer change (semantics §9).
+
+A row is shown when its transaction is older than every transaction still open: whoever commits late
+has a smaller xid than the horizon had, so the horizon waited for it. Following ids alone would skip
+it. Below the horizon the order (xid, id) never changes again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import NamedTuple
 
 from state_admin.domain.access import Actor
 
 from . import hot
 from .namespaces import glob_regex
+
+
+class Position(NamedTuple):
+    """A place in the feed: the transaction and the row in it. The start is before every change."""
+
+    xid: int = 0
+    id: int = 0
 
 
 class FeedRow(NamedTuple):
@@ -24,6 +37,22 @@ class FeedRow(NamedTuple):
     version: int
     actor_name: str
 
+    @property
+    def position(self) -> Position:
+        return Position(self.xid, self.id)
+
+
+class FeedEnd(NamedTuple):
+    """Where a workspace's feed ends: its newest final change, seen at the database's time `at`.
+
+    The position is that of a committed row, never the horizon itself: a crash may hand out the
+    numbers of transactions again that left nothing behind.
+    """
+
+    horizon: int
+    at: datetime
+    position: Position
+
 
 class FeedFilter(NamedTuple):
     """What a reader wants. Empty: everything it may see."""
@@ -36,15 +65,45 @@ class FeedFilter(NamedTuple):
     kind: str = ""
 
 
-# A row is shown when its transaction is older than every transaction still open: whoever commits
-# late has a smaller xid than the horizon had, so the horizon waited for it. Ids alone would skip.
-_FEED = """
-SELECT c.xid::text::bigint, c.id, c.at, c.kind, c.namespace, c.key, c.thread, c.run, c.version,
-    c.actor_name
+_COLUMNS = """c.xid::text::bigint AS xid, c.id, c.at, c.kind, c.namespace, c.key, c.thread, c.run,
+    c.version, c.actor_name"""
+
+# The newest change below the horizon: one probe of changes_feed_order.
+_NEWEST = """
+    SELECT c.xid, c.id FROM changes c
+    WHERE c.workspace_id = w.id AND c.xid < h.xid
+    ORDER BY c.xid DESC, c.id DESC LIMIT 1
+"""
+
+END = f"""
+SELECT w.id, h.xid::text::bigint, now(), n.xid::text::bigint, n.id
+FROM unnest(%(workspaces)s::bigint[]) AS w(id)
+CROSS JOIN (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xid) h
+LEFT JOIN LATERAL ({_NEWEST}) n ON true
+"""
+
+# From a position of each of several workspaces: one index range each, read in one snapshot. Where
+# nothing is new there is one row with nulls: it says when that was.
+NEWS = f"""
+SELECT w.id, now(), n.*
+FROM unnest(%(workspaces)s::bigint[], %(xids)s::text[], %(ids)s::bigint[]) AS w(id, xid, place)
+LEFT JOIN LATERAL (
+    SELECT {_COLUMNS} FROM changes c
+    WHERE c.workspace_id = w.id
+        AND (c.xid, c.id) > (w.xid::xid8, w.place)
+        AND c.xid < pg_snapshot_xmin(pg_current_snapshot())
+    ORDER BY c.xid, c.id
+    LIMIT %(limit)s
+) n ON true
+ORDER BY w.id, n.xid, n.id
+"""
+
+_PAGE = f"""
+SELECT {_COLUMNS}
 FROM changes c
 WHERE c.workspace_id = %(workspace)s
-    AND (c.xid, c.id) > (%(xid)s::text::xid8, %(id)s)
-    AND c.xid < %(horizon)s::text::xid8
+    AND (c.xid, c.id) > (%(after_xid)s::text::xid8, %(after_id)s)
+    AND (c.xid, c.id) <= (%(until_xid)s::text::xid8, %(until_id)s)
     AND (%(namespace)s::text = '' OR c.namespace = %(namespace)s)
     AND (%(key)s::text = '' OR c.key = %(key)s)
     AND (%(prefix)s::text = '' OR starts_with(c.key, %(prefix)s))
@@ -58,30 +117,60 @@ ORDER BY c.xid, c.id
 LIMIT %(limit)s
 """
 
-_HORIZON = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+
+def read_end(workspace_id: int) -> FeedEnd:
+    """The end of a workspace's feed at this moment."""
+    rows = hot.fetch_all(END, {"workspaces": [workspace_id]})
+    return end_of(rows[0])
 
 
-def read_horizon() -> int:
-    """The first transaction id that may still be open: everything below it is final."""
-    row = hot.fetch_one(_HORIZON, {})
-    return int(row[0]) if row else 0
+def end_of(row: hot.Row) -> FeedEnd:
+    """A row of END."""
+    _, horizon, at, xid, identity = row
+    return FeedEnd(horizon, at, Position() if xid is None else Position(xid, identity))
 
 
-def read_feed(
-    actor: Actor, *, after: tuple[int, int], horizon: int, wanted: FeedFilter, limit: int
+def read_page(
+    actor: Actor, *, after: Position, until: Position, wanted: FeedFilter, limit: int
 ) -> Sequence[FeedRow]:
-    """Up to `limit` changes behind the position `after`, in commit order, below `horizon`."""
+    """Up to `limit` changes behind `after`, in commit order, `until` included.
+
+    `until` must be final: the end of the feed, or what a follower has reached.
+    """
+    if until <= after:
+        return []
     rows = hot.fetch_all(
-        _FEED,
+        _PAGE,
         {
             **wanted._asdict(),
             "workspace": actor.workspace_id,
-            "xid": str(after[0]),
-            "id": after[1],
-            "horizon": str(horizon),
+            "after_xid": str(after.xid),
+            "after_id": after.id,
+            "until_xid": str(until.xid),
+            "until_id": until.id,
             "namespaces": glob_regex(actor.namespaces) if actor.namespaces else "",
             "threads": list(actor.thread_prefixes) or None,
             "limit": limit,
         },
     )
     return [FeedRow._make(row) for row in rows]
+
+
+def matcher(actor: Actor, wanted: FeedFilter) -> Callable[[FeedRow], bool]:
+    """The same choice as the page's WHERE, for rows of the actor's workspace that are at hand."""
+    checks: list[Callable[[FeedRow], bool]] = []
+    exact = {field: value for field, value in wanted._asdict().items() if field != "prefix"}
+    for field, value in exact.items():
+        if value:
+            checks.append(_equals(attrgetter(field), value))
+    if wanted.prefix:
+        checks.append(lambda row: row.key.startswith(wanted.prefix))
+    if actor.namespaces:
+        checks.append(lambda row: not row.namespace or actor.sees_namespace(row.namespace))
+    if actor.thread_prefixes:
+        checks.append(lambda row: not row.thread or actor.sees_thread(row.thread))
+    return lambda row: all(check(row) for check in checks)
+
+
+def _equals(read: Callable[[FeedRow], str], value: str) -> Callable[[FeedRow], bool]:
+    return lambda row: read(row) == value

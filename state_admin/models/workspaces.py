@@ -13,6 +13,10 @@ class Workspace(models.Model):
     name = models.CharField(max_length=128)
     # The default compaction policy of the workspace (domain.boundaries.Policy as JSON).
     policy = RawJSON(default="{}", db_default="{}")
+    # What it may hold (services/quotas.py); NULL is no limit.
+    max_entries = models.BigIntegerField(null=True, blank=True)
+    max_bytes = models.BigIntegerField(null=True, blank=True)
+    max_threads = models.BigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

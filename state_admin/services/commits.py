@@ -16,7 +16,8 @@ from state_admin.models import RevisionKind, Run, RunStatus, StateValue, Thread
 
 from . import compactions, messages, runs, snapshots
 from .actors import require
-from .errors import Conflict, Invalid, RevisionConflict
+from .errors import Conflict, Invalid, RevisionConflict, TooLarge
+from .namespaces import MAX_VALUE_BYTES
 from .runs import UNCHANGED, RunChange
 from .snapshots import NewValue
 from .state_keys import Slot, find_slots
@@ -62,8 +63,6 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
         run, thread = runs.lock_run(actor, run_id)
         if step.empty:
             return Committed(thread.revision, (), thread.message_count, run)
-        if run.status == RunStatus.DONE and step.run.status in (None, RunStatus.DONE):
-            raise Conflict(f"run is done: {run_id}", detail="Start a new run on the thread.")
         names = {update.key for batch in step.batches for update in batch.updates}
         slots = find_slots(actor, thread, names)
         merged = _merge(step, slots)
@@ -71,6 +70,8 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
         if unknown := [u.key for u in merged.updates if u.key not in slots]:
             raise Invalid(f"unknown key: {unknown[0]}", detail="Register it with PUT /state-keys.")
         writes = _apply(merged.updates, slots)
+        if run.status == RunStatus.DONE and step.run.status in (None, RunStatus.DONE):
+            raise Conflict(f"run is done: {run_id}", detail="Start a new run on the thread.")
         writes |= runs.apply_change(run, thread, step.run)
         messages.guard(thread, step.expected_message_count)
         ended = step.run.status == RunStatus.DONE
@@ -90,6 +91,7 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
             label=step.label,
             reason=reason,
         )
+        run.last_revision, run.flagged_at = advanced.revision, None
         if parsed:
             compactions.request_when_due(actor, thread, advanced.context_tokens)
     return Committed(advanced.revision, tuple(sorted(writes)), advanced.message_count, run)
@@ -146,9 +148,31 @@ def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewVa
             raise Invalid(f"the update of {update.key} cannot be applied", faults) from refused
         texts[update.key] = values.dump(after)
     for key, text in texts.items():
-        if text is not None and (faults := slots[key].validator.faults(values.load(text))):
-            raise Invalid(f"the value of {key} would not satisfy its schema", faults, key=key)
+        if text is not None:
+            _check_value(slots[key], text)
     return {key: snapshots.new_value(slots[key], text) for key, text in texts.items()}
+
+
+def _check_value(slot: Slot, text: str) -> None:
+    """Refuse what an update made of a value: too large, over the limits, not to the schema."""
+    size = len(text.encode())
+    if size > MAX_VALUE_BYTES:
+        raise TooLarge(
+            f"the value of {slot.name} would have {size} bytes; at most {MAX_VALUE_BYTES} are kept",
+            limit=MAX_VALUE_BYTES,
+            actual=size,
+        )
+    value = values.load(text)
+    try:
+        values.check(Raw(text, value))
+    except values.RefusedJSON as refused:
+        raise Invalid(
+            f"the value of {slot.name} cannot be stored", refused.faults, key=slot.name
+        ) from refused
+    if faults := slot.validator.faults(value):
+        raise Invalid(
+            f"the value of {slot.name} would not satisfy its schema", faults, key=slot.name
+        )
 
 
 def _check(raw: Raw, index: int) -> None:

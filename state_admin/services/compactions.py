@@ -91,9 +91,8 @@ def _enqueue(actor: Actor, thread: Thread, trigger: Trigger, reason: str) -> Com
                 policy=values.dump(effective_policy(thread).to_json()),
             )
     except IntegrityError:
-        return Compaction.objects.get(
-            thread=thread, kind=CompactionKind.CONTEXT, status__in=UNFINISHED
-        )
+        # The one in flight, or if it has just ended, the newest: nothing came after it.
+        return Compaction.objects.filter(thread=thread, kind=CompactionKind.CONTEXT).latest("pk")
     _record(actor, job, thread, "request", reason)
     doorbell.ring("state_admin.tasks.compaction.run", job.public_id)
     job.refresh_from_db()  # the times are the database's
@@ -236,6 +235,7 @@ def cancel_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> 
             status=CompactionStatus.CANCELLED, finished_at=Now(), claim=F("claim") + 1
         )
         if not stopped:
+            job.refresh_from_db(fields=["status"])
             raise Conflict(f"the compaction is already {job.status}")
         _record(actor, job, job.thread, "cancel", reason)
     return find_compaction(actor, compaction_id)

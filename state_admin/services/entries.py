@@ -14,7 +14,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import Entry, EntryRevision, Operation, entries_sql
 
-from . import journal
+from . import journal, quotas
 from .actors import require
 from .conflicts import explain
 from .errors import (
@@ -185,10 +185,13 @@ def put_entries(
 ) -> list[Put] | None:
     """Store many values at distinct (namespace, key), unconditionally, in one statement.
 
-    None: a namespace changed meanwhile and nothing was written; write one by one instead. Raises
+    None: a namespace changed meanwhile, or a quota must be watched, and nothing was written;
+    write one by one instead. Raises
     what put_entry raises, with the `index` of the first that is refused.
     """
     require(actor, Role.EDITOR)
+    if quotas.limited(actor):
+        return None
     known: list[Definition] = []
     rows: list[dict[str, Any]] = []
     for index, (namespace, key, value) in enumerate(puts):
@@ -384,9 +387,14 @@ def _store(
             "expected": when.version,
             "only": "missing" if when.version == 0 else "changed" if when.changed else "any",
         }
+        limited = quotas.limited(actor)
+        if limited:
+            _check_quota(actor, namespace, key, parameters["size"])
         write = entries_sql.replace_entry if when.version else entries_sql.put_entry
         written = write(parameters)
         if written is not None:
+            if limited:
+                quotas.add_usage(actor, entries=int(written.created), bytes=parameters["size"])
             return Put(_written(actor, known, key, value.text, written), written.created)
         # Nothing was written: the schema changed meanwhile, or the precondition does not hold.
         if definition(actor, namespace, fresh=True).schema_version != known.schema_version:
@@ -465,6 +473,19 @@ def _apply(kind: PatchKind, document: JSON, operations: JSON) -> JSON:
         ) from failed
     except patches.PatchRefused as refused:
         raise Invalid("the patch cannot be applied", refused.faults) from refused
+
+
+def _check_quota(actor: Actor, namespace: str, key: str, size: int) -> None:
+    """Refuse what would not fit. Only when room is short does it look whether the write replaces
+    something: a replacement that does not grow always fits."""
+    entries_left, bytes_left = quotas.room(actor, "entries"), quotas.room(actor, "bytes")
+    if (entries_left is None or entries_left >= 1) and (bytes_left is None or bytes_left >= size):
+        return
+    held = read_entry(actor=actor, namespace=namespace, key=key)
+    if not held.exists:
+        quotas.check_room(actor, "entries", 1)
+    if size > held.size_bytes:
+        quotas.check_room(actor, "bytes", size - held.size_bytes)
 
 
 def _check_value(known: Definition, value: Raw) -> None:

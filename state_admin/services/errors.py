@@ -114,6 +114,12 @@ class Gone(Problem):
     slug = "gone"
 
 
+class RateLimited(Problem):
+    """Too many calls; `retry_after` says how many seconds to wait."""
+
+    slug = "rate-limited"
+
+
 class InFlight(Problem):
     """Another request holds what this one needs; try again shortly."""
 

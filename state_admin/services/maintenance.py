@@ -26,6 +26,7 @@ from state_admin.models import (
     Sweep,
     Trigger,
     hot,
+    limits,
 )
 
 from . import journal
@@ -138,10 +139,19 @@ def flag_stuck_runs() -> Report:
 def purge_leftovers() -> Report:
     """Delete what has outlived its promise: old changes, idempotency records, login links."""
     day = timedelta(days=1)
-    changes, _ = Change.objects.filter(at__lt=Now() - settings.CHANGE_RETENTION).delete()
+    # Later than promised: a cursor that is still good must not point among purged changes.
+    old = Change.objects.filter(at__lt=Now() - settings.CHANGE_RETENTION - timedelta(hours=1))
+    changes, _ = Change.objects.filter(
+        pk__in=old.order_by("at").values("pk")[: BATCH * 50]
+    ).delete()
     records, _ = IdempotencyRecord.objects.filter(created_at__lt=Now() - day).delete()
     links, _ = LoginLink.objects.filter(expires_at__lt=Now() - day).delete()
     return {"changes": changes, "idempotency_records": records, "login_links": links}
+
+
+def measure_usage() -> Report:
+    """Count what each workspace holds, for quotas and the usage page."""
+    return {"workspaces": limits.measure_usage()}
 
 
 def find_lost_compactions() -> tuple[Report, list[str]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Model
 from django.db.models.functions import Now
 
 from state_admin.domain import schemas, scopes, values
@@ -144,7 +146,7 @@ def register_namespace(
                 f"key already registered: {name}",
                 detail=f"It belongs to the plugin {held.plugin}.",
             )
-        changed = any(getattr(held, column) != wanted for column, wanted in content.items())
+        changed = differs(held, content)
         if dry_run:
             violations = find_violations(held, validator)
             transaction.set_rollback(True)
@@ -177,6 +179,18 @@ def register_namespace(
             held.refresh_from_db()
     _definitions.pop((actor.workspace_id, name), None)
     return Registered(held, created or revived, changed)
+
+
+def differs(held: Model, content: Mapping[str, Any]) -> bool:
+    """Whether a stored definition is another than `content`; spaces in its JSON do not count."""
+    return any(
+        getattr(held, column) != wanted
+        and not (
+            column in ("schema", "default")
+            and values.dump(values.load(getattr(held, column))) == values.dump(values.load(wanted))
+        )
+        for column, wanted in content.items()
+    )
 
 
 def unregister_namespace(*, actor: Actor, name: str, entries: str = "", reason: str = "") -> int:

@@ -30,6 +30,7 @@ from .snapshots import NewValue
 from .threads import EMPTY_OBJECT, check_id, find_thread
 
 MAX_TICKETS = 100
+MAX_TOOL_NAME = 256
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,8 @@ def start_run(
             with transaction.atomic():
                 run.save(force_insert=True)
         except IntegrityError as error:
+            if Run.objects.filter(workspace_id=actor.workspace_id, public_id=public_id).exists():
+                raise Conflict(f"run already exists with other content: {public_id}") from error
             raise Conflict(f"thread already has an active run: {thread_id}") from error
         run, _ = lock_run(actor, public_id)
         now: datetime = run.locked_at  # type: ignore[attr-defined]
@@ -210,9 +213,12 @@ def apply_change(run: Run, thread: Thread, change: RunChange) -> dict[str, NewVa
         return {}
     now: datetime = run.locked_at  # type: ignore[attr-defined]
     old_status, old_steps = run.status, run.step_count
-    status_reason: str | None = None
+    if run.status == RunStatus.DONE and change.step_count not in (None, run.step_count):
+        # Its mirror in state may be another run's by now.
+        raise Conflict(f"run is done: {run.public_id}", detail="Its steps are counted.")
     if change.status is not None:
-        status_reason = _move(run, change, now)
+        _move(run, change, now)
+    status_reason = lifecycle.status_reason(run.status, run.termination_reason or run.waiting)
     for name in ("step_count", "input_tokens", "output_tokens", "cost_usd"):
         wanted = getattr(change, name)
         if wanted is not None:
@@ -250,7 +256,7 @@ def apply_change(run: Run, thread: Thread, change: RunChange) -> dict[str, NewVa
     return writes
 
 
-def _move(run: Run, change: RunChange, now: datetime) -> str | None:
+def _move(run: Run, change: RunChange, now: datetime) -> None:
     wanted = change.status or run.status
     if wanted not in RunStatus.values:
         raise Invalid(
@@ -259,6 +265,8 @@ def _move(run: Run, change: RunChange, now: datetime) -> str | None:
         )
     if not lifecycle.can_move(run.status, wanted):
         raise Conflict(f"invalid run transition: {run.status} -> {wanted}")
+    if wanted == run.status and change.waiting is None:
+        return
     if wanted == RunStatus.WAITING:
         waiting = change.waiting if change.waiting is not None else {"reason": "external_event"}
         _refuse(lifecycle.check_waiting(waiting), "the waiting reason is not acceptable")
@@ -276,7 +284,6 @@ def _move(run: Run, change: RunChange, now: datetime) -> str | None:
         run.finished_at, run.lease_expires_at, run.deadline_at = now, None, None
         Ticket.objects.filter(run=run).pending().update(status=TicketStatus.VOID, decided_at=Now())
     run.status = wanted
-    return lifecycle.status_reason(wanted, run.termination_reason or run.waiting)
 
 
 def _open_tickets(run: Run, tickets: JSON) -> None:
@@ -292,6 +299,10 @@ def _open_tickets(run: Run, tickets: JSON) -> None:
 
 def _ticket(run: Run, ticket: dict[str, JSON], pointer: str) -> Ticket:
     """A ticket row from a body that lifecycle.check_waiting has passed."""
+    for name in ("tool_call_id", "tool_name"):
+        if len(ticket[name]) > MAX_TOOL_NAME:
+            fault = Fault(f"{pointer}/{name}", f"takes at most {MAX_TOOL_NAME} characters")
+            raise Invalid("a ticket is not acceptable", [fault])
     schema = ticket.get("response_schema")
     text = values.dump(schema) if schema is not None else None
     if text is not None:

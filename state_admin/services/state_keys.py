@@ -16,6 +16,7 @@ from state_admin.models import Merge, StateKey, StateScope, Thread, snapshots_sq
 from . import journal
 from .actors import require
 from .errors import Conflict, Invalid
+from .namespaces import differs
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def register_state_key(
             raise Conflict(
                 f"key already registered: {name}", detail=f"It belongs to the plugin {held.plugin}."
             )
-        changed = any(getattr(held, column) != wanted for column, wanted in content.items())
+        changed = differs(held, content)
         if changed:
             StateKey.objects.filter(pk=held.pk).update(**content, updated_at=Now())
         if created or changed:

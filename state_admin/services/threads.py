@@ -14,7 +14,7 @@ from state_admin.domain.ids import uuid7
 from state_admin.domain.values import Raw
 from state_admin.models import Entry, Message, Run, StateValue, Thread
 
-from . import journal
+from . import journal, quotas
 from .actors import require
 from .entries import clear_entries
 from .errors import Conflict, Forbidden, Invalid, NotFound
@@ -87,6 +87,8 @@ def create_thread(
     }
     with transaction.atomic():
         parent = _find_parent(actor, parent_thread_id)
+        if quotas.room(actor, "threads") is not None and not _exists(actor, public_id):
+            quotas.check_room(actor, "threads", 1)
         thread, created = Thread.objects.get_or_create(
             workspace_id=actor.workspace_id,
             public_id=public_id,
@@ -100,6 +102,7 @@ def create_thread(
             },
         )
         if created:
+            quotas.add_usage(actor, threads=1)
             journal.record(actor, [journal.Trace("thread.create", thread=public_id)], reason=reason)
             thread.refresh_from_db()
         elif not values.same(values.load(thread.created_from or "{}"), content):
@@ -194,6 +197,10 @@ def delete_thread(
         traces = [journal.Trace("thread.delete", thread=each.public_id) for each in doomed]
         journal.record(actor, traces, reason=reason)
     return report
+
+
+def _exists(actor: Actor, public_id: str) -> bool:
+    return Thread.objects.filter(workspace_id=actor.workspace_id, public_id=public_id).exists()
 
 
 def _find_parent(actor: Actor, parent_thread_id: str | None) -> Thread | None:

@@ -17,6 +17,7 @@ from state_admin.models.access import digest
 from . import journal
 from .actors import require
 from .errors import Forbidden, Invalid, NotFound
+from .token_cache import announce_revocation
 
 
 def create_token(
@@ -27,6 +28,7 @@ def create_token(
     namespaces: Sequence[str] = (),
     thread_prefixes: Sequence[str] = (),
     expires_in_seconds: int | None = None,
+    rate_per_minute: int | None = None,
     reason: str = "",
 ) -> tuple[ApiToken, str]:
     """Make a token in the actor's workspace; answers the row and the secret, once.
@@ -36,6 +38,8 @@ def create_token(
     require(actor, Role.ADMIN)
     if not name.strip():
         raise Invalid("a token needs a name", detail="Name the program that will use it.")
+    if rate_per_minute is not None and rate_per_minute < 1:
+        raise Invalid("a rate limit is at least one call a minute")
     if wider := access.narrower(role, tuple(namespaces), tuple(thread_prefixes), creator=actor):
         raise Forbidden("a token can only narrow what its creator may do", detail="; ".join(wider))
     # Letters and digits only: the parts of a token are joined by underscores.
@@ -49,6 +53,7 @@ def create_token(
             digest=digest(secret),
             namespaces=list(namespaces),
             thread_prefixes=list(thread_prefixes),
+            rate_per_minute=rate_per_minute,
             created_by=actor.name,
             expires_at=Now() + timedelta(seconds=expires_in_seconds)
             if expires_in_seconds
@@ -68,6 +73,7 @@ def revoke_token(*, actor: Actor, token_id: int, reason: str = "") -> ApiToken:
         if token is None:
             raise NotFound(f"token not found: {token_id}")
         if ApiToken.objects.filter(pk=token_id, revoked_at=None).update(revoked_at=Now()):
+            announce_revocation()
             journal.record(actor, [journal.Trace("token.revoke", key=token.name)], reason=reason)
         token.refresh_from_db()
     return token

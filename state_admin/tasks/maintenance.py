@@ -28,6 +28,11 @@ def purge_leftovers() -> None:
     maintenance.run_sweep("purge leftovers", maintenance.purge_leftovers)
 
 
+@shared_task(name="state_admin.tasks.maintenance.measure_usage")
+def measure_usage() -> None:
+    maintenance.run_sweep("measure usage", maintenance.measure_usage)
+
+
 @shared_task(name="state_admin.tasks.maintenance.find_lost_compactions")
 def find_lost_compactions() -> None:
     def find() -> dict[str, int]:

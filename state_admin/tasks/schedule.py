@@ -11,6 +11,7 @@ BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "state_admin.tasks.maintenance.find_lost_compactions",
         "schedule": 15.0,
     },
+    "measure usage": {"task": "state_admin.tasks.maintenance.measure_usage", "schedule": 60.0},
     "compact histories": {
         "task": "state_admin.tasks.maintenance.compact_histories",
         "schedule": 300.0,

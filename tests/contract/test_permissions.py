@@ -120,6 +120,8 @@ TABLE = [
     Row("changes", "GET", "/changes", V, 200),
     Row("audit", "GET", "/audit", A, 200),
     Row("me", "GET", "/me", V, 200),
+    Row("usage", "GET", "/usage", V, 200),
+    Row("access-explain", "GET", "/access/explain?username=alice", A, 200),
     Row("unknown", "GET", "/nonsense", V, 404),
     Row("unknown", "POST", "/nonsense", V, 404, {}),
 ]  # fmt: skip

@@ -23,6 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--namespace", action="append", default=[], help="glob; repeatable")
         parser.add_argument("--thread-prefix", action="append", default=[], help="repeatable")
         parser.add_argument("--expires-in-days", type=int)
+        parser.add_argument("--rate-per-minute", type=int, help="calls a minute; default: no limit")
 
     def handle(self, *args: Any, **options: Any) -> None:
         days = options["expires_in_days"]
@@ -35,6 +36,7 @@ class Command(BaseCommand):
                 namespaces=options["namespace"],
                 thread_prefixes=options["thread_prefix"],
                 expires_in_seconds=days * 86_400 if days else None,
+                rate_per_minute=options["rate_per_minute"],
             )
         except Problem as problem:
             raise CommandError(f"{problem.title}. {problem.detail}".strip()) from problem

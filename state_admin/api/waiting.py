@@ -1,0 +1,69 @@
+"""Long polls (`wait=`): the one place that knows how a request waits for news.
+
+Under our server it waits on the event loop (streams/park.py), holding neither a thread nor a
+connection. Elsewhere, as under Django's test client, the thread looks again and again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from state_admin.domain.access import Actor
+from state_admin.models.feed_sql import FeedFilter
+from state_admin.streams.hub import Hub
+from state_admin.streams.park import Park
+
+from . import pagination
+
+T = TypeVar("T")
+
+MAX_WAIT = 30
+_POLL = 0.05
+# In the environ: the process's hub (project/asgi.py), and what the first look remembered.
+_HUB = "statehouse.hub"
+_MEMORY = "statehouse.memory"
+
+
+def hub_of(request: Request) -> Hub | None:
+    """The hub, when the server can let an answer go on on its loop."""
+    hub: Hub | None = request.META.get(_HUB)
+    return hub
+
+
+def memory_of(request: Request) -> Any:
+    """What the first look of this request remembered; None in the first look."""
+    return request.META.get(_MEMORY)
+
+
+def answer_news(
+    request: Request,
+    actor: Actor,
+    wanted: FeedFilter,
+    *,
+    look: Callable[[], T],
+    is_news: Callable[[T], bool],
+    show: Callable[[T], HttpResponse],
+    memory: Any = None,
+) -> HttpResponse:
+    """Show what `look` finds; with `wait=` in the query not before it is news, or the time is up.
+
+    `wanted`: the changes after which looking again may be worthwhile.
+    """
+    seconds = min(pagination.read_int(request, "wait") or 0, MAX_WAIT)
+    found = look()
+    hub = hub_of(request)
+    if seconds and hub is None:
+        deadline = time.monotonic() + seconds
+        while not is_news(found) and time.monotonic() < deadline:
+            time.sleep(_POLL)
+            found = look()
+    response = show(found)
+    if seconds and hub is not None and not is_news(found):
+        park = Park(hub, actor, wanted, seconds, {_MEMORY: memory})
+        response.on_loop = park  # type: ignore[attr-defined]  # project/channel.py reads it
+    return response

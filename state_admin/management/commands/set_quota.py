@@ -1,0 +1,34 @@
+"""Sets what a workspace may hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from state_admin.models import Workspace
+from state_admin.services.actors import system_actor
+from state_admin.services.errors import Problem
+from state_admin.services.quotas import set_quota
+
+
+class Command(BaseCommand):
+    help = "Set the quotas of a workspace; what is left out has no limit."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", required=True)
+        parser.add_argument("--entries", type=int)
+        parser.add_argument("--bytes", type=int)
+        parser.add_argument("--threads", type=int)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        workspace = Workspace.objects.filter(slug=options["workspace"]).first()
+        if workspace is None:
+            raise CommandError(f"there is no workspace {options['workspace']}")
+        limits = {what: options[what] for what in ("entries", "bytes", "threads")}
+        try:
+            set_quota(actor=system_actor(workspace.pk, "operator"), **limits)
+        except Problem as problem:
+            raise CommandError(problem.title) from problem
+        shown = ", ".join(f"{what} {limit or 'without limit'}" for what, limit in limits.items())
+        self.stdout.write(f"{workspace.slug}: {shown}")

@@ -1,0 +1,113 @@
+"""Explains access: what somebody may do with a namespace or a thread, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from state_admin.domain.access import Actor, Role
+from state_admin.models import ApiToken, Membership
+
+from .actors import require
+from .errors import Invalid, NotFound
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The verdict per kind of act, and the reasons in words, in the order they are decided."""
+
+    who: str
+    role: str | None
+    may_read: bool
+    may_write: bool
+    may_administer: bool
+    reasons: list[str]
+
+
+def explain_access(
+    *,
+    actor: Actor,
+    token_id: int | None = None,
+    username: str | None = None,
+    namespace: str = "",
+    thread_id: str = "",
+) -> Explanation:
+    """What a token or a member of the actor's workspace may do, there or in general."""
+    require(actor, Role.ADMIN)
+    if (token_id is None) == (username is None):
+        raise Invalid("name exactly one of token_id and username")
+    if token_id is not None:
+        return _explain_token(actor, token_id, namespace, thread_id)
+    return _explain_user(actor, username or "")
+
+
+def _explain_token(actor: Actor, token_id: int, namespace: str, thread_id: str) -> Explanation:
+    token = ApiToken.objects.visible_to(actor).filter(pk=token_id).first()
+    if token is None:
+        raise NotFound(f"token not found: {token_id}")
+    role = Role(token.role)
+    asked = Actor(
+        kind="token",
+        id=str(token.pk),
+        name=token.name,
+        workspace_id=actor.workspace_id,
+        role=role,
+        namespaces=tuple(token.namespaces),
+        thread_prefixes=tuple(token.thread_prefixes),
+    )
+    reasons: list[str] = []
+    live = ApiToken.objects.live().filter(pk=token.pk).exists()
+    if token.revoked_at is not None:
+        reasons.append("the token was revoked")
+    elif not live:
+        reasons.append("the token has expired")
+    else:
+        reasons.append("the token is live")
+    reasons.append(f"its role is {role.value}: {_WORDS[role]}")
+    sees = live
+    if namespace:
+        within = asked.sees_namespace(namespace)
+        sees = sees and within
+        globs = ", ".join(token.namespaces) or "all namespaces"
+        reasons.append(f"{namespace} is {'within' if within else 'outside'} its grant: {globs}")
+    if thread_id:
+        within = asked.sees_thread(thread_id)
+        sees = sees and within
+        prefixes = ", ".join(token.thread_prefixes) or "all threads"
+        reasons.append(f"{thread_id} is {'within' if within else 'outside'} its grant: {prefixes}")
+    return _verdict(token.name, role, sees, reasons)
+
+
+def _explain_user(actor: Actor, username: str) -> Explanation:
+    member = (
+        Membership.objects.filter(workspace_id=actor.workspace_id, user__username=username)
+        .select_related("user")
+        .first()
+    )
+    if member is None:
+        return Explanation(
+            username, None, False, False, False, [f"{username} is not a member of this workspace"]
+        )
+    role = Role(member.role)
+    reasons = [f"{username} is a member as {role.value}: {_WORDS[role]}"]
+    if not member.user.is_active:
+        reasons.append("the account is switched off")
+    reasons.append("members are not limited to namespaces or threads")
+    return _verdict(username, role, member.user.is_active, reasons)
+
+
+_WORDS = {
+    Role.VIEWER: "it reads",
+    Role.EDITOR: "it reads and writes state, threads, runs and decisions",
+    Role.ADMIN: "it does everything in this workspace",
+}
+
+
+def _verdict(who: str, role: Role, sees: bool, reasons: list[str]) -> Explanation:
+    return Explanation(
+        who=who,
+        role=role.value,
+        may_read=sees,
+        may_write=sees and role.covers(Role.EDITOR),
+        may_administer=sees and role.covers(Role.ADMIN),
+        reasons=reasons,
+    )

@@ -1,0 +1,155 @@
+"""Quotas of a workspace: how many entries, bytes and threads it may hold (semantics §10).
+
+Counting in every write would make one row per workspace hot (measured: a quarter of the writes).
+So usage is measured by a sweep, and each process adds what it made since. A quota may therefore be
+overshot by what other processes make between two measurements, and never by more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Literal
+
+from django.db import transaction
+
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Workspace
+from state_admin.models.limits import WorkspaceUsage, measure_usage
+
+from . import journal
+from .actors import require
+from .errors import Invalid, QuotaExceeded
+
+What = Literal["entries", "bytes", "threads"]
+
+_FRESH = 5.0
+
+
+@dataclass
+class _Account:
+    """What one process knows of a workspace: its limits, its usage, what was added since."""
+
+    limits: dict[str, int | None]
+    used: dict[str, int]
+    measured_at: object
+    read_at: float
+    added: dict[str, int] = field(default_factory=lambda: {"entries": 0, "bytes": 0, "threads": 0})
+
+
+_lock = threading.Lock()
+_accounts: dict[int, _Account] = {}
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a workspace holds, as last measured, and what it may hold (None: no limit)."""
+
+    usage: WorkspaceUsage
+    limits: dict[str, int | None]
+
+
+def room(actor: Actor, what: What) -> int | None:
+    """How much more the workspace may hold. None: no limit. Costs nothing but a look at memory
+    except once in five seconds."""
+    account = _account(actor.workspace_id)
+    limit = account.limits[what]
+    if limit is None:
+        return None
+    return limit - account.used[what] - account.added[what]
+
+
+def limited(actor: Actor) -> bool:
+    """Whether the workspace has a quota on entries or bytes at all."""
+    limits = _account(actor.workspace_id).limits
+    return limits["entries"] is not None or limits["bytes"] is not None
+
+
+def check_room(actor: Actor, what: What, wanted: int) -> None:
+    """Raise QuotaExceeded when `wanted` more would be too much."""
+    left = room(actor, what)
+    if left is not None and wanted > left:
+        account = _account(actor.workspace_id)
+        raise QuotaExceeded(
+            f"quota exceeded: {what}",
+            detail="Delete what is no longer needed, or ask the operator for more.",
+            limit=account.limits[what],
+            used=account.used[what] + account.added[what],
+        )
+
+
+def add_usage(actor: Actor, **added: int) -> None:
+    """Count what was just made (or, negative, removed) until the next measurement."""
+    account = _account(actor.workspace_id)
+    with _lock:
+        for what, count in added.items():
+            account.added[what] += count
+
+
+def read_usage(actor: Actor) -> Usage:
+    """The workspace's usage, measured now if it never was."""
+    row = WorkspaceUsage.objects.filter(workspace_id=actor.workspace_id).first()
+    if row is None:
+        measure_usage(actor.workspace_id)
+        row = WorkspaceUsage.objects.get(workspace_id=actor.workspace_id)
+    return Usage(row, _limits(Workspace.objects.get(pk=actor.workspace_id)))
+
+
+def set_quota(
+    *,
+    actor: Actor,
+    entries: int | None,
+    bytes: int | None,  # noqa: A002  (the column's name)
+    threads: int | None,
+    reason: str = "",
+) -> Workspace:
+    """Set what a workspace may hold; None lifts a limit. For operators at the shell."""
+    require(actor, Role.ADMIN)
+    wanted = {"max_entries": entries, "max_bytes": bytes, "max_threads": threads}
+    if any(limit is not None and limit < 0 for limit in wanted.values()):
+        raise Invalid("a quota is a whole number of at least 0")
+    with transaction.atomic():
+        Workspace.objects.filter(pk=actor.workspace_id).update(**wanted)
+        trace = journal.Trace("workspace.quota", detail=wanted)
+        journal.record(actor, [trace], reason=reason)
+    forget_accounts()
+    return Workspace.objects.get(pk=actor.workspace_id)
+
+
+def forget_accounts() -> None:
+    """Drop what this process knows (a changed quota, a test)."""
+    with _lock:
+        _accounts.clear()
+
+
+def _account(workspace_id: int) -> _Account:
+    known = _accounts.get(workspace_id)
+    if known is not None and time.monotonic() - known.read_at < _FRESH:
+        return known
+    limits = _limits(Workspace.objects.get(pk=workspace_id))
+    usage = None
+    if any(limit is not None for limit in limits.values()):
+        usage = WorkspaceUsage.objects.filter(workspace_id=workspace_id).first()
+        if usage is None:
+            measure_usage(workspace_id)
+            usage = WorkspaceUsage.objects.get(workspace_id=workspace_id)
+    fresh = _Account(
+        limits=limits,
+        used={what: getattr(usage, what, 0) for what in ("entries", "bytes", "threads")},
+        measured_at=usage.measured_at if usage else None,
+        read_at=time.monotonic(),
+    )
+    with _lock:
+        if known is not None and known.measured_at == fresh.measured_at:
+            fresh.added = known.added  # not yet in any measurement
+        _accounts[workspace_id] = fresh
+    return fresh
+
+
+def _limits(workspace: Workspace) -> dict[str, int | None]:
+    return {
+        "entries": workspace.max_entries,
+        "bytes": workspace.max_bytes,
+        "threads": workspace.max_threads,
+    }

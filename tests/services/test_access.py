@@ -1,0 +1,53 @@
+"""Explain access: the verdict and its reasons."""
+
+from __future__ import annotations
+
+from state_admin.domain.access import Role
+from state_admin.models import ApiToken
+from state_admin.services import tokens
+from tests.builders import Person, make_token
+
+
+def newest() -> int:
+    return ApiToken.objects.latest("id").pk
+
+
+def test_explain__narrow_token_inside_its_grant__may_write(alice: Person) -> None:
+    make_token(alice, Role.EDITOR, namespaces=["team_*"])
+    found = alice.api("GET", f"/access/explain?token_id={newest()}&namespace=team_a").json()
+    assert (found["may_read"], found["may_write"], found["may_administer"]) == (True, True, False)
+    assert "team_a is within its grant: team_*" in found["reasons"]
+
+
+def test_explain__narrow_token_outside_its_grant__may_nothing(alice: Person) -> None:
+    make_token(alice, Role.EDITOR, namespaces=["team_*"])
+    found = alice.api("GET", f"/access/explain?token_id={newest()}&namespace=other").json()
+    assert (found["may_read"], found["may_write"]) == (False, False)
+    assert "other is outside its grant: team_*" in found["reasons"]
+
+
+def test_explain__revoked_token__says_so(alice: Person) -> None:
+    make_token(alice, Role.VIEWER)
+    tokens.revoke_token(actor=alice.actor, token_id=newest())
+    found = alice.api("GET", f"/access/explain?token_id={newest()}").json()
+    assert found["may_read"] is False
+    assert found["reasons"][0] == "the token was revoked"
+
+
+def test_explain__member_and_stranger__are_told_apart(
+    alice: Person, bob: Person, mallory: Person
+) -> None:
+    found = alice.api("GET", "/access/explain?username=bob").json()
+    assert (found["role"], found["may_read"], found["may_write"]) == ("viewer", True, False)
+    found = alice.api("GET", "/access/explain?username=mallory").json()
+    assert (found["role"], found["may_read"]) == (None, False)
+
+
+def test_explain__token_of_another_workspace__is_not_found(alice: Person, mallory: Person) -> None:
+    make_token(mallory, Role.VIEWER)
+    assert alice.api("GET", f"/access/explain?token_id={newest()}").status_code == 404
+
+
+def test_explain__both_or_neither__is_refused(alice: Person) -> None:
+    assert alice.api("GET", "/access/explain").status_code == 422
+    assert alice.api("GET", "/access/explain?token_id=1&username=bob").status_code == 422

@@ -1,0 +1,216 @@
+"""Batches: all or nothing, or each on its own; reads of one moment; no deadlocks (semantics §4)."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from state_admin.domain.access import Role
+from state_admin.models import AuditRow, Entry, EntryRevision
+from state_admin.services import batches, entries
+from state_admin.services.batches import BatchOperation
+from state_admin.services.errors import Forbidden, Invalid, NotRegistered, VersionConflict
+from tests.builders import Person, make_namespace, make_token, put, raw
+from tests.services.racing import race, split
+
+
+def op(verb: str, key: str, value: Any = None, namespace: str = "notes", **options: Any) -> Any:
+    if verb == "patch":
+        return BatchOperation("patch", namespace, key, operations=value, **options)
+    held = raw(value) if verb == "put" else None
+    return BatchOperation(verb, namespace, key, value=held, **options)  # type: ignore[arg-type]
+
+
+def run(person: Person, *operations: BatchOperation, **options: Any) -> list[batches.Outcome]:
+    return batches.run_batch(actor=person.actor, operations=operations, **options)
+
+
+def held() -> dict[str, str]:
+    return dict(Entry.objects.live().values_list("key", "value"))
+
+
+@pytest.fixture
+def notes(alice: Person) -> Person:
+    make_namespace(alice.actor)
+    for key in "ab":
+        put(alice.actor, "notes", key, key)
+    return alice
+
+
+def test_atomic__several_kinds__answer_in_the_order_asked(notes: Person) -> None:
+    outcomes = run(
+        notes,
+        op("put", "z", 1),
+        op("get", "a"),
+        op("delete", "b"),
+        op("patch", "a", {"x": 1}),
+        op("get", "z"),
+        op("get", "a"),
+        op("get", "nothing"),
+    )
+    assert [outcome.op for outcome in outcomes] == [
+        "put", "get", "delete", "patch", "get", "get", "get",
+    ]  # fmt: skip
+    assert (outcomes[0].created, outcomes[0].entry.version) == (True, 1)
+    assert outcomes[2].version == 2
+    shown = [outcomes[n].entry.value for n in (1, 4, 5, 6)]
+    assert shown == ['"a"', "1", '{"x":1}', "null"]
+    assert held() == {"a": '{"x":1}', "z": "1"}
+
+
+def test_atomic__operations_on_one_key__keep_their_order(notes: Person) -> None:
+    outcomes = run(
+        notes, op("put", "k", 1), op("put", "k", 2), op("delete", "k"), op("put", "k", 3)
+    )
+    assert [o.entry.version if o.entry else o.version for o in outcomes] == [1, 2, 3, 4]
+    assert [o.created for o in outcomes] == [True, False, False, True]
+    assert held()["k"] == "3"
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+def test_failure__one_stale_precondition__undoes_all_or_only_itself(
+    notes: Person, atomic: bool
+) -> None:
+    operations = [op("put", "c", 1), op("put", "a", 2, if_version=9), op("delete", "b")]
+    if atomic:
+        with pytest.raises(VersionConflict) as refused:
+            run(notes, *operations)
+        assert refused.value.data == {"expected": 9, "actual": 1, "index": 1}
+        assert held() == {"a": '"a"', "b": '"b"'}
+        assert EntryRevision.objects.count() == 2
+        return
+    outcomes = run(notes, *operations, atomic=False)
+    assert [type(outcome.problem) for outcome in outcomes] == [
+        type(None),
+        VersionConflict,
+        type(None),
+    ]
+    assert held() == {"a": '"a"', "c": "1"}
+
+
+@pytest.mark.parametrize("verb", ["get", "put", "patch", "delete"])
+def test_failure__unregistered_namespace__is_named_with_its_index(notes: Person, verb: str) -> None:
+    with pytest.raises(NotRegistered) as refused:
+        run(notes, op("put", "c", 1), op(verb, "k", 1, "nobody"))
+    assert refused.value.title == "profile key not registered: nobody"
+    assert refused.value.data["index"] == 1
+    assert "c" not in held()
+
+
+def test_failure__value_breaks_the_schema__has_its_index(notes: Person) -> None:
+    make_namespace(notes.actor, "strict", schema={"type": "integer"}, default=0)
+    for extra in ([], [op("get", "a")]):
+        with pytest.raises(Invalid) as refused:
+            run(notes, op("put", "c", 1), op("put", "k", "text", "strict"), *extra)
+        assert refused.value.data["index"] == 1
+        assert "c" not in held()
+
+
+@pytest.mark.parametrize("count", [0, 1001])
+def test_size__none_or_too_many__is_refused(notes: Person, count: int) -> None:
+    with pytest.raises(Invalid):
+        run(notes, *[op("get", "a")] * count)
+
+
+def test_size__a_thousand_puts__land(notes: Person) -> None:
+    outcomes = run(notes, *[op("put", f"k{n:04d}", n) for n in range(1000)])
+    assert [outcome.entry.value for outcome in outcomes] == [str(n) for n in range(1000)]
+    assert AuditRow.objects.filter(action="entry.put", key__startswith="k").count() == 1000
+
+
+def test_many_puts__ttl_tags_and_deleted_keys__as_single_puts(notes: Person) -> None:
+    make_namespace(notes.actor, "short", ttl_seconds=60)
+    entries.delete_entry(actor=notes.actor, namespace="notes", key="a")
+    put(notes.actor, "notes", "b", 1, tags=["x"], pinned=True)
+    outcomes = run(
+        notes, op("put", "a", 1), op("put", "b", 2), op("put", "c", 3), op("put", "k", 4, "short")
+    )
+    assert [(o.created, o.entry.version) for o in outcomes] == [
+        (True, 3),
+        (False, 3),
+        (True, 1),
+        (True, 1),
+    ]
+    assert (outcomes[1].entry.tags, outcomes[1].entry.pinned) == (["x"], True)
+    assert outcomes[3].entry.expires_at is not None
+    assert outcomes[2].entry.expires_at is None
+
+
+def test_rights__viewer_reads_but_never_writes(notes: Person, bob: Person) -> None:
+    assert run(bob, op("get", "a"))[0].entry.value == '"a"'
+    with pytest.raises(Forbidden):
+        run(bob, op("get", "a"), op("put", "c", 1))
+
+
+def test_rights__narrowed_token__reaches_nothing_else(notes: Person) -> None:
+    _, narrow = make_token(notes, Role.EDITOR, namespaces=["else.*"])
+    for verb in ("get", "put", "patch", "delete"):
+        with pytest.raises(NotRegistered):
+            batches.run_batch(actor=narrow, operations=[op(verb, "a", 1)])
+    assert held() == {"a": '"a"', "b": '"b"'}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__batches_of_opposite_order__never_deadlock(notes: Person) -> None:
+    keys = [f"k{n}" for n in range(12)]
+    one = partial(run, notes, *[op("put", key, 1) for key in keys])
+    other = partial(run, notes, *[op("put", key, 2) for key in reversed(keys)])
+    mixed = partial(
+        run, notes, *[op("patch" if n % 2 else "put", key, 3) for n, key in enumerate(keys)]
+    )
+    backward = partial(run, notes, *[op("put", key, 4) for key in reversed(keys)], op("get", "a"))
+    for _ in range(3):
+        _, lost = split(race([one, other, mixed, backward] * 3))
+        assert lost == []
+    values = {value for key, value in held().items() if key in keys}
+    assert len(values) == 1, "each batch is atomic: the last one stands on every key"
+    assert EntryRevision.objects.filter(entry__key="k0").count() == 36
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__batch_against_clear_and_expiry__never_deadlocks(notes: Person) -> None:
+    make_namespace(notes.actor, "more")
+    works: list[Any] = []
+    for _ in range(4):
+        works += [
+            partial(run, notes, op("put", "a", 1, "more"), op("put", "a", 1), op("put", "b", 1)),
+            partial(
+                run, notes, op("delete", "b"), op("delete", "a"), op("delete", "a", None, "more")
+            ),
+            partial(entries.clear_key, actor=notes.actor, key="a"),
+        ]
+    _, lost = split(race(works))
+    assert lost == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__reader_of_a_batch__sees_one_moment(notes: Person) -> None:
+    """A writer moves both keys together; a batch of gets never sees one without the other."""
+    stop = threading.Event()
+
+    def write() -> None:
+        for number in range(60):
+            run(notes, op("put", "a", number), op("put", "b", number))
+        stop.set()
+
+    torn: list[Any] = []
+
+    def read() -> int:
+        seen = 0
+        run_once = False
+        while not stop.is_set() or not run_once:
+            run_once = True
+            pair = [o.entry.value for o in run(notes, op("get", "a"), op("get", "b"))]
+            if pair[0] != pair[1] and pair != ['"a"', '"b"']:
+                torn.append(pair)
+            seen += 1
+        return seen
+
+    outcomes = race([write, read, read])
+    connections.close_all()
+    assert torn == []
+    assert min(outcomes[1:]) > 0

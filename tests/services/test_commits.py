@@ -1,0 +1,493 @@
+"""The atomic step against semantics §6: order of checks, exact texts, merging, races."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+
+from state_admin.domain.merging import Batch, Update
+from state_admin.models import AuditRow, Change, Message, Revision, Run, StateValue, Thread
+from state_admin.services import commits, snapshots
+from state_admin.services.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    RevisionConflict,
+    TooLarge,
+    VersionConflict,
+)
+from state_admin.services.runs import RunChange
+from tests import builders
+from tests.builders import Person, commit, make_run, make_state_key, make_thread, raw, step
+from tests.services.racing import race, split
+
+USER = {"role": "user", "content": "hi"}
+
+
+@pytest.fixture
+def run(alice: Person) -> Person:
+    """A thread t1 at revision 1 with a running run r1, and three keys."""
+    a = alice.actor
+    make_state_key(a, "counter", schema={"type": "integer"}, default=0, merge="commutative",
+                   reducer="add")  # fmt: skip
+    make_state_key(a, "plan")
+    make_state_key(a, "notes", reducer="append", default=[], scope="thread")
+    make_thread(a, "t1")
+    make_run(a, "t1", "r1")
+    return alice
+
+
+def state(person: Person, revision: int | None = None, thread_id: str = "t1") -> dict[str, Any]:
+    """The extensions without the runtime's mirror of the run."""
+    snapshot = snapshots.read_snapshot(
+        actor=person.actor, thread_id=thread_id, revision=revision
+    ).parsed()
+    return {key: value for key, value in snapshot.items() if not key.startswith("__")}
+
+
+def batches(*parts: dict[str, Any], bases: tuple[int | None, ...] = ()) -> tuple[Batch, ...]:
+    return tuple(
+        Batch(
+            tuple(Update(key, raw(value)) for key, value in part.items()),
+            bases[index] if bases else None,
+        )
+        for index, part in enumerate(parts)
+    )
+
+
+def do(person: Person, *parts: dict[str, Any], **fields: Any) -> commits.Committed:
+    bases = fields.pop("bases", ())
+    return commits.commit(
+        actor=person.actor,
+        run_id="r1",
+        step=commits.Step(batches=batches(*parts, bases=bases), **fields),
+    )
+
+
+def revision(thread_id: str = "t1") -> int:
+    return Thread.objects.get(public_id=thread_id).revision
+
+
+# One revision --------------------------------------------------------------------------------
+
+
+def test_commit__several_updates__are_one_revision(run: Person) -> None:
+    done = commits.commit(
+        actor=run.actor,
+        run_id="r1",
+        step=commits.Step(
+            (
+                Batch(
+                    (
+                        Update("counter", raw(2)),
+                        Update("counter", raw(3)),
+                        Update("plan", raw({"goal": "x"})),
+                        Update("notes", raw(["a"])),
+                        Update("notes", raw("b")),
+                    )
+                ),
+            )
+        ),
+    )
+    assert (done.revision, done.touched) == (2, ("counter", "notes", "plan"))
+    assert state(run) == {"counter": 5, "plan": {"goal": "x"}, "notes": ["a", "b"]}
+    assert StateValue.objects.filter(key="counter").count() == 1
+
+
+@pytest.mark.parametrize("fields", [{}, {"base_revision": 99}, {"expected_message_count": 5}])
+def test_commit__nothing_at_all__answers_the_revision_even_with_a_stale_base(
+    run: Person, fields: dict[str, Any]
+) -> None:
+    assert do(run, **fields).revision == 1
+    assert revision() == 1
+    assert do(run, {}, {}, **fields).revision == 1
+
+
+def test_commit__zero_update_and_same_value__are_revisions(run: Person) -> None:
+    assert do(run, {"counter": 0}).revision == 2
+    assert do(run, {"plan": 1}).revision == 3
+    assert do(run, {"plan": 1}).revision == 4
+
+
+def test_state__before_the_first_write__is_absent(run: Person) -> None:
+    assert state(run) == {}
+    do(run, {"counter": 1})
+    assert state(run) == {"counter": 1}
+
+
+def test_commit__clear__removes_the_value_from_then_on(run: Person) -> None:
+    do(run, {"plan": 1, "counter": 5})
+    clear = Batch((Update("counter", clear=True), Update("plan", clear=True)))
+    commits.commit(actor=run.actor, run_id="r1", step=commits.Step((clear,)))
+    assert state(run) == {}
+    assert state(run, 2) == {"plan": 1, "counter": 5}
+    do(run, {"counter": 1})
+    assert state(run) == {"counter": 1}
+
+
+def test_commit__clear_then_update__starts_from_the_default(run: Person) -> None:
+    do(run, {"counter": 5})
+    both = Batch((Update("counter", clear=True), Update("counter", raw(1))))
+    commits.commit(actor=run.actor, run_id="r1", step=commits.Step((both,)))
+    assert state(run) == {"counter": 1}
+
+
+def test_commit__everything_at_once__lands_together(run: Person) -> None:
+    done = do(
+        run,
+        {"counter": 1},
+        messages=[raw(USER), raw({**USER, "id": "m2"})],
+        expected_message_count=0,
+        run=RunChange(step_count=1, input_tokens=10, output_tokens=5, cost_usd="0.01"),
+        label="first",
+    )
+    assert (done.revision, done.message_count) == (2, 2)
+    row = Revision.objects.get(number=2)
+    assert (row.label, row.message_count, row.kind) == ("first", 2, "commit")
+    stored = Run.objects.get(public_id="r1")
+    assert (stored.step_count, stored.input_tokens, stored.last_revision) == (1, 10, 2)
+    assert done.run.last_revision == 2
+    assert list(Message.objects.order_by("seq").values_list("seq", flat=True)) == [1, 2]
+    assert Message.objects.filter(run=stored).count() == 2
+
+
+def test_commit__trail__is_one_revision_one_audit_one_change(run: Person) -> None:
+    AuditRow.objects.all().delete()
+    Change.objects.all().delete()
+    do(run, {"counter": 1, "plan": 2}, messages=[raw(USER)])
+    assert list(AuditRow.objects.values_list("action", "version", "thread", "run")) == [
+        ("run.commit", 2, "t1", "r1")
+    ]
+    assert list(Change.objects.values_list("kind", "version")) == [("run.commit", 2)]
+
+
+# Refusals: the text, and nothing of it happened ----------------------------------------------
+
+
+def refused(person: Person, kind: type[Exception], *parts: Any, **fields: Any) -> Any:
+    before = (revision(), state(person), Message.objects.count(), Run.objects.values_list().get())
+    with pytest.raises(kind) as caught:
+        do(person, *parts, **fields)
+    now = (revision(), state(person), Message.objects.count(), Run.objects.values_list().get())
+    assert now == before
+    return caught.value
+
+
+def test_commit__stale_base__says_both_revisions(run: Person) -> None:
+    do(run, {"counter": 1})
+    problem = refused(run, RevisionConflict, {"plan": 1}, base_revision=1)
+    assert problem.title == "revision conflict: expected 1, actual 2"
+    assert (problem.data["expected"], problem.data["actual"]) == (1, 2)
+    problem = refused(run, RevisionConflict, {"plan": 1}, base_revision=9)
+    assert problem.title == "revision conflict: expected 9, actual 2"
+
+
+def test_commit__unknown_key__is_named(run: Person) -> None:
+    problem = refused(run, Invalid, {"counter": 1, "nobody.knows": 1})
+    assert problem.title == "unknown key: nobody.knows"
+
+
+@pytest.mark.parametrize(
+    ("parts", "title"),
+    [
+        (({"plan": 1}, {"plan": 2}), "parallel merge conflict on exclusive key: plan"),
+        (({"counter": 1, "plan": 1}, {"counter": 2, "plan": 2}),
+         "parallel merge conflict on exclusive key: plan"),
+        (({"nobody": 1}, {"nobody": 2}), "parallel merge conflict on exclusive key: nobody"),
+        (({"counter": 1}, {"plan": 1}, {"plan": 2}),
+         "parallel merge conflict on exclusive key: plan"),
+    ],
+)  # fmt: skip
+def test_commit__batches_clash__fails_as_a_whole(run: Person, parts: Any, title: str) -> None:
+    assert refused(run, Conflict, *parts).title == title
+
+
+def test_commit__batches_of_different_bases__are_refused(run: Person) -> None:
+    problem = refused(run, Conflict, {"counter": 1}, {"counter": 2}, bases=(1, 2))
+    assert problem.title == "patch base revision mismatch: 1 vs 2"
+
+
+def test_commit__one_batch_states_a_base__it_holds_for_all(run: Person) -> None:
+    do(run, {"counter": 1})
+    problem = refused(run, RevisionConflict, {"counter": 1}, {"counter": 2}, bases=(None, 1))
+    assert problem.title == "revision conflict: expected 1, actual 2"
+    assert do(run, {"counter": 1}, {"counter": 2}, bases=(2, None)).revision == 3
+
+
+def test_commit__disjoint_and_commutative_batches__join_in_order(run: Person) -> None:
+    do(run, {"counter": 1}, {"counter": 2, "plan": "b"}, {"notes": ["c"]}, {"counter": 4})
+    assert state(run) == {"counter": 7, "plan": "b", "notes": ["c"]}
+    assert revision() == 2
+
+
+def test_commit__update_that_does_not_fit__changes_nothing(run: Person) -> None:
+    problem = refused(run, Invalid, {"plan": 1, "counter": "many"})
+    assert problem.title == "the update of counter cannot be applied"
+    problem = refused(run, Invalid, {"plan": 1, "counter": 1.5})
+    assert problem.title == "the value of counter would not satisfy its schema"
+
+
+def test_commit__failing_json_patch_test__is_a_conflict(run: Person) -> None:
+    make_state_key(run.actor, "doc", reducer="json_patch", default={})
+    test = [{"op": "test", "path": "/a", "value": 1}]
+    assert refused(run, Conflict, {"doc": test}).title == "test failed at /a"
+
+
+def test_commit__value_grows_beyond_the_limits__is_refused(run: Person) -> None:
+    do(run, {"notes": [0] * 9000})
+    refused(run, Invalid, {"notes": [0] * 9000})
+    make_state_key(run.actor, "texts", reducer="append", default=[])
+    do(run, {"texts": ["x" * (5 << 20)]})
+    refused(run, TooLarge, {"texts": ["x" * (5 << 20)]})
+
+
+def test_commit__illegal_transition__changes_nothing(run: Person) -> None:
+    problem = refused(run, Conflict, {"plan": 1}, run=RunChange(status="created"))
+    assert problem.title == "invalid run transition: running -> created"
+
+
+@pytest.mark.parametrize("expected", [0, 2, 3])
+def test_commit__message_guard__says_both_counts(run: Person, expected: int) -> None:
+    builders.append(run.actor, "t1", USER)
+    problem = refused(
+        run, VersionConflict, {"plan": 1}, messages=[raw(USER)], expected_message_count=expected
+    )
+    assert problem.title == f"version conflict: expected {expected}, actual 1"
+
+
+def test_commit__message_id_of_before__changes_nothing(run: Person) -> None:
+    builders.append(run.actor, "t1", {**USER, "id": "m1"})
+    fields = {"messages": [raw(USER), raw({**USER, "id": "m1"})]}
+    assert refused(run, Conflict, {"plan": 1}, **fields).title == "message already committed: m1"
+    twice = {"messages": [raw({**USER, "id": "m2"})] * 2}
+    assert refused(run, Conflict, {"plan": 1}, **twice).title == (
+        "duplicate message id in the request: m2"
+    )
+
+
+def test_commit__done_run__is_refused(run: Person) -> None:
+    do(run, run=RunChange(status="done"))
+    assert refused(run, Conflict, {"plan": 1}).title == "run is done: r1"
+
+
+def test_commit__viewer_or_stranger__is_refused(run: Person, bob: Person, mallory: Person) -> None:
+    with pytest.raises(Forbidden):
+        commits.commit(actor=bob.actor, run_id="r1", step=step({"plan": 1}))
+    with pytest.raises(NotFound):
+        commits.commit(actor=mallory.actor, run_id="r1", step=step({"plan": 1}))
+
+
+def test_commit__several_reasons_to_refuse__the_first_of_the_contract_is_told(
+    run: Person,
+) -> None:
+    """Semantics §6: merge, base, known keys, updates and schemas, run transition, message guard."""
+    everything: dict[str, Any] = {
+        "base_revision": 7,
+        "run": RunChange(status="created"),
+        "messages": [raw(USER)],
+        "expected_message_count": 9,
+    }
+    bad = {"nobody": 1, "counter": "x"}
+    told = [refused(run, Conflict, {**bad, "plan": 1}, {"plan": 2}, **everything).title]
+    told.append(refused(run, RevisionConflict, bad, **everything).title)
+    del everything["base_revision"]
+    told.append(refused(run, Invalid, bad, **everything).title)
+    told.append(refused(run, Invalid, {"counter": "x"}, **everything).title)
+    told.append(refused(run, Conflict, {"counter": 1}, **everything).title)
+    del everything["run"]
+    told.append(refused(run, VersionConflict, {"counter": 1}, **everything).title)
+    assert told == [
+        "parallel merge conflict on exclusive key: plan",
+        "revision conflict: expected 7, actual 1",
+        "unknown key: nobody",
+        "the update of counter cannot be applied",
+        "invalid run transition: running -> created",
+        "version conflict: expected 9, actual 0",
+    ]
+
+
+# Rebase --------------------------------------------------------------------------------------
+
+
+def test_rebase__touched_keys_unchanged_since__lands(run: Person) -> None:
+    do(run, {"counter": 1})
+    assert do(run, {"plan": 1}, base_revision=1, rebase=True).revision == 3
+
+
+@pytest.mark.parametrize("how", ["written", "cleared", "created and cleared"])
+def test_rebase__touched_key_changed_since__is_refused(run: Person, how: str) -> None:
+    clear = commits.Step((Batch((Update("plan", clear=True),)),))
+    if how == "cleared":
+        do(run, {"plan": 0})
+    base = revision()
+    if how != "cleared":
+        do(run, {"plan": 1})
+    if how != "written":
+        commits.commit(actor=run.actor, run_id="r1", step=clear)
+    do(run, {"counter": 1})
+    problem = refused(
+        run, RevisionConflict, {"counter": 1, "plan": 2}, base_revision=base, rebase=True
+    )
+    assert problem.title == f"revision conflict: expected {base}, actual {revision()}"
+    assert problem.data["keys"] == ["counter", "plan"]
+
+
+def test_rebase__base_of_the_future__is_refused(run: Person) -> None:
+    refused(run, RevisionConflict, {"plan": 1}, base_revision=5, rebase=True)
+
+
+# Scopes over runs ----------------------------------------------------------------------------
+
+
+def test_run_scope__next_run__starts_clean_and_the_last_stays_readable(run: Person) -> None:
+    do(run, {"counter": 1, "notes": ["kept"]})
+    do(run, run=RunChange(status="done"))
+    last = revision()
+    make_run(run.actor, "t1", "r2")
+    assert revision() == last + 1
+    assert state(run) == {"notes": ["kept"]}
+    assert state(run, last) == {"counter": 1, "notes": ["kept"]}
+    assert set(Revision.objects.get(number=last + 1).touched) == {
+        "__runtime.run_lifecycle",
+        "counter",
+    }
+
+
+def test_transient_key__run_ends__is_gone_with_its_last_step(run: Person) -> None:
+    for name, scope in (("grants", "run"), ("visible", "thread")):
+        make_state_key(run.actor, name, persistent=False, scope=scope)
+    do(run, {"grants": 1, "visible": 2, "plan": 3})
+    assert state(run) == {"grants": 1, "visible": 2, "plan": 3}
+    do(run, {"visible": 5, "plan": 4}, run=RunChange(status="done"))
+    assert state(run) == {"plan": 4}
+    assert state(run, 2) == {"grants": 1, "visible": 2, "plan": 3}
+
+
+def test_lifecycle__mirror__follows_the_run(run: Person) -> None:
+    def mirror() -> tuple[Any, ...]:
+        life = snapshots.read_snapshot(actor=run.actor, thread_id="t1").parsed()[
+            "__runtime.run_lifecycle"
+        ]
+        assert life["run_id"] == "r1"
+        assert life["updated_at"] > 1_600_000_000_000
+        return life["status"], life.get("status_reason"), life["step_count"]
+
+    seen = [mirror()]
+    for change in (
+        RunChange(step_count=1),
+        RunChange(status="waiting", waiting={"reason": "user_input"}),
+        RunChange(step_count=2),
+        RunChange(status="running"),
+        RunChange(status="done", termination_reason={"type": "stopped", "code": "max_rounds"}),
+    ):
+        do(run, run=change)
+        seen.append(mirror())
+    assert seen == [
+        ("running", None, 0),
+        ("running", None, 1),
+        ("waiting", "input_required", 1),
+        ("waiting", "input_required", 2),
+        ("running", None, 2),
+        ("done", "stopped:max_rounds", 2),
+    ]
+
+
+# Snapshots -----------------------------------------------------------------------------------
+
+
+def test_snapshot__each_revision__stays_what_it_was(run: Person) -> None:
+    seen = {1: {}}
+    for number in range(1, 8):
+        done = do(run, {"counter": 1, "notes": [number]} if number % 2 else {"plan": number})
+        seen[done.revision] = state(run)
+    assert {number: state(run, number) for number in seen} == seen
+    assert state(run, 0) == {}
+
+
+def test_restore__old_revision__is_a_new_one(run: Person) -> None:
+    do(run, {"counter": 1, "plan": "a"})
+    do(run, {"counter": 1, "notes": ["x"]})
+    snapshots.restore_snapshot(actor=run.actor, thread_id="t1", revision=2)
+    assert (revision(), state(run)) == (4, {"counter": 1, "plan": "a"})
+    assert state(run, 3) == {"counter": 2, "plan": "a", "notes": ["x"]}
+    assert set(Revision.objects.get(number=4).touched) == {"counter", "notes"}
+    with pytest.raises(NotFound):
+        snapshots.restore_snapshot(actor=run.actor, thread_id="t1", revision=99)
+
+
+def test_values__any_json__are_kept_to_the_byte(run: Person) -> None:
+    texts = ['{"b": 1.10, "a": [1e2, -0.0]}', "123456789012345678901234567890", '"\\u00e9"', "null"]
+    for text in texts:
+        update = Update("plan", commits.values.read(text))
+        commits.commit(actor=run.actor, run_id="r1", step=commits.Step((Batch((update,)),)))
+        body = run.api("GET", "/threads/t1/state").content.decode()
+        assert f'"plan":{text}' in body
+
+
+def test_diff__two_revisions__turns_one_into_the_other(run: Person) -> None:
+    from state_admin.domain.patches import json_patch
+
+    do(run, {"plan": {"a": [1, 2]}, "counter": 1})
+    do(run, {"plan": {"a": [2], "b": 10**30}})
+    old, new = snapshots.diff_snapshots(actor=run.actor, thread_id="t1", old=2, new=3)
+    answer = run.api("GET", "/threads/t1/diff?from=2&to=3")
+    assert answer.status_code == 200
+    assert json_patch(old, json.loads(answer.content)["patch"]) == new
+
+
+# Races ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__16_unconditional_commits__all_land(run: Person) -> None:
+    add = partial(commit, run.actor, "r1", {"counter": 1}, messages=[USER])
+    won, lost = split(race([add] * 16))
+    assert lost == []
+    assert sorted(done.revision for done in won) == list(range(2, 18))
+    assert state(run) == {"counter": 16}
+    assert list(Message.objects.order_by("seq").values_list("seq", flat=True)) == [*range(1, 17)]
+    assert AuditRow.objects.filter(action="run.commit").count() == 16
+    assert Revision.objects.count() == 17
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__8_commits_on_one_base__exactly_one_lands(run: Person) -> None:
+    for _ in range(3):
+        base = revision()
+        one = partial(commit, run.actor, "r1", {"counter": 1}, base_revision=base)
+        won, lost = split(race([one] * 8))
+        assert [done.revision for done in won] == [base + 1]
+        assert {p.title for p in lost} == {f"revision conflict: expected {base}, actual {base + 1}"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__8_appends_with_one_guard__exactly_one_lands(run: Person) -> None:
+    one = partial(commit, run.actor, "r1", {}, messages=[USER], expected_message_count=0)
+    won, lost = split(race([one] * 8))
+    assert (len(won), len(lost)) == (1, 7)
+    assert {p.title for p in lost} == {"version conflict: expected 0, actual 1"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__commits_and_appends_and_restores__revisions_and_seqs_stay_dense(
+    run: Person,
+) -> None:
+    commit(run.actor, "r1", {"plan": 1})
+    works = [partial(commit, run.actor, "r1", {"plan": n}, messages=[USER]) for n in range(6)]
+    works += [partial(builders.append, run.actor, "t1", USER) for _ in range(6)]
+    works += [
+        partial(snapshots.restore_snapshot, actor=run.actor, thread_id="t1", revision=2)
+        for _ in range(4)
+    ]
+    _, lost = split(race(works))
+    assert lost == []
+    thread = Thread.objects.get()
+    assert (thread.revision, thread.message_count) == (12, 12)
+    numbers = Revision.objects.order_by("number").values_list("number", flat=True)
+    assert list(numbers) == list(range(1, 13))
+    seqs = Message.objects.order_by("seq").values_list("seq", flat=True)
+    assert list(seqs) == list(range(1, 13))

@@ -1,0 +1,189 @@
+"""The sweeps: idempotent, on record, once at a time (semantics §4, §7-§10)."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db.models.functions import Now
+
+from state_admin.models import (
+    AuditRow,
+    Change,
+    Compaction,
+    EntryRevision,
+    IdempotencyRecord,
+    LoginLink,
+    Sweep,
+)
+from state_admin.services import entries, maintenance, users
+from state_admin.tasks import maintenance as tasks
+from state_admin.tasks.schedule import BEAT_SCHEDULE
+from tests.builders import Person, make_namespace, make_thread, put
+from tests.services.racing import race
+from tests.services.test_entries import let_expire, operations_of
+
+
+def test_history__keep_last__keeps_the_newest_of_every_key(alice: Person) -> None:
+    make_namespace(alice.actor, history_keep_last=2)
+    make_namespace(alice.actor, "free")
+    for number in range(5):
+        put(alice.actor, "notes", "a", number)
+        put(alice.actor, "free", "f", number)
+    put(alice.actor, "notes", "b", 1)
+    EntryRevision.objects.filter(entry__key="a", version=1).update(pinned=True)
+    assert maintenance.compact_histories() == {"namespaces": 1, "revisions": 2}
+    assert maintenance.compact_histories() == {"namespaces": 0, "revisions": 0}
+    assert [v for v, _ in operations_of("a")] == [1, 4, 5]
+    assert [v for v, _ in operations_of("b")] == [1]
+    assert [v for v, _ in operations_of("f")] == [1, 2, 3, 4, 5]
+    job = Compaction.objects.get()
+    assert (job.kind, job.status, job.rows_removed) == ("history", "done", 2)
+    assert AuditRow.objects.filter(action="compaction.history").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "kept"),
+    [
+        ({"history_keep_seconds": 3600}, [4, 5]),
+        ({"history_keep_seconds": 3600, "history_keep_last": 1}, [4, 5]),
+        ({"history_keep_seconds": 3600, "history_keep_last": 3}, [3, 4, 5]),
+        ({"history_keep_seconds": 1}, [5]),
+    ],
+)
+def test_history__keep_seconds__keeps_the_young_and_the_newest(
+    alice: Person, policy: dict[str, int], kept: list[int]
+) -> None:
+    make_namespace(alice.actor, **policy)
+    for number in range(5):
+        put(alice.actor, "notes", "a", number)
+    for version, hours in ((1, 9), (2, 5), (3, 2)):
+        EntryRevision.objects.filter(version=version).update(at=Now() - timedelta(hours=hours))
+    EntryRevision.objects.filter(version__gt=3).update(at=Now() - timedelta(seconds=30))
+    maintenance.compact_histories()
+    assert [v for v, _ in operations_of("a")] == kept
+
+
+def test_expiry__several_workspaces__each_has_its_own_trail(alice: Person, mallory: Person) -> None:
+    for person in (alice, mallory):
+        make_namespace(person.actor)
+        put(person.actor, "notes", "k", 1, ttl_seconds=60)
+    let_expire()
+    assert maintenance.expire_entries() == {"expired": 2}
+    rows = AuditRow.objects.filter(action="entry.expire")
+    assert {row.workspace_id for row in rows} == {alice.workspace.pk, mallory.workspace.pk}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__two_expiry_sweeps_and_writers__expire_each_once(alice: Person) -> None:
+    make_namespace(alice.actor)
+    for number in range(30):
+        put(alice.actor, "notes", f"k{number}", 1, ttl_seconds=60)
+    entries.Entry.objects.update(expires_at=Now() - timedelta(seconds=1))
+    writers = [partial(put, alice.actor, "notes", f"k{n}", 2) for n in range(4)]
+    race([maintenance.expire_entries] * 4 + writers)
+    expired = EntryRevision.objects.filter(operation="expire")
+    assert expired.count() == len(set(expired.values_list("entry", flat=True)))
+    assert expired.count() >= 26
+    for number in range(4):
+        view = entries.read_entry(actor=alice.actor, namespace="notes", key=f"k{number}")
+        assert view.value == "2", "a value written behind the expiry is never swept"
+
+
+def test_purge__leftovers__removes_what_outlived_its_promise_only(alice: Person) -> None:
+    make_namespace(alice.actor)
+    for number in range(4):
+        put(alice.actor, "notes", f"k{number}", 1)
+    kept = settings.CHANGE_RETENTION
+    Change.objects.filter(key="k0").update(at=Now() - kept - timedelta(days=1))
+    Change.objects.filter(key="k1").update(at=Now() - kept + timedelta(minutes=1))
+    for scope, hours in (("old", 25), ("young", 23)):
+        IdempotencyRecord.objects.create(scope=scope, fingerprint="x")
+        IdempotencyRecord.objects.filter(scope=scope).update(
+            created_at=Now() - timedelta(hours=hours)
+        )
+    users.make_login_link(alice.user)
+    LoginLink.objects.update(expires_at=Now() - timedelta(days=2))
+    users.make_login_link(alice.user)
+    report = maintenance.purge_leftovers()
+    assert report["changes"] == 1
+    assert report["idempotency_records"] == 1
+    assert report["login_links"] == 1
+    assert set(maintenance.purge_leftovers().values()) == {0}
+    assert IdempotencyRecord.objects.get().scope == "young"
+    assert not Change.objects.filter(key="k0").exists()
+
+
+# On record -----------------------------------------------------------------------------------
+
+
+def test_sweep__with_effect__is_on_record(db: None) -> None:
+    assert maintenance.run_sweep("x", lambda: {"done": 3}) == {"done": 3}
+    assert maintenance.run_sweep("x", lambda: {"done": 0}) == {"done": 0}
+    row = Sweep.objects.get(name="x")
+    assert (row.runs, row.report, row.last_effect, row.error) == (2, {"done": 0}, {"done": 3}, "")
+    assert row.last_effect_at < row.finished_at
+
+
+def test_sweep__that_fails__is_on_record_and_raised(db: None) -> None:
+    def fail() -> Any:
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError):
+        maintenance.run_sweep("x", fail)
+    assert Sweep.objects.get().error == "RuntimeError: broken"
+    assert maintenance.run_sweep("x", dict) == {}
+    assert Sweep.objects.get().error == ""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__two_of_one_sweep__one_steps_aside(db: None) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def slow() -> dict[str, int]:
+        entered.set()
+        assert leave.wait(30)
+        return {"done": 1}
+
+    def second() -> Any:
+        assert entered.wait(30)
+        try:
+            return maintenance.run_sweep("x", dict)
+        finally:
+            leave.set()
+
+    assert race([partial(maintenance.run_sweep, "x", slow), second]) == [{"done": 1}, None]
+    assert Sweep.objects.get().runs == 1
+    assert maintenance.run_sweep("x", dict) == {}, "the lock is free again"
+
+
+# The tasks -----------------------------------------------------------------------------------
+
+
+def test_schedule__every_sweep__runs_and_is_on_record(alice: Person) -> None:
+    make_namespace(alice.actor, history_keep_last=1)
+    put(alice.actor, "notes", "k", 1, ttl_seconds=60)
+    let_expire()
+    for name, entry in BEAT_SCHEDULE.items():
+        module, _, verb = entry["task"].rpartition(".")
+        assert module == tasks.__name__
+        getattr(tasks, verb)()
+        assert Sweep.objects.get(name=name).error == ""
+    assert operations_of("k")[-1] == (2, "expire")
+
+
+def test_find_lost_compactions__queued_job__is_started(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from state_admin.services import compactions
+
+    make_thread(alice.actor)
+    job = compactions.request_compaction(actor=alice.actor, thread_id="t1")
+    started: list[str] = []
+    monkeypatch.setattr(tasks.run_compaction, "delay", started.append)
+    tasks.find_lost_compactions()
+    assert started == [job.public_id]

@@ -1,0 +1,102 @@
+"""Quotas per workspace."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from state_admin.models import Workspace
+from state_admin.services import maintenance, quotas
+from state_admin.services.errors import QuotaExceeded
+from tests.builders import Person, make_namespace, make_thread, put
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> None:
+    quotas.forget_accounts()
+
+
+def set_quota(person: Person, **limits: int) -> None:
+    given = {"entries": None, "bytes": None, "threads": None, **limits}
+    quotas.set_quota(actor=person.actor, **given)  # type: ignore[arg-type]
+
+
+def test_entries__quota_reached__refuses_new_ones_and_keeps_the_rest_alive(alice: Person) -> None:
+    make_namespace(alice.actor)
+    set_quota(alice, entries=2)
+    put(alice.actor, "notes", "a", 1)
+    put(alice.actor, "notes", "b", 1)
+    answer = alice.api("PUT", "/state/notes/c", {"value": 1})
+    assert answer.status_code == 403
+    assert answer.json()["title"] == "quota exceeded: entries"
+    assert (answer.json()["limit"], answer.json()["used"]) == (2, 2)
+    assert alice.api("PUT", "/state/notes/a", {"value": 2}).status_code == 200
+    assert alice.api("GET", "/state/notes/c").json()["exists"] is False
+
+
+def test_bytes__quota_reached__refuses_what_grows(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "a", "x" * 100)
+    maintenance.measure_usage()
+    set_quota(alice, bytes=150)
+    assert alice.api("PUT", "/state/notes/a", {"value": "x" * 90}).status_code == 200
+    assert alice.api("PUT", "/state/notes/b", {"value": "x" * 90}).status_code == 403
+
+
+def test_threads__quota_reached__refuses_new_ones_but_not_the_same_again(alice: Person) -> None:
+    set_quota(alice, threads=1)
+    make_thread(alice.actor, "t1")
+    make_thread(alice.actor, "t1")
+    with pytest.raises(QuotaExceeded, match="quota exceeded: threads"):
+        make_thread(alice.actor, "t2")
+
+
+def test_batch__beyond_the_quota__lands_nothing(alice: Person) -> None:
+    make_namespace(alice.actor)
+    set_quota(alice, entries=2)
+    operations = [{"op": "put", "namespace": "notes", "key": k, "value": 1} for k in "abc"]
+    assert alice.api("POST", "/state/batch", {"operations": operations}).status_code == 403
+    assert alice.api("GET", "/state/notes").json()["items"] == []
+
+
+def test_measurement__after_deletes__makes_room(alice: Person) -> None:
+    make_namespace(alice.actor)
+    set_quota(alice, entries=1)
+    put(alice.actor, "notes", "a", 1)
+    alice.api("DELETE", "/state/notes/a")
+    maintenance.measure_usage()
+    quotas.forget_accounts()
+    put(alice.actor, "notes", "b", 1)
+
+
+def test_quota__other_workspace__is_not_touched(alice: Person, mallory: Person) -> None:
+    set_quota(alice, entries=0)
+    make_namespace(mallory.actor)
+    put(mallory.actor, "notes", "a", 1)
+
+
+def test_usage__page__tells_what_is_used_and_allowed(alice: Person, bob: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "a", 1)
+    make_thread(alice.actor)
+    set_quota(alice, entries=10)
+    maintenance.measure_usage()
+    usage = bob.api("GET", "/usage").json()
+    assert (usage["entries"], usage["threads"], usage["bytes"]) == (1, 1, 1)
+    assert usage["limits"] == {"entries": 10, "bytes": None, "threads": None}
+
+
+def test_set_quota__command__sets_and_lifts(alice: Person) -> None:
+    call_command("set_quota", "--workspace", "acme", "--entries", "5", stdout=io.StringIO())
+    assert Workspace.objects.get(slug="acme").max_entries == 5
+    call_command("set_quota", "--workspace", "acme", stdout=io.StringIO())
+    assert Workspace.objects.get(slug="acme").max_entries is None
+
+
+def test_set_quota__unknown_workspace_or_negative__is_one_sentence(alice: Person) -> None:
+    with pytest.raises(CommandError, match="there is no workspace nowhere"):
+        call_command("set_quota", "--workspace", "nowhere")
+    with pytest.raises(CommandError, match="at least 0"):
+        call_command("set_quota", "--workspace", "acme", "--entries", "-1")

@@ -1,0 +1,251 @@
+"""Runs against semantics §7: every move, one active per thread, leases, stuck runs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.db.models.functions import Now
+
+from state_admin.models import AuditRow, Revision, Run, Thread, Ticket
+from state_admin.services import maintenance, runs
+from state_admin.services.errors import Conflict, Invalid, NotFound
+from state_admin.services.runs import RunChange
+from tests import builders
+from tests.builders import Person, make_run, make_thread, raw
+from tests.services.racing import race, split
+
+STATUSES = ("created", "running", "waiting", "done")
+LEGAL = {
+    ("created", "running"),
+    ("created", "done"),
+    ("running", "waiting"),
+    ("running", "done"),
+    ("waiting", "running"),
+    ("waiting", "done"),
+}
+MOVES = [(old, new) for old in STATUSES for new in STATUSES]
+
+
+@pytest.fixture
+def thread(alice: Person) -> Person:
+    make_thread(alice.actor, "t1")
+    return alice
+
+
+def run_in(person: Person, status: str) -> Run:
+    made = make_run(person.actor, "t1", "r1", status="created")
+    path = {"created": (), "running": ("running",), "waiting": ("running", "waiting")}
+    for step in path.get(status, ("done",)):
+        change(person, status=step)
+    assert Run.objects.get(pk=made.pk).status == status
+    return made
+
+
+def change(person: Person, **fields: Any) -> Run:
+    return runs.change_run(actor=person.actor, run_id="r1", change=RunChange(**fields))
+
+
+@pytest.mark.parametrize(("old", "new"), MOVES)
+def test_move__each_pair__is_legal_a_no_op_or_refused(thread: Person, old: str, new: str) -> None:
+    run_in(thread, old)
+    before = Revision.objects.count()
+    if old == new:
+        assert change(thread, status=new).status == new
+        assert Revision.objects.count() == before
+    elif (old, new) in LEGAL:
+        assert change(thread, status=new).status == new
+        assert Revision.objects.count() == before + 1
+    else:
+        with pytest.raises(Conflict) as refused:
+            change(thread, status=new)
+        assert refused.value.title == f"invalid run transition: {old} -> {new}"
+        assert Run.objects.get().status == old
+        assert Revision.objects.count() == before
+
+
+def test_move__waiting_again_without_words__keeps_reason_and_tickets(thread: Person) -> None:
+    run_in(thread, "running")
+    ticket = {"ticket_id": "k1", "tool_call_id": "c", "tool_name": "t"}
+    change(thread, status="waiting", waiting={"reason": "user_input", "tickets": [ticket]})
+    assert change(thread, status="waiting").waiting == {"reason": "user_input"}
+    assert Ticket.objects.pending().count() == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"status": "flying"}, "/status"),
+        ({"status": "done", "termination_reason": {"type": "tired"}}, "/type"),
+        ({"status": "done", "termination_reason": {"type": "stopped"}}, "/code"),
+        ({"status": "waiting", "waiting": {"reason": "no idea"}}, "/reason"),
+        ({"status": "waiting", "waiting": {"reason": "user_input", "tickets": [{}]}},
+         "/tickets/0/tool_call_id"),
+        ({"status": "waiting", "waiting": {"reason": "user_input", "deadline_at": "soon"}},
+         "/deadline_at"),
+        ({"status": "waiting", "waiting": {"reason": "user_input", "tickets": [
+            {"tool_call_id": "c", "tool_name": "x" * 257}]}}, "/tickets/0/tool_name"),
+        ({"status": "waiting", "waiting": {"reason": "user_input", "tickets": [
+            {"tool_call_id": "c", "tool_name": "x", "response_schema": {"type": 5}}]}},
+         "/tickets/0/response_schema/type"),
+    ],
+)  # fmt: skip
+def test_move__wrong_words__are_refused_with_the_place(
+    thread: Person, fields: dict[str, Any], pointer: str
+) -> None:
+    run_in(thread, "running")
+    with pytest.raises(Invalid) as refused:
+        change(thread, **fields)
+    assert pointer in [fault["pointer"] for fault in refused.value.data["errors"]]
+    assert Run.objects.get().status == "running"
+    assert not Ticket.objects.exists()
+
+
+def test_done__carries_its_reason_and_frees_the_thread(thread: Person) -> None:
+    run_in(thread, "running")
+    done = change(thread, status="done", termination_reason={"type": "error", "value": "boom"})
+    assert (done.termination_reason, done.lease_expires_at) == (
+        {"type": "error", "value": "boom"},
+        None,
+    )
+    assert done.finished_at is not None
+    row = Thread.objects.get()
+    assert (row.active_run, row.latest_run) == (None, done)
+    assert Revision.objects.latest("number").kind == "end"
+
+
+def test_done_run__usage_may_be_corrected_but_not_its_steps(thread: Person) -> None:
+    """The mirror in state may be the next run's by then."""
+    run_in(thread, "done")
+    make_run(thread.actor, "t1", "r2")
+    revision = Thread.objects.get().revision
+    assert change(thread, input_tokens=7, cost_usd="0.5").input_tokens == 7
+    with pytest.raises(Conflict):
+        change(thread, step_count=3)
+    assert Thread.objects.get().revision == revision
+
+
+def test_start__second_active_run__is_refused_with_the_exact_text(thread: Person) -> None:
+    make_run(thread.actor, "t1", "r1")
+    with pytest.raises(Conflict) as refused:
+        make_run(thread.actor, "t1", "r2")
+    assert refused.value.title == "thread already has an active run: t1"
+    assert Run.objects.count() == 1
+
+
+def test_start__same_id__is_the_stored_run_and_other_content_a_conflict(thread: Person) -> None:
+    first = make_run(thread.actor, "t1", "r1", agent_id="a")
+    again, created = runs.start_run(actor=thread.actor, thread_id="t1", run_id="r1", agent_id="a")
+    assert (again, created) == (first, False)
+    with pytest.raises(Conflict):
+        make_run(thread.actor, "t1", "r1", agent_id="b")
+    assert Thread.objects.get().revision == 1
+
+
+def test_start__unknown_or_foreign_thread__is_not_found(thread: Person, mallory: Person) -> None:
+    with pytest.raises(NotFound):
+        make_run(mallory.actor, "t1", "r9")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__starters__exactly_one_run_starts(thread: Person) -> None:
+    works = [partial(make_run, thread.actor, "t1", f"r{n}") for n in range(8)]
+    won, lost = split(race(works))
+    assert (len(won), len(lost)) == (1, 7)
+    assert {p.title for p in lost} == {"thread already has an active run: t1"}
+    assert Thread.objects.get().active_run_id == won[0].pk
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__one_run_id_on_two_threads__one_wins_and_the_other_learns_why(
+    thread: Person,
+) -> None:
+    make_thread(thread.actor, "t2")
+    works = [partial(make_run, thread.actor, f"t{n}", "same") for n in (1, 2)] * 3
+    won, lost = split(race(works))
+    assert len({run.pk for run in won}) == 1
+    assert {p.title for p in lost} == {"run already exists with other content: same"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__cancel_and_finish__ends_once(thread: Person) -> None:
+    make_run(thread.actor, "t1", "r1")
+    works = [partial(runs.cancel_run, actor=thread.actor, run_id="r1")] * 4
+    works += [partial(change, thread, status="done")] * 4
+    won, lost = split(race(works))
+    assert (len(won), len(lost)) == (8, 0)
+    assert Revision.objects.filter(kind="end").count() == 1
+    reasons = {run.termination_reason["type"] for run in won}
+    assert len(reasons) == 1
+
+
+# Leases --------------------------------------------------------------------------------------
+
+
+def age(**columns: Any) -> None:
+    Run.objects.update(**columns)
+
+
+def test_heartbeat__active_run__renews_the_lease_and_clears_the_flag(thread: Person) -> None:
+    make_run(thread.actor, "t1", "r1", lease_seconds=60)
+    age(lease_expires_at=Now() - timedelta(seconds=1), flagged_at=Now())
+    assert Run.objects.stuck().count() == 1
+    run = runs.heartbeat(actor=thread.actor, run_id="r1")
+    assert run.flagged_at is None
+    assert not Run.objects.stuck().exists()
+    change(thread, status="done")
+    with pytest.raises(Conflict):
+        runs.heartbeat(actor=thread.actor, run_id="r1")
+
+
+def test_commit__any__renews_the_lease_and_clears_the_flag(thread: Person) -> None:
+    make_run(thread.actor, "t1", "r1")
+    age(lease_expires_at=Now() - timedelta(seconds=1), flagged_at=Now())
+    builders.commit(thread.actor, "r1", messages=[{"role": "user", "content": "x"}])
+    run = Run.objects.get()
+    assert run.flagged_at is None
+    assert not Run.objects.stuck().exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "columns", "stuck"),
+    [
+        ("running", {}, False),
+        ("running", {"lease_expires_at": Now() - timedelta(seconds=1)}, True),
+        ("running", {"max_rounds": 3, "step_count": 3}, True),
+        ("running", {"max_rounds": 3, "step_count": 2}, False),
+        ("running", {"max_rounds": 0, "step_count": 9}, False),
+        ("running", {"times_out_at": Now() - timedelta(seconds=1)}, True),
+        ("waiting", {}, False),
+        ("waiting", {"deadline_at": Now() - timedelta(seconds=1)}, True),
+        ("waiting", {"deadline_at": Now() + timedelta(seconds=60)}, False),
+        ("created", {"lease_expires_at": Now() - timedelta(seconds=1)}, False),
+        ("done", {"times_out_at": Now() - timedelta(seconds=1), "max_rounds": 1,
+                  "step_count": F("step_count") + 1}, False),
+    ],
+)  # fmt: skip
+def test_stuck__each_sign__is_flagged_once_and_nothing_is_ended(
+    thread: Person, status: str, columns: dict[str, Any], stuck: bool
+) -> None:
+    run_in(thread, status)
+    age(**columns)
+    assert maintenance.flag_stuck_runs() == {"flagged": int(stuck)}
+    assert maintenance.flag_stuck_runs() == {"flagged": 0}
+    run = Run.objects.get()
+    assert (run.flagged_at is not None, run.status) == (stuck, status)
+    assert AuditRow.objects.filter(action="run.stuck").count() == int(stuck)
+    shown = thread.api("GET", "/runs?stuck=true").json()["items"]
+    assert [row["id"] for row in shown] == (["r1"] if stuck else [])
+
+
+def test_counts__totals__are_stored_as_given(thread: Person) -> None:
+    make_run(thread.actor, "t1", "r1")
+    change(thread, input_tokens=10, output_tokens=20, cost_usd="1.25", metadata=raw({"a": 1}))
+    change(thread, input_tokens=15)
+    run = Run.objects.get()
+    assert (run.input_tokens, run.output_tokens, str(run.cost_usd)) == (15, 20, "1.250000")
+    assert run.metadata == '{"a": 1}'
+    assert Thread.objects.get().revision == 1

@@ -1,0 +1,304 @@
+"""Threads and their log against semantics §6."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from state_admin.domain.access import Role
+from state_admin.models import (
+    Change,
+    Entry,
+    Message,
+    Revision,
+    Run,
+    StateValue,
+    Thread,
+)
+from state_admin.services import messages, threads
+from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound, VersionConflict
+from tests import builders
+from tests.builders import Person, append, make_thread, make_token, raw
+from tests.services.racing import race, split
+
+USER = {"role": "user", "content": "hi"}
+
+
+def parent(person: Person, thread_id: str, above: str | None) -> Thread:
+    return threads.change_thread(
+        actor=person.actor, thread_id=thread_id, parent_thread_id=above, reparent=True
+    )
+
+
+# Lineage -------------------------------------------------------------------------------------
+
+
+def test_create__same_id_and_content__is_the_stored_thread(alice: Person) -> None:
+    first, created = threads.create_thread(
+        actor=alice.actor, thread_id="t1", title="a", metadata=raw({"x": 1, "y": [2]})
+    )
+    again, anew = threads.create_thread(
+        actor=alice.actor, thread_id="t1", title="a", metadata=raw({"y": [2], "x": 1})
+    )
+    assert (created, anew, first) == (True, False, again)
+    with pytest.raises(Conflict):
+        make_thread(alice.actor, "t1", title="b")
+    assert Change.objects.filter(kind="thread.create").count() == 1
+
+
+@pytest.mark.parametrize("bad", ["", "x" * 129, "é" * 65, "a\nb", "a\0"])
+def test_create__illegal_id__is_refused(alice: Person, bad: str) -> None:
+    with pytest.raises(Invalid):
+        make_thread(alice.actor, bad)
+
+
+def test_lineage__self_missing_and_cycles__are_refused_with_the_exact_texts(alice: Person) -> None:
+    told = []
+    for refused in (
+        lambda: make_thread(alice.actor, "t1", parent_thread_id="t1"),
+        lambda: make_thread(alice.actor, "t1", parent_thread_id="nope"),
+    ):
+        with pytest.raises(Invalid) as caught:
+            refused()
+        told.append(caught.value.title)
+    for number in range(4):
+        make_thread(
+            alice.actor, f"t{number}", parent_thread_id=f"t{number - 1}" if number else None
+        )
+    for above in ("t0", "t1", "t3"):
+        with pytest.raises(Invalid) as caught:
+            parent(alice, "t0", above)
+        told.append(caught.value.title)
+    assert told == [
+        "thread 't1' cannot parent itself",
+        "parent thread not found: nope",
+        "thread 't0' cannot parent itself",
+        "thread hierarchy cycle detected at 't0'",
+        "thread hierarchy cycle detected at 't0'",
+    ]
+    assert parent(alice, "t3", None).parent is None
+
+
+def test_lineage__parent_of_another_workspace__is_not_found(alice: Person, mallory: Person) -> None:
+    make_thread(mallory.actor, "theirs")
+    with pytest.raises(Invalid) as refused:
+        make_thread(alice.actor, "t1", parent_thread_id="theirs")
+    assert refused.value.title == "parent thread not found: theirs"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__two_reparents_that_make_a_cycle__only_one_wins(alice: Person) -> None:
+    for _ in range(3):
+        for name in ("a", "b"):
+            threads.create_thread(actor=alice.actor, thread_id=name)
+            parent(alice, name, None)
+        won, lost = split(race([partial(parent, alice, *pair) for pair in ("ab", "ba")]))
+        assert (len(won), len(lost)) == (1, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__creators_of_one_id__one_thread_is_made(alice: Person) -> None:
+    works = [partial(threads.create_thread, actor=alice.actor, thread_id="t1", title="a")] * 8
+    won, lost = split(race(works))
+    assert lost == []
+    assert sorted(created for _, created in won) == [False] * 7 + [True]
+
+
+# Deletion ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def family(alice: Person) -> Person:
+    """root > child > grandchild, and a stranger; root has one of everything."""
+    a = alice.actor
+    builders.make_namespace(a, "notes")
+    builders.make_state_key(a, "plan")
+    make_thread(a, "root")
+    make_thread(a, "child", parent_thread_id="root")
+    make_thread(a, "grandchild", parent_thread_id="child")
+    make_thread(a, "stranger")
+    for thread_id in ("root", "grandchild", "stranger"):
+        builders.make_run(a, thread_id, f"run-{thread_id}")
+        builders.commit(a, f"run-{thread_id}", {"plan": 1}, messages=[USER])
+        builders.put(a, "notes", f"thread::{thread_id}", 1)
+    return alice
+
+
+def delete(person: Person, thread_id: str = "root", **options: Any) -> threads.Deletion:
+    return threads.delete_thread(actor=person.actor, thread_id=thread_id, **options)
+
+
+def left() -> list[str]:
+    return list(Thread.objects.order_by("public_id").values_list("public_id", flat=True))
+
+
+def test_delete__detach__leaves_children_as_roots_and_others_alone(family: Person) -> None:
+    report = delete(family, children="detach")
+    assert report == threads.Deletion(1, 1, 1, 2, 1)
+    assert left() == ["child", "grandchild", "stranger"]
+    assert Thread.objects.get(public_id="child").parent is None
+    live = Entry.objects.live().order_by("key").values_list("key", flat=True)
+    assert list(live) == ["thread::grandchild", "thread::stranger"]
+    assert {row.public_id for row in Run.objects.all()} == {"run-grandchild", "run-stranger"}
+
+
+def test_delete__reject__needs_no_children(family: Person) -> None:
+    with pytest.raises(Conflict) as refused:
+        delete(family, children="reject")
+    assert refused.value.title == ("thread 'root' has child threads; choose 'detach' or 'cascade'")
+    delete(family, "stranger", children="reject")
+    assert left() == ["child", "grandchild", "root"]
+
+
+def test_delete__cascade__takes_all_descendants(family: Person) -> None:
+    dry = delete(family, children="cascade", dry_run=True)
+    assert len(left()) == 4
+    assert delete(family, children="cascade") == dry == threads.Deletion(3, 2, 2, 4, 2)
+    assert left() == ["stranger"]
+    for model in (Message, Run, Revision):
+        assert model.objects.count() == (2 if model is Revision else 1)
+    assert StateValue.objects.count() == 2
+    with pytest.raises(NotFound):
+        delete(family)
+
+
+def test_delete__child_outside_the_tokens_prefixes__is_forbidden(family: Person) -> None:
+    _, narrow = make_token(family, Role.ADMIN, thread_prefixes=["root"])
+    with pytest.raises(Forbidden):
+        threads.delete_thread(actor=narrow, thread_id="root", children="cascade")
+    assert len(left()) == 4
+
+
+def test_delete__then_created_again__starts_afresh(family: Person) -> None:
+    delete(family)
+    assert make_thread(family.actor, "root").revision == 0
+
+
+# The log -------------------------------------------------------------------------------------
+
+
+def test_append__messages__are_dense_and_guarded(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", USER)
+    append(alice.actor, "t1", USER, USER)
+    assert list(Message.objects.order_by("seq").values_list("seq", flat=True)) == [1, 2, 3]
+    with pytest.raises(VersionConflict) as refused:
+        messages.append_messages(
+            actor=alice.actor, thread_id="t1", messages=[raw(USER)], expected_message_count=2
+        )
+    assert refused.value.title == "version conflict: expected 2, actual 3"
+    assert Thread.objects.get().message_count == 3
+    assert Thread.objects.get().revision == 0
+
+
+def test_append__repeated_id__is_refused_and_nothing_lands(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", {**USER, "id": "m1"})
+    for batch in ([{**USER, "id": "m0"}, {**USER, "id": "m1"}], [{**USER, "id": "m2"}] * 2):
+        with pytest.raises(Conflict):
+            append(alice.actor, "t1", *batch)
+    assert Message.objects.count() == 1
+    assert Thread.objects.get().message_count == 1
+
+
+def test_append__same_id_in_another_thread__is_fine(alice: Person) -> None:
+    for name in ("t1", "t2"):
+        make_thread(alice.actor, name)
+        append(alice.actor, name, {**USER, "id": "m1"})
+    assert Message.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("message", "pointer"),
+    [
+        ({"role": "wizard", "content": "x"}, "/role"),
+        ({"content": "x"}, "/role"),
+        ({"role": "user"}, "/content"),
+        ({"role": "user", "content": 5}, "/content"),
+        ({"role": "user", "content": ["x"]}, "/content/0"),
+        ({"role": "tool", "content": "x"}, "/tool_call_id"),
+        ({"role": "user", "content": "x", "tool_call_id": "c"}, "/tool_call_id"),
+        ({"role": "user", "content": "x", "tool_calls": []}, "/tool_calls"),
+        ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "/tool_calls/0"),
+        ({"role": "assistant", "tool_calls": [{"id": "c", "name": "f"}] * 2}, "/tool_calls/1/id"),
+        ({"role": "user", "content": "x", "visibility": "secret"}, "/visibility"),
+        ({"role": "user", "content": "x", "seq": 5}, "/seq"),
+        ({"role": "user", "content": "x", "id": ""}, "/id"),
+        ({"role": "user", "content": "x", "id": "x" * 129}, "/id"),
+        ({"role": "user", "content": "x", "id": "a\nb"}, "/id"),
+        ({"role": "user", "content": "x", "id": 5}, "/id"),
+    ],
+)
+def test_append__broken_shape__names_the_place(
+    alice: Person, message: dict[str, Any], pointer: str
+) -> None:
+    make_thread(alice.actor, "t1")
+    with pytest.raises(Invalid) as refused:
+        append(alice.actor, "t1", USER, message)
+    assert [f["pointer"] for f in refused.value.data["errors"]] == [f"/messages/1{pointer}"]
+    assert Message.objects.count() == 0
+
+
+def test_messages__openai_shapes__come_back_losslessly(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    sent = builders.conversation(2, rounds=2)
+    sent[1]["x_provider"] = {"sig": 1.10, "big": 10**25}
+    append(alice.actor, "t1", *sent)
+    got = alice.api("GET", "/threads/t1/messages?limit=200").json()["items"]
+    assert [{name: row[name] for name in message} for message, row in zip(sent, got, strict=True)]
+    assert [{k: r[k] for k in m} for m, r in zip(sent, got, strict=True)] == sent
+    assert [row["seq"] for row in got] == list(range(1, len(sent) + 1))
+
+
+def test_messages__filters__are_exact(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *[{**USER, "content": str(n)} for n in range(5)])
+    append(alice.actor, "t1", {**USER, "visibility": "internal"})
+    builders.make_run(alice.actor, "t1", "r1")
+    builders.commit(alice.actor, "r1", messages=[USER])
+
+    def seqs(query: str) -> list[int]:
+        items = alice.api("GET", f"/threads/t1/messages?{query}").json()["items"]
+        return [row["seq"] for row in items]
+
+    assert seqs("") == [1, 2, 3, 4, 5, 7]
+    assert seqs("visibility=internal") == [6]
+    assert seqs("visibility=all&order=desc") == [7, 6, 5, 4, 3, 2, 1]
+    assert seqs("after=2&before=5") == [3, 4]
+    assert seqs("run_id=r1") == [7]
+    assert seqs("run_id=nobody") == []
+    pages, cursor = [], ""
+    while cursor is not None:
+        page = alice.api("GET", f"/threads/t1/messages?order=desc&limit=4&cursor={cursor}").json()
+        pages.append([row["seq"] for row in page["items"]])
+        cursor = page["next_cursor"]
+    assert pages == [[7, 5, 4, 3], [2, 1]]
+
+
+def test_threads__filters__are_exact(alice: Person) -> None:
+    make_thread(alice.actor, "a1", resource_id="x")
+    make_thread(alice.actor, "a2", parent_thread_id="a1")
+    make_thread(alice.actor, "b1", resource_id="x")
+
+    def ids(query: str) -> list[str]:
+        return [row["id"] for row in alice.api("GET", f"/threads?{query}").json()["items"]]
+
+    assert ids("") == ["b1", "a2", "a1"]
+    assert ids("resource_id=x") == ["b1", "a1"]
+    assert ids("parent_thread_id=a1") == ["a2"]
+    assert ids("root=true") == ["b1", "a1"]
+    assert ids("prefix=a") == ["a2", "a1"]
+    assert alice.api("GET", "/threads?root=true&parent_thread_id=a1").status_code == 400
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__appenders__all_land_densely(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    _, lost = split(race([partial(append, alice.actor, "t1", USER, USER)] * 12))
+    assert lost == []
+    assert list(Message.objects.order_by("seq").values_list("seq", flat=True)) == [*range(1, 25)]
+    assert Thread.objects.get().message_count == 24
+    tokens = sum(Message.objects.values_list("estimated_tokens", flat=True))
+    assert Thread.objects.get().context_tokens == tokens

@@ -1,0 +1,81 @@
+"""Remembered credentials: never past a revocation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.db import connection
+
+from state_admin.services import token_cache, tokens
+from state_admin.services.token_cache import CHANNEL, TokenCache
+from tests.builders import Person, call
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[TokenCache]:
+    made = TokenCache()
+    made.enabled = True
+    monkeypatch.setattr(token_cache, "cache", made)
+    monkeypatch.setattr("state_admin.services.actors.cache", made)
+    yield made
+    made.stop()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_cache__second_call__does_not_ask_the_database(
+    alice: Person, cache: TokenCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call(alice.token, "GET", "/me")
+    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 200 and bool(cache._held))
+
+    def asked(*_: object, **__: object) -> None:
+        raise AssertionError("asked the database")
+
+    monkeypatch.setattr("state_admin.services.actors._find_credential", asked)
+    assert call(alice.token, "GET", "/me").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_cache__token_revoked_elsewhere__is_forgotten_by_notification(
+    alice: Person, cache: TokenCache
+) -> None:
+    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 200 and bool(cache._held))
+    with connection.cursor() as cursor:  # another process revokes it
+        cursor.execute("UPDATE api_tokens SET revoked_at = now()")
+        cursor.execute(f"NOTIFY {CHANNEL}")
+    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 401, seconds=3)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_cache__listener_loses_its_connection__remembers_nothing_until_it_is_back(
+    alice: Person, cache: TokenCache
+) -> None:
+    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 200 and bool(cache._held))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN %'"
+            " OR (query = 'SELECT 1' AND pid <> pg_backend_pid() AND datname = current_database())"
+        )
+    wait_for(lambda: not cache._held, seconds=5)
+    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 200 and bool(cache._held))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_revoke__in_this_process__takes_effect_at_once(alice: Person, cache: TokenCache) -> None:
+    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 200 and bool(cache._held))
+    me = alice.api("GET", "/me")
+    assert me.status_code == 200
+    from state_admin.models import ApiToken
+
+    for token in ApiToken.objects.all():
+        tokens.revoke_token(actor=alice.actor, token_id=token.pk)
+    assert call(alice.token, "GET", "/me").status_code == 401

@@ -1,0 +1,77 @@
+# Everything a person or a pipeline does here. `make help` lists it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Tests have a PostgreSQL of their own, next to the one of `make run`.
+TEST_DATA ?= $(CURDIR)/.data/test
+PYTEST := STATEHOUSE_DATA_DIR="$${STATEHOUSE_DATA_DIR:-$(TEST_DATA)}" $(BIN)/pytest
+
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check e2e chaos bench docs screenshots lock audit clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C stops it
+	@exec $(BIN)/python manage.py serve
+
+test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL
+	$(PYTEST) -n 2 -m "not slow"
+
+check: $(VENV)/dev.stamp ## lint, formats, types, layers, migrations, deployment settings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	find templates -name '*.html' -exec $(BIN)/djade --check --target-version 5.2 {} +
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py check --fail-level WARNING
+	SITE_URL=https://statehouse.example ALLOWED_HOSTS=statehouse.example \
+	SECURE_SSL_REDIRECT=true SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
+	$(BIN)/python manage.py check --deploy --tag security --fail-level WARNING
+
+e2e: $(VENV)/dev.stamp ## the pages in a real browser
+	$(PYTEST) -m e2e
+
+chaos: $(VENV)/dev.stamp ## kill -9, restarts and races, for minutes
+	$(PYTEST) -m slow -n 0
+
+bench: $(VENV)/dev.stamp ## speed, side by side
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/dev.stamp ## write the generated pages of docs/ again
+	$(BIN)/python manage.py write_docs
+
+screenshots: $(VENV)/dev.stamp ## take the pictures of the README again
+	$(PYTEST) tests/e2e --screenshots
+
+lock: $(VENV)/dev.stamp ## compile requirements*.in into requirements*.txt, with hashes
+	$(BIN)/pip install --quiet uv
+	$(LOCK) --output-file requirements.txt requirements.in
+	$(LOCK) --output-file requirements-dev.txt requirements-dev.in
+
+audit: $(VENV)/dev.stamp ## known vulnerabilities of the pinned packages (asks the network)
+	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements.txt
+
+clean: ## forget the environment and the tests' data (never the data of `make run`)
+	rm -rf $(VENV) $(TEST_DATA) staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# The environment. A stamp holds the hash of what was installed: a touched file installs nothing.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Statehouse needs Python 3.11 or newer; name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+		echo "Cannot make $(VENV); on Debian: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 1; }
+
+$(VENV)/run.stamp: requirements.txt | $(BIN)/python
+	@cksum $< | cmp -s - $@ || { echo "Installing …"; $(INSTALL) $<; }
+	@cksum $< > $@
+
+$(VENV)/dev.stamp: requirements-dev.txt | $(VENV)/run.stamp
+	@cksum $< | cmp -s - $@ || { echo "Installing what tests need …"; $(INSTALL) $<; }
+	@cksum $< > $@

@@ -1,0 +1,273 @@
+"""Runs a WSGI application under an ASGI server: one port for pages, API and streams.
+
+Django's own ASGI handler costs four to five times more per request with synchronous views
+(docs/adr/0002-one-port.md). Here the event loop only reads the body and sends the answer; the
+request itself runs in a thread, exactly as under a WSGI server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import io
+import json
+import signal
+import sys
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from project.channel import Answer, Channel, Message, OnLoop, Receive, Send
+from project.exchange import STALLED, Application, Exchange
+from project.threads import Threads
+
+Stream = Callable[[Message, Receive, Send], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+# Requests of one process waiting or running; beyond, 503 now is better than an answer too late.
+_MOST_REQUESTS = 512
+# Answers of one process that go on on the loop. Connections beyond (server.py) are for requests.
+_MOST_CHANNELS = 3072
+# Bodies held in memory by one process at once.
+_MOST_BODY_BYTES = 64 * 1024 * 1024
+
+
+class Refused(Exception):
+    """The bridge answers itself, without asking Django."""
+
+    def __init__(self, status: int, slug: str, title: str, detail: str = "") -> None:
+        self.status, self.slug, self.title, self.detail = status, slug, title, detail
+
+    def answer(self) -> tuple[Headers, bytes]:
+        request_id = uuid.uuid4().hex
+        problem = {
+            "type": f"/problems/{self.slug}",
+            "title": self.title,
+            "status": self.status,
+            "instance": request_id,
+        }
+        if self.detail:
+            problem["detail"] = self.detail
+        body = json.dumps(problem).encode()
+        headers = [
+            (b"content-type", b"application/problem+json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"x-request-id", request_id.encode()),
+            (b"connection", b"close"),  # the rest of the body is not read
+        ]
+        if self.status == 503:
+            headers.append((b"retry-after", b"1"))
+        return headers, body
+
+
+class Bridge:
+    """The ASGI application. `streams` maps path prefixes to native ASGI applications; `environ` goes
+    into the environ of every request."""
+
+    def __init__(
+        self,
+        wsgi: Application,
+        *,
+        streams: dict[str, Stream],
+        threads: int,
+        max_body: int,
+        trust_proxy: bool = False,
+        environ: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.wsgi = wsgi
+        self.environ = dict(environ or {})
+        self.streams = streams
+        self.max_body = max_body
+        self.trust_proxy = trust_proxy
+        self.threads = Threads(threads)
+        self.draining = asyncio.Event()
+        self._channels: set[Channel] = set()
+        # Waking a thousand parked polls must leave threads for everybody else.
+        self._turns = asyncio.Semaphore(max(1, threads // 2))
+        self._requests = 0
+        self._body_bytes = 0
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            for prefix, stream in self.streams.items():
+                if scope["path"].startswith(prefix):
+                    return await stream(scope, receive, send)
+            await self._serve(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+        return None
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Start and end of the process. On SIGTERM `draining` is set, so that streams may close.
+
+        asyncio is woken by the signal's file descriptor, not by this handler: the server's own
+        shutdown still happens.
+        """
+        await receive()
+        loop = asyncio.get_running_loop()
+
+        def drain(*_: Any) -> None:
+            loop.call_soon_threadsafe(self._drain)
+
+        signal.signal(signal.SIGTERM, drain)
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _drain(self) -> None:
+        self.draining.set()
+        for channel in list(self._channels):
+            channel.end("draining")
+
+    async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
+        held = 0
+        self._requests += 1
+        try:
+            if self._requests > _MOST_REQUESTS:
+                raise Refused(503, "unavailable", "too many requests are waiting")
+            environ = self._environ(scope)
+            declared = environ.get("CONTENT_LENGTH", "0")
+            body = b""
+            if declared != "0" or "HTTP_TRANSFER_ENCODING" in environ:
+                held = self._reserve(declared)
+                try:
+                    async with asyncio.timeout(STALLED):
+                        body = await self._body(receive)
+                except (TimeoutError, _Disconnected):
+                    return
+                environ["CONTENT_LENGTH"] = str(len(body))
+            environ["wsgi.input"] = io.BytesIO(body)
+            exchange = Exchange(self.wsgi, environ, receive, send)
+            answer = await exchange.ask(self.threads)
+            if answer is not None and answer.on_loop is not None:
+                await self._go_on(answer, answer.on_loop, environ, receive, send)
+            elif answer is not None:
+                await exchange.answer(answer)
+        except Refused as refused:
+            headers, body = refused.answer()
+            await send(
+                {"type": "http.response.start", "status": refused.status, "headers": headers}
+            )
+            await send({"type": "http.response.body", "body": body})
+        finally:
+            self._requests -= 1
+            self._body_bytes -= held
+
+    async def _go_on(
+        self,
+        first: Answer,
+        on_loop: OnLoop,
+        environ: dict[str, Any],
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """The answer waits without a thread: it is none of the requests that wait for one."""
+        if len(self._channels) >= _MOST_CHANNELS:
+            raise Refused(503, "unavailable", "too many requests are waiting")
+
+        async def ask(extra: Mapping[str, Any]) -> Answer:
+            again = {**environ, "wsgi.input": io.BytesIO(), **extra}
+            answer = await Exchange(self.wsgi, again, receive, send).ask(self.threads)
+            if answer is None:
+                raise TypeError("a view that lets its answer go on must not stream")
+            return answer
+
+        channel = Channel(first, on_loop, ask, self.threads, self._turns, receive, send)
+        self._channels.add(channel)
+        self._requests -= 1
+        try:
+            if self.draining.is_set():
+                channel.end("draining")
+            await channel.run()
+        finally:
+            self._requests += 1
+            self._channels.discard(channel)
+
+    def _reserve(self, declared: str) -> int:
+        """Room for the body, or a refusal before a byte of it is read."""
+        size = int(declared) if declared.isdecimal() else 0
+        if size > self.max_body:
+            raise self._too_large()
+        if self._body_bytes + size > max(_MOST_BODY_BYTES, self.max_body):
+            raise Refused(503, "unavailable", "too many large bodies at once")
+        self._body_bytes += size
+        return size
+
+    def _too_large(self) -> Refused:
+        return Refused(413, "too-large", "the body is too large", f"At most {self.max_body} bytes.")
+
+    async def _body(self, receive: Receive) -> bytes:
+        message = await receive()
+        if message["type"] == "http.request" and not message.get("more_body"):
+            body: bytes = message.get("body", b"")
+            if len(body) > self.max_body:
+                raise self._too_large()
+            return body
+        parts = bytearray()
+        while True:
+            if message["type"] == "http.disconnect":
+                raise _Disconnected
+            parts += message.get("body", b"")
+            if len(parts) > self.max_body:
+                raise self._too_large()
+            if not message.get("more_body"):
+                return bytes(parts)
+            message = await receive()
+
+    def _environ(self, scope: Message) -> dict[str, Any]:
+        raw_path: bytes = scope["raw_path"]
+        # Decoded once, byte for byte: no `..` and no `//` is resolved, because they may be keys.
+        path = raw_path
+        if b"%" in raw_path:
+            path = unquote_to_bytes(raw_path)
+            try:
+                path.decode()
+            except UnicodeDecodeError:  # Django would percent-encode it again: two names, one key
+                raise Refused(400, "bad-request", "the path is not percent-encoded UTF-8") from None
+        client, server = scope.get("client") or ("", 0), scope.get("server") or ("", 0)
+        environ: dict[str, Any] = {
+            "REQUEST_METHOD": scope["method"],
+            "SCRIPT_NAME": "",
+            "PATH_INFO": path.decode("latin-1"),
+            "QUERY_STRING": scope["query_string"].decode("latin-1"),
+            "SERVER_NAME": server[0],
+            "SERVER_PORT": str(server[1]),
+            "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+            "REMOTE_ADDR": client[0],
+            "REMOTE_PORT": str(client[1]),
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": scope["scheme"],
+            "wsgi.errors": sys.stderr,
+            "wsgi.multithread": True,
+            "wsgi.multiprocess": True,
+            "wsgi.run_once": False,
+            **self.environ,
+        }
+        for name, value in scope["headers"]:
+            key = _environ_key(name)
+            if key is None:
+                continue
+            text = value.decode("latin-1")
+            if key in environ:
+                text = environ[key] + (";" if key == "HTTP_COOKIE" else ",") + text
+            environ[key] = text
+        if self.trust_proxy and "HTTP_X_FORWARDED_FOR" in environ:
+            # The last entry is the one our own proxy wrote.
+            environ["REMOTE_ADDR"] = environ["HTTP_X_FORWARDED_FOR"].rpartition(",")[2].strip()
+        return environ
+
+
+@functools.lru_cache(maxsize=512)
+def _environ_key(name: bytes) -> str | None:
+    """CGI's name of a header. One with an underscore could pose as another's: it has none."""
+    if b"_" in name:
+        return None
+    key = name.decode("latin-1").upper().replace("-", "_")
+    return key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
+
+
+class _Disconnected(Exception):
+    pass

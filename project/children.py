@@ -1,0 +1,95 @@
+"""A child process of the supervisor: started, restarted with growing pauses, stopped for sure."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import structlog
+
+from project.env import BASE_DIR, data_dir
+
+log = structlog.get_logger(__name__)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
+# Running this long means healthy: the next pause is short again.
+_HEALTHY_AFTER = 30.0
+
+
+class Child:
+    """`python -m project.processes <role>` in a session of its own, so that Ctrl-C spares it."""
+
+    def __init__(self, role: str) -> None:
+        self.role = role
+        self.deaths = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pause = _FIRST_PAUSE
+        self._started = 0.0
+        self._due = 0.0
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    def start(self) -> None:
+        self._started = time.monotonic()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "project.processes", self.role],
+            cwd=BASE_DIR,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            env={
+                **os.environ,
+                "STATEHOUSE_ROLE": self.role,
+                "STATEHOUSE_SUPERVISOR": str(os.getpid()),
+                "STATEHOUSE_DATA_DIR": str(data_dir()),  # a relative one was relative to us
+            },
+        )
+
+    def tend(self) -> None:
+        """Start it again when it died and its pause is over."""
+        now = time.monotonic()
+        if self._process is None:
+            if now >= self._due:
+                self.start()
+        elif self._process.poll() is not None:
+            if now - self._started > _HEALTHY_AFTER:
+                self._pause = _FIRST_PAUSE
+            log.warning(
+                "child.died",
+                child=self.role,
+                code=self._process.returncode,
+                again_in_seconds=self._pause,
+            )
+            self.deaths += 1
+            self._kill_group()  # what it started itself
+            self._process = None
+            self._due = now + self._pause
+            self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+
+    def stop(self, *, patience: float, hurried: Callable[[], bool]) -> None:
+        """SIGTERM, and SIGKILL to what is left after `patience` seconds or when `hurried`."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        deadline = time.monotonic() + patience
+        while process.poll() is None and time.monotonic() < deadline and not hurried():
+            time.sleep(0.02)
+        if process.poll() is None:
+            log.warning("child.killed", child=self.role)
+        self._process = process
+        self._kill_group()
+        process.wait()
+        self._process = None
+
+    def _kill_group(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)

@@ -1,0 +1,78 @@
+"""Django's DATABASES entry from one URL; without one, the embedded PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
+from project.env import BadSetting, env
+
+# A request never waits longer than this for a statement or a lock; the client gets a 503 it can
+# retry instead of a timeout it cannot explain.
+STATEMENT_TIMEOUT_MS = env.int("STATEMENT_TIMEOUT_MS", 30_000)
+LOCK_TIMEOUT_MS = env.int("LOCK_TIMEOUT_MS", 5_000)
+
+
+def from_url(url: str | None) -> dict[str, Any]:
+    """The settings of one database.
+
+    `url` is anything libpq understands (`postgresql://user@host/name?sslmode=require`). None
+    means the embedded server: its backend starts the cluster on the first connection.
+    """
+    common: dict[str, Any] = {
+        "ENGINE": "project.postgres",
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": False,
+        "DISABLE_SERVER_SIDE_CURSORS": False,
+        "OPTIONS": {
+            "options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS}"
+            f" -c lock_timeout={LOCK_TIMEOUT_MS}"
+            " -c idle_in_transaction_session_timeout=60000"
+            " -c timezone=UTC",
+            "application_name": env.str("STATEHOUSE_ROLE", "statehouse"),
+        },
+    }
+    if url is None:
+        return {**common, "EMBEDDED": True, "NAME": "statehouse", "USER": "postgres"}
+    parts = _parse(url)
+    options = {
+        **common["OPTIONS"],
+        # A server that vanished without a goodbye is noticed in seconds, not in hours.
+        "connect_timeout": 5,
+        "keepalives_idle": 30,
+        "tcp_user_timeout": 20_000,
+        **{
+            k: v
+            for k, v in parts.items()
+            if k not in ("dbname", "user", "password", "host", "port")
+        },
+    }
+    return {
+        **common,
+        "NAME": parts.get("dbname", "statehouse"),
+        "USER": parts.get("user", ""),
+        "PASSWORD": parts.get("password", ""),
+        "HOST": parts.get("host", ""),
+        "PORT": parts.get("port", ""),
+        "OPTIONS": options,
+    }
+
+
+def _parse(url: str) -> dict[str, Any]:
+    # libpq's own message would quote the URL, password included.
+    problem = BadSetting(
+        "DATABASE_URL is not a PostgreSQL URL; write it as postgresql://user:password@host:5432/name"
+        " (special characters of the password percent-encoded)"
+    )
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise problem
+    try:
+        parts: dict[str, Any] = dict(conninfo_to_dict(url))
+        ports = [int(port) for port in str(parts.get("port", 5432)).split(",")]
+    except (ProgrammingError, ValueError):
+        raise problem from None
+    if not all(0 < port < 65536 for port in ports):
+        raise problem
+    return parts

@@ -1,0 +1,44 @@
+"""Django's error handlers: a problem document below /api/, a page elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from state_admin.api import problems
+from state_admin.services.errors import BadRequest, Forbidden, NotFound, Problem, Unavailable
+from state_admin.web import errors as pages
+
+
+def _is_api(request: HttpRequest) -> bool:
+    return request.path_info.startswith(settings.API_PREFIX)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, BadRequest("the request is malformed"), pages.bad_request, exception)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, Forbidden("this is not allowed"), pages.forbidden, exception)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, NotFound("no such path"), pages.not_found, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    crashed = Unavailable("something went wrong on our side")
+    if _is_api(request):
+        return problems.answer_problem(crashed, request)
+    return pages.server_error(request)
+
+
+def _answer(
+    request: HttpRequest, problem: Problem, page: Any, exception: Exception
+) -> HttpResponse:
+    if _is_api(request):
+        return problems.answer_problem(problem, request)
+    response: HttpResponse = page(request, exception)
+    return response

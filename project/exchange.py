@@ -1,0 +1,131 @@
+"""One request of the bridge: asked in a thread, answered on the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any
+
+import structlog
+
+from project.channel import Answer, Message, Receive, Send
+from project.threads import Threads
+
+log = structlog.get_logger(__name__)
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+# A client that sends its body, or takes our answer, slower than this is gone.
+STALLED = 60.0
+_CHUNK = 64 * 1024
+
+
+class Exchange:
+    """One request in a thread, and its answer on the loop."""
+
+    def __init__(
+        self, application: Application, environ: dict[str, Any], receive: Receive, send: Send
+    ) -> None:
+        self.application, self.environ = application, environ
+        self.receive, self.send = receive, send
+        self.loop = asyncio.get_running_loop()
+        self.done: asyncio.Future[Answer | None] = self.loop.create_future()
+        self.gone = False
+
+    async def ask(self, threads: Threads) -> Answer | None:
+        """What Django says; None when it was a stream, which has been sent."""
+        self.threads = threads
+        threads.submit(self._in_thread)
+        return await self.done
+
+    async def answer(self, answer: Answer) -> None:
+        await self.send(answer.start)
+        await self.send({"type": "http.response.body", "body": answer.body})
+
+    def _in_thread(self) -> None:
+        try:
+            self._ask()
+        except BaseException as error:
+            log.exception("bridge.failed", error=type(error).__name__)
+            start = {"type": "http.response.start", "status": 500, "headers": []}
+            self._finish(Answer(start, b""))
+
+    def _finish(self, answer: Answer | None) -> None:
+        def settle() -> None:
+            if not self.done.done():
+                self.done.set_result(answer)
+
+        self.loop.call_soon_threadsafe(settle)
+
+    def _ask(self) -> None:
+        start: Message = {"type": "http.response.start"}
+
+        def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> None:
+            start["status"] = int(status[:3])
+            start["headers"] = [
+                (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers
+            ]
+
+        response: Any = self.application(self.environ, start_response)
+        try:
+            if getattr(response, "streaming", True):
+                self._stream(start, response)
+            else:
+                on_loop = getattr(response, "on_loop", None)
+                self._finish(Answer(start, response.content, on_loop))
+        finally:
+            close = getattr(response, "close", None)
+            if close is not None:
+                close()
+
+    def _stream(self, start: Message, response: Any) -> None:
+        chunks = _chunks(response)
+        first = next(chunks, b"")
+        second = next(chunks, None) if len(first) < _CHUNK else b""
+        if second is None:
+            return self._finish(Answer(start, first))
+        self.threads.lend()
+        self._wait(self._watch())
+        self._wait(self.send(start))
+        for chunk in (first, second):
+            self._put(chunk)
+        for chunk in chunks:
+            if self.gone:
+                break
+            self._put(chunk)
+        self._wait(self.send({"type": "http.response.body", "body": b""}))
+        return self._finish(None)
+
+    def _put(self, chunk: bytes) -> None:
+        if chunk:
+            self._wait(self.send({"type": "http.response.body", "body": chunk, "more_body": True}))
+
+    def _wait(self, work: Awaitable[None]) -> None:
+        """Backpressure: the thread goes on when the loop has handed the chunk to the socket."""
+
+        async def step() -> None:
+            await work
+
+        try:
+            asyncio.run_coroutine_threadsafe(step(), self.loop).result(STALLED)
+        except FutureTimeout:
+            self.gone = True
+
+    async def _watch(self) -> None:
+        async def until_gone() -> None:
+            while (await self.receive())["type"] != "http.disconnect":
+                pass
+            self.gone = True
+
+        self._watcher = self.loop.create_task(until_gone())
+        self.done.add_done_callback(lambda _: self._watcher.cancel())
+
+
+def _chunks(response: Any) -> Iterator[bytes]:
+    """The parts of an answer; a file in large ones rather than Django's 4 KB."""
+    file = getattr(response, "file_to_stream", None)
+    if file is not None:
+        return iter(functools.partial(file.read, _CHUNK), b"")
+    return iter(response)

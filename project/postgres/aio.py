@@ -1,0 +1,29 @@
+"""A connection for the event loop: to Django's default database, by the same settings."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import psycopg
+from django.db import connections
+
+from project.postgres.base import embedded
+from project.postgres.server import PORT
+
+
+async def connect(name: str) -> psycopg.AsyncConnection[Any]:
+    """Open one in autocommit. `name` tells it from others in pg_stat_activity.
+
+    The embedded server is started when it is down. psycopg.OperationalError: try again.
+    """
+    default = connections["default"]
+    params = dict(default.get_connection_params())
+    for key in ("context", "cursor_factory", "prepare_threshold"):  # for Django's own connections
+        params.pop(key, None)
+    params["application_name"] = name
+    if default.settings_dict.get("EMBEDDED"):
+        cluster = embedded()
+        await asyncio.to_thread(cluster.acquire)
+        params |= {"host": str(cluster.socket_folder), "port": PORT}
+    return await psycopg.AsyncConnection.connect(**params, autocommit=True)

@@ -1,0 +1,103 @@
+"""Django's PostgreSQL backend with two additions: an embedded server, and no dead connections.
+
+The embedded server is started by whoever connects first (manage.py, pytest, a worker): a hook in
+manage.py would miss pytest, which reads the settings before any of our code runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import select
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import psycopg
+from django.db.backends.base.creation import TEST_DATABASE_PREFIX
+from django.db.backends.postgresql import base
+from psycopg import sql
+
+from project.env import data_dir
+from project.postgres.cluster import Cluster
+from project.postgres.server import PORT
+
+# Longer than a restart, shorter than a client's patience.
+_RESTART_PATIENCE = 15.0
+_RESTARTING = ("starting up", "shutting down", "in recovery mode", "not yet accepting")
+
+Connection = TypeVar("Connection")
+
+
+@functools.cache
+def embedded() -> Cluster:
+    """The cluster of the data folder; one object per process."""
+    return Cluster(data_dir() / "postgres")
+
+
+def connect_embedded(
+    connect: Callable[[dict[str, Any]], Connection], params: dict[str, Any]
+) -> Connection:
+    """`connect(params)` on the embedded server: started when down, waited for when restarting.
+
+    Makes the database `dbname` when it is missing, except test databases: the runner makes those.
+    """
+    cluster = embedded()
+    cluster.acquire()
+    params = {**params, "host": str(cluster.socket_folder), "port": PORT}
+    name = str(params["dbname"])
+    deadline = time.monotonic() + _RESTART_PATIENCE
+    while True:
+        try:
+            return connect(params)
+        except psycopg.OperationalError as error:
+            missing = f'database "{name}" does not exist' in str(error)
+            restarting = any(word in str(error) for word in _RESTARTING) or not cluster.is_up()
+            is_test = name.startswith(TEST_DATABASE_PREFIX)
+            if (missing and is_test) or not (missing or restarting) or time.monotonic() > deadline:
+                raise
+            if missing:
+                _create_database(name, params)
+        cluster.acquire()
+        time.sleep(0.05)
+
+
+def _create_database(name: str, params: dict[str, Any]) -> None:
+    where = {key: params[key] for key in ("host", "port", "user")}
+    # The suppressed errors mean that another process was first.
+    with (
+        contextlib.suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation),
+        psycopg.connect(**where, dbname="postgres", autocommit=True) as connection,
+    ):
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """`EMBEDDED: True` in DATABASES means the cluster in the data folder."""
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        connect = super().get_new_connection
+        if self.settings_dict.get("EMBEDDED"):
+            return connect_embedded(connect, conn_params)
+        return connect(conn_params)
+
+    def close_if_unusable_or_obsolete(self) -> None:
+        """Called by Django before and after every request and task: drop a connection that died.
+
+        Django itself notices only after a query failed through its own cursor; our hot paths use
+        psycopg's. An idle connection has nothing to say, so bytes waiting on its socket are the
+        server's goodbye: one poll, microseconds, and no request fails after a restart. (A rare
+        harmless message costs a reconnect.)
+        """
+        if self.connection is not None and not self.in_atomic_block and is_dead(self.connection):
+            self.close()
+        super().close_if_unusable_or_obsolete()
+
+
+def is_dead(connection: psycopg.Connection[Any]) -> bool:
+    """Whether an idle connection is closed, or has bytes waiting: the server's goodbye."""
+    if connection.closed:
+        return True
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    return bool(waiting.poll(0))

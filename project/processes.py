@@ -1,0 +1,60 @@
+"""The processes of one Statehouse. `python -m project.processes web|worker|beat` is one of them.
+
+Each dies with the process that started it, even when that one is killed with -9.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+
+ROLES = ("web", "worker", "beat")
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """SIGTERM to this process when its parent dies.
+
+    Linux's kernel does it; elsewhere, and where prctl is forbidden, a thread watches.
+    """
+    parent = os.getppid()
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        told = libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) == 0
+    except (OSError, AttributeError):
+        told = False
+    if not told:
+        threading.Thread(target=_watch, args=(parent,), name="parent", daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main(role: str) -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+    os.environ["STATEHOUSE_ROLE"] = role
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent()
+    if os.environ.get("STATEHOUSE_SUPERVISOR", str(os.getppid())) != str(os.getppid()):
+        sys.exit("The supervisor is gone.")  # it died before we could ask the kernel
+    if role == "web":
+        from project.server import serve
+
+        serve()
+    else:
+        from project import celery
+
+        celery.run(role)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in ROLES:
+        sys.exit(f"usage: python -m project.processes {'|'.join(ROLES)}")
+    main(sys.argv[1])

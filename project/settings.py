@@ -1,0 +1,199 @@
+"""Settings of the deployment, read from the environment (project/env.py). No business word here."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from csp.constants import NONE, SELF
+
+from project import databases
+from project.env import BASE_DIR, env, secret, secret_key
+from project.logging import logging_config
+
+# Process -------------------------------------------------------------------------------------
+
+DEBUG = env.bool("DEBUG", False)
+SECRET_KEY = secret_key()
+SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", [])
+PORT = env.int("PORT", 8000)
+HOST = env.str("HOST", "127.0.0.1")
+SITE_URL = env.str("SITE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
+WEB_WORKERS = env.int("WEB_WORKERS", 2)
+WEB_THREADS = env.int("WEB_THREADS", 4)
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "django_htmx",
+    "template_partials",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "csp",
+    "state_admin",
+]
+
+# All but the first are skipped for the API (project/middleware.py says why).
+MIDDLEWARE = [
+    "project.middleware.RequestId",
+    "project.middleware.Security",
+    "project.middleware.ContentSecurityPolicy",
+    "project.middleware.StaticFiles",
+    "project.middleware.Session",
+    "project.middleware.Common",
+    "project.middleware.Csrf",
+    "project.middleware.Authentication",
+    "project.middleware.Messages",
+    "project.middleware.Clickjacking",
+    "project.middleware.Htmx",
+]
+API_PREFIX = "/api/"
+# The checks look for Django's own layers by name; ours are subclasses of them.
+SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]
+
+ROOT_URLCONF = "project.urls"
+WSGI_APPLICATION = "project.wsgi.application"
+ASGI_APPLICATION = "project.asgi.application"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "state_admin.web.shell.shell",
+            ],
+        },
+    }
+]
+
+# Database ------------------------------------------------------------------------------------
+
+DATABASE_URL = secret("DATABASE_URL") or None
+DATABASES = {"default": databases.from_url(DATABASE_URL)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+ATOMIC_REQUESTS = False
+
+# Jobs ----------------------------------------------------------------------------------------
+
+BROKER_URL = secret("BROKER_URL") or None
+WORKER_THREADS = env.int("WORKER_THREADS", 4)
+# How long a killed worker's job waits before it starts again.
+BROKER_VISIBILITY_SECONDS = env.int("BROKER_VISIBILITY_SECONDS", 300)
+
+# People and programs -------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "state_admin.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "web:login"
+LOGIN_REDIRECT_URL = "web:overview"
+SESSION_COOKIE_AGE = env.int("SESSION_COOKIE_AGE", 14 * 24 * 3600)
+SESSION_COOKIE_NAME = "statehouse_session"
+CSRF_COOKIE_NAME = "statehouse_csrf"
+SECURE = SITE_URL.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
+SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", False)
+SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", 31_536_000 if SECURE else 0)
+# Only behind a proxy that overwrites X-Forwarded-For and X-Forwarded-Proto.
+TRUST_PROXY_HEADERS = env.bool("TRUST_PROXY_HEADERS", False)
+if TRUST_PROXY_HEADERS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+
+# API -----------------------------------------------------------------------------------------
+
+CHANGE_RETENTION = timedelta(days=env.int("CHANGE_RETENTION_DAYS", 7))
+MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 8 * 1024 * 1024 + 64 * 1024)
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["state_admin.api.authentication.TokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["state_admin.api.bodies.RawParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "state_admin.api.problems.handle",
+    "UNAUTHENTICATED_USER": None,
+    "COMPACT_JSON": True,
+    "UNICODE_JSON": True,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Statehouse",
+    "DESCRIPTION": "Typed, scoped, versioned, shared state for AI agents.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {},
+}
+
+# Webhooks ------------------------------------------------------------------------------------
+
+# Whether webhooks may call private, local and reserved addresses, and any port.
+WEBHOOK_ALLOW_PRIVATE = env.bool("WEBHOOK_ALLOW_PRIVATE", False)
+# From name to answer. Well below BROKER_VISIBILITY_SECONDS.
+WEBHOOK_TIMEOUT_SECONDS = env.float("WEBHOOK_TIMEOUT_SECONDS", 10.0)
+WEBHOOK_MAX_ATTEMPTS = env.int("WEBHOOK_MAX_ATTEMPTS", 10)
+# Before the second attempt; doubles from there, up to an hour.
+WEBHOOK_RETRY_SECONDS = env.float("WEBHOOK_RETRY_SECONDS", 5.0)
+# A webhook to which nothing arrived for so long is switched off.
+WEBHOOK_DISABLE_AFTER = timedelta(hours=env.float("WEBHOOK_DISABLE_AFTER_HOURS", 24.0))
+WEBHOOK_RETENTION = timedelta(days=env.float("WEBHOOK_RETENTION_DAYS", 7.0))
+WEBHOOK_DEAD_RETENTION = timedelta(days=env.float("WEBHOOK_DEAD_RETENTION_DAYS", 30.0))
+
+# Text, time, files ---------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+WHITENOISE_MANIFEST_STRICT = False
+
+LOGGING_CONFIG = None
+LOG_LEVEL = env.str("LOG_LEVEL", "INFO")
+LOG_JSON = env.bool("LOG_JSON", False)
+logging_config(level=LOG_LEVEL, as_json=LOG_JSON)

@@ -1,0 +1,193 @@
+"""What must hold before the first process starts, in order. Each failure is one sentence."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import socket
+import time
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.core.management import call_command
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from project.env import BadSetting, data_dir
+from project.server import DRAIN_SECONDS
+
+_OLDEST_POSTGRESQL = 15
+_MIGRATION_LOCK = 0x5747_0002
+
+
+class Claim:
+    """The data folder is ours as long as this lives; the kernel ends it with the process."""
+
+    def __init__(self) -> None:
+        self.folder = data_dir()
+        self._fd = os.open(self.folder / "serve.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadSetting(
+                f"Statehouse already runs from {self.folder} (process {self._content()}); stop it "
+                "first, or set STATEHOUSE_DATA_DIR and PORT for a second one"
+            ) from None
+        # A number left behind means the last run was killed: its children may still be leaving.
+        self.was_killed = bool(self._content())
+        self._write(str(os.getpid()))
+
+    def _content(self) -> str:
+        return os.pread(self._fd, 20, 0).decode()
+
+    def _write(self, text: str) -> None:
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, text.encode(), 0)
+
+    def release(self) -> None:
+        self._write("")
+        os.close(self._fd)
+
+
+def check_port(*, patience: float = 0.0) -> None:
+    """BadSetting unless HOST and PORT can be bound; waits `patience` seconds for one in use."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            _bind(settings.HOST, settings.PORT)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
+                time.sleep(0.1)
+                continue
+            raise BadSetting(_why_not(error)) from None
+        return
+
+
+def _bind(host: str, port: int) -> None:
+    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(address)
+
+
+def _why_not(error: OSError) -> str:
+    host, port = settings.HOST, settings.PORT
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} is taken; stop the other program or set PORT={port + 1}"
+    if error.errno == errno.EACCES:
+        return f"Port {port} is reserved for root; set PORT=8000 or another one above 1023"
+    return f"Cannot listen on {host}:{port} ({error.strerror}); check HOST and PORT"
+
+
+def killed_run_patience(claim: Claim) -> float:
+    return DRAIN_SECONDS + 2.0 if claim.was_killed else 0.0
+
+
+# Database ------------------------------------------------------------------------------------
+
+
+def reach_database() -> None:
+    """Start or reach PostgreSQL. The sentence never holds the password."""
+    try:
+        connection.ensure_connection()
+    except OperationalError as error:
+        raise BadSetting(_why_no_database(str(error))) from None
+    version = connection.get_database_version()[0]
+    if version < _OLDEST_POSTGRESQL:
+        raise BadSetting(
+            f"The database server is PostgreSQL {version}; Statehouse needs {_OLDEST_POSTGRESQL} or "
+            "newer. Check DATABASE_URL."
+        )
+    with connection.cursor() as cursor:
+        for setting in ("fsync", "synchronous_commit"):
+            cursor.execute("SELECT current_setting(%s)", [setting])
+            if cursor.fetchone() in (("off",), ("local",)):
+                raise BadSetting(
+                    f"The database server runs with {setting} off: acknowledged writes would be "
+                    "lost in a crash; switch it on"
+                )
+
+
+def _why_no_database(said: str) -> str:
+    where = connection.settings_dict
+    if where.get("EMBEDDED"):
+        return f"The embedded PostgreSQL does not answer: {_last_line(said)}"
+    server = f"{where['HOST'] or 'the local socket'}:{where['PORT'] or 5432}"
+    reason = _last_line(said)
+    if where["PASSWORD"]:
+        reason = reason.replace(where["PASSWORD"], "…")
+    return (
+        f"Cannot reach the database {where['NAME']} at {server} as {where['USER'] or 'this user'}: "
+        f"{reason}. Check DATABASE_URL."
+    )
+
+
+def _last_line(said: str) -> str:
+    """libpq's reason: the last line that is no hint, after the address it repeats."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    reasons = [line for line in lines if "failed:" in line or "error" in line.lower()] or lines
+    return (reasons or ["no reason given"])[-1].rpartition("failed: ")[2].rstrip(".")
+
+
+def migrate() -> bool:
+    """Bring the tables up to date; whether there was anything to do. One machine at a time.
+
+    The lock is tried, not waited for: lock_timeout would end a wait that a long migration of
+    another machine makes necessary.
+    """
+    with connection.cursor() as cursor:
+        while True:
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", [_MIGRATION_LOCK])
+            if cursor.fetchone() == (True,):
+                break
+            time.sleep(0.2)
+        try:
+            executor = MigrationExecutor(connection)
+            due = executor.migration_plan(executor.loader.graph.leaf_nodes())
+            if due:
+                cursor.execute("SET statement_timeout = 0")
+                call_command("migrate", interactive=False, verbosity=0, database=DEFAULT_DB_ALIAS)
+            return bool(due)
+        finally:
+            # Also ends the lock and the missing timeout.
+            connection.close()
+
+
+# Static files --------------------------------------------------------------------------------
+
+
+def collect_static() -> bool:
+    """Collect and compress the static files when one changed; whether it did."""
+    if settings.DEBUG:
+        return False  # whitenoise finds them where they are
+    root = Path(settings.STATIC_ROOT)
+    stamp = root / ".stamp"
+    wanted = _fingerprint()
+    if stamp.exists() and stamp.read_text() == wanted:
+        return False
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with (root / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            call_command("collectstatic", interactive=False, verbosity=0)
+            stamp.write_text(wanted)
+    except OSError as error:
+        raise BadSetting(
+            f"Cannot write the static files to {root}: {error.strerror}; make the folder writable"
+        ) from None
+    return True
+
+
+def _fingerprint() -> str:
+    """Of names and contents: file times do not survive a checkout or an image layer."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(settings.STORAGES["staticfiles"]["BACKEND"].encode())
+    for finder in get_finders():
+        for path, storage in sorted(finder.list([]), key=lambda found: str(found[0])):
+            digest.update(str(path).encode())
+            with storage.open(path) as file:
+                digest.update(file.read())
+    return digest.hexdigest()

@@ -1,0 +1,158 @@
+"""Runs everything: PostgreSQL, web, worker and beat, from one command until Ctrl-C.
+
+Nothing outlives it: children die with it even when it is killed, and a PostgreSQL left behind by
+a kill is taken over by the next start.
+"""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+from django.conf import settings
+from django.db import connections
+
+from project import broker, startup
+from project.children import Child
+from project.env import BadSetting
+from project.postgres.base import embedded
+from project.server import DRAIN_SECONDS
+
+log = structlog.get_logger(__name__)
+
+_READY_TIMEOUT = 60.0
+_TICK = 0.2
+# A job may finish for this long; one that is cut off starts again later.
+_WORKER_SECONDS = 15.0
+# A web process that dies this often before it ever answered is misconfigured, not unlucky.
+_HOPELESS = 4
+
+
+def run(*, say: Callable[[str], Any], fresh_login: bool = False) -> None:
+    """Serve until SIGINT, SIGTERM or SIGHUP. BadSetting when it cannot start."""
+    Supervisor(say, fresh_login).run()
+
+
+class Supervisor:
+    def __init__(self, say: Callable[[str], Any], fresh_login: bool) -> None:
+        self.say = say
+        self.fresh_login = fresh_login
+        self.children = [Child("web"), Child("worker"), Child("beat")]
+        self.asked_to_stop = 0
+        self._woken = threading.Event()
+        self._interruptible = True
+
+    def run(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+        claim = startup.Claim()
+        try:
+            welcome = self._prepare(claim)
+            self._interruptible = False
+            if not self.asked_to_stop:
+                self.children[0].start()
+                self._wait_until_ready()
+            if not self.asked_to_stop:
+                self.say(welcome)
+                self._watch()  # starts the others too
+        except KeyboardInterrupt:
+            pass
+        finally:
+            self._interruptible = False
+            self._stop()
+            claim.release()
+
+    def _on_signal(self, *_: Any) -> None:
+        self.asked_to_stop += 1
+        self._woken.set()
+        if self._interruptible:  # nothing of ours runs yet: leave what we are doing
+            raise KeyboardInterrupt
+
+    def _prepare(self, claim: startup.Claim) -> str:
+        broker.check()
+        startup.check_port(patience=startup.killed_run_patience(claim))
+        startup.reach_database()
+        if startup.migrate():
+            log.info("database.migrated")
+        broker.prepare()
+        startup.collect_static()
+        from state_admin.services.bootstrap import ensure_first_run
+
+        first = ensure_first_run(fresh_login=self.fresh_login)
+        connections.close_all()
+        return _welcome(first.login_url, first.token, str(claim.folder))
+
+    def _wait_until_ready(self) -> None:
+        """Web alone first: four imports at once would make the person at the shell wait."""
+        web = self.children[0]
+        deadline = time.monotonic() + _READY_TIMEOUT
+        while not self.asked_to_stop and not answers():
+            web.tend()
+            if web.deaths >= _HOPELESS:
+                raise BadSetting("The web process does not start; its last lines are above")
+            if time.monotonic() > deadline:
+                log.warning("web.slow", seconds=_READY_TIMEOUT)
+                break
+            self._woken.wait(0.05)
+
+    def _watch(self) -> None:
+        while not self.asked_to_stop:
+            for child in self.children:
+                child.tend()
+            self._woken.wait(_TICK)
+            if _is_embedded() and embedded().postmaster() is None:
+                log.warning("postgresql.died")
+                embedded().acquire()
+
+    def _stop(self) -> None:
+        """Web first, so that nothing new comes in; PostgreSQL last, because all others need it."""
+        if any(child.running for child in self.children):
+            self.say("\nStopping …")
+        before = max(self.asked_to_stop, 1)
+        for child in self.children:
+            child.stop(
+                patience=_WORKER_SECONDS if child.role == "worker" else DRAIN_SECONDS + 2.0,
+                hurried=lambda: self.asked_to_stop > before,
+            )
+        connections.close_all()
+        if _is_embedded():
+            embedded().release()
+
+
+def _is_embedded() -> bool:
+    return bool(connections["default"].settings_dict.get("EMBEDDED"))
+
+
+def answers() -> bool:
+    """Whether /healthz answers. Asked as a proxy would, so that no redirect to https is in the way."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.HOST, settings.HOST)  # noqa: S104
+    headers = {"Host": urlsplit(settings.SITE_URL).netloc, "X-Forwarded-Proto": "https"}
+    client = http.client.HTTPConnection(host, settings.PORT, timeout=2)
+    try:
+        client.request("GET", "/healthz", headers=headers)
+        return client.getresponse().status in (200, 301)
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        client.close()
+
+
+def _welcome(login_url: str | None, token: str | None, folder: str) -> str:
+    rows = [("Open", settings.SITE_URL)]
+    if login_url:
+        rows.append(("Log in", f"{login_url}  (works once)"))
+    else:
+        rows.append(("Log in", "start with `manage.py serve --login` for a one-time link"))
+    if token:
+        rows.append(("API token", f"{token}  (shown once: keep it)"))
+    else:
+        rows.append(("API token", "make one with: manage.py create_token"))
+    rows.append(("Data", folder if _is_embedded() else "the server of DATABASE_URL"))
+    lines = "\n".join(f"    {name:<11}{value}" for name, value in rows)
+    return f"\n  Statehouse is ready.\n\n{lines}\n\n  Ctrl-C stops it.\n"

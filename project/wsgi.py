@@ -1,0 +1,13 @@
+"""Django as a WSGI application: what project/bridge.py runs in its threads."""
+
+from __future__ import annotations
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+from django.urls import get_resolver
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+
+application = get_wsgi_application()
+get_resolver().url_patterns  # noqa: B018  import every view now, not in the first request

@@ -1,0 +1,14 @@
+"""Fixtures of every test: three people (tests/builders.py) and an embedded PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+
+from project.env import BASE_DIR
+from tests.builders import alice, bob, mallory
+
+# Beside the data of `make run`, never in it. The server starts with the first connection, so this
+# is early enough although pytest-django has read the settings already.
+os.environ.setdefault("STATEHOUSE_DATA_DIR", str(BASE_DIR / ".data" / "test"))
+
+__all__ = ["alice", "bob", "mallory"]

@@ -1,0 +1,49 @@
+"""A folder for each test that starts processes, and the end of all of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.project.running import Running, is_alive, wait_for
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A short path: PostgreSQL's socket lies in it."""
+    path = Path(tempfile.mkdtemp(prefix="sh"))
+    yield path
+    _end_postgresql(path)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Start]:
+    """Start a Python process in the test's folder; it is killed at the end."""
+    started: list[Running] = []
+
+    def begin(*arguments: str, **env: str) -> Running:
+        running = Running(folder, *arguments, **env)
+        started.append(running)
+        return running
+
+    yield begin
+    for running in started:
+        running.kill_all()
+
+
+def _end_postgresql(path: Path) -> None:
+    for pidfile in path.glob("**/postmaster.pid"):
+        pid = int(pidfile.read_text().split()[0])
+        command = Path(f"/proc/{pid}/cmdline")
+        if command.exists() and os.fsencode(path) in command.read_bytes():
+            os.kill(pid, signal.SIGQUIT)
+            wait_for(lambda pid=pid: not is_alive(pid), "PostgreSQL ends")

@@ -1,0 +1,132 @@
+"""Real processes for the tests of the deployment: each with its own folder, port and database."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from project.env import BASE_DIR
+
+T = TypeVar("T")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for(condition: Callable[[], T], what: str, seconds: float = 60.0) -> T:
+    """The first truthy result of `condition`; fails naming `what` when there is none in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"not within {seconds:.0f} s: {what}")
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def children(pid: int) -> list[int]:
+    """All descendants, whatever group or session they are in."""
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        direct = [int(c) for task in tasks for c in (task / "children").read_text().split()]
+    except OSError:
+        return []
+    return direct + [grandchild for child in direct for grandchild in children(child)]
+
+
+class Running:
+    """A Python process of ours, its output in a file."""
+
+    def __init__(self, folder: Path, *arguments: str, **env: str) -> None:
+        self.folder = folder
+        self.log = folder / f"{arguments[-1].replace('/', '_')}.{os.urandom(3).hex()}.log"
+        port = env.get("PORT", "")
+        self.port = int(port) if port.isdecimal() else 0
+        inherited = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("STATEHOUSE_", "DJANGO_", "PYTEST_"))
+            and key not in ("DATABASE_URL", "BROKER_URL", "PORT")
+        }
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, *arguments],
+                cwd=BASE_DIR,
+                env={**inherited, "STATEHOUSE_DATA_DIR": str(folder / "data"), **env},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.pid = self.process.pid
+
+    def output(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def wait_for_output(self, text: str) -> None:
+        def seen() -> bool:
+            assert text in self.output() or self.process.poll() is None, self.output()
+            return text in self.output()
+
+        wait_for(seen, f"{text!r} in {self.output()!r}")
+
+    def get(self, path: str, **headers: str) -> tuple[int, bytes]:
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            client.putrequest("GET", path, skip_host="Host" in headers)
+            for name, value in headers.items():
+                client.putheader(name.replace("__", "-"), value)
+            client.endheaders()
+            answer = client.getresponse()
+            return answer.status, answer.read()
+        finally:
+            client.close()
+
+    def answers(self, path: str) -> bool:
+        try:
+            return self.get(path)[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def wait_until_it_answers(self, path: str) -> None:
+        def ready() -> bool:
+            assert self.process.poll() is None, self.output()
+            return self.answers(path)
+
+        wait_for(ready, f"{path} answers; output: {self.output()}")
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def wait(self, seconds: float = 60.0) -> int:
+        return self.process.wait(seconds)
+
+    def kill_all(self) -> None:
+        """For the end of a test: nothing of it may stay, however it went."""
+        family = [self.pid, *children(self.pid)]
+        for pid in family:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        self.process.wait(10)

@@ -1,0 +1,35 @@
+"""A worker with one more job, for tests: `python -m tests.project.sample_worker [ring …]`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import django
+
+django.setup()
+
+from project import broker  # noqa: E402
+from project.celery import app, run  # noqa: E402
+
+
+@app.task(name="tests.note")
+def note(line: str, until: str = "") -> None:
+    """Note that it started, and once the file `until` is there, that it ended."""
+    notes = Path(os.environ["NOTES"])
+    with notes.open("a") as file:
+        file.write(f"{line} started by {os.getpid()}\n")
+    while until and not Path(until).exists():
+        time.sleep(0.01)
+    with notes.open("a") as file:
+        file.write(f"{line} ended by {os.getpid()}\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["ring"]:
+        broker.prepare()
+        broker.wake("tests.note", *sys.argv[2:])
+    else:
+        run("worker")

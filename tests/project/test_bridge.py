@@ -1,0 +1,310 @@
+"""Real HTTP through the real server: what reaches a view, and what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from project.bridge import Bridge
+from project.postgres.cluster import Cluster
+from tests.project.running import Running, free_port, is_alive, wait_for
+
+SAMPLE = "tests.project.sample"
+
+
+def begin(start: Callable[..., Running], folder: Path, **env: str) -> Running:
+    server = start(
+        *("-m", "project.processes", "web"),
+        DJANGO_SETTINGS_MODULE=SAMPLE,
+        PORT=str(free_port()),
+        NOTES=str(folder / "notes"),
+        **env,
+    )
+    server.wait_until_it_answers("/healthz")
+    return server
+
+
+@pytest.fixture
+def server(start: Callable[..., Running], folder: Path) -> Running:
+    return begin(start, folder)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One server for the tests that only look."""
+    folder = tmp_path_factory.mktemp("shared")
+    running: list[Running] = []
+
+    def start(*arguments: str, **env: str) -> Running:
+        running.append(Running(folder, *arguments, **env))
+        return running[-1]
+
+    yield begin(start, folder)
+    for process in running:
+        process.kill_all()
+
+
+def echoed(server: Running, path: str, **headers: str) -> dict:
+    status, body = server.get(path, **headers)
+    assert status == 200, body
+    return json.loads(body)
+
+
+def exchange(server: Running, request: bytes) -> bytes:
+    """Send bytes as they are and read until the server closes."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(request)
+        answer = b""
+        while part := connection.recv(65536):
+            answer += part
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("sent", "seen"),
+    [
+        ("a%2F..%2Fb", "a/../b"),
+        ("a/../b", "a/../b"),
+        ("a//b/./c", "a//b/./c"),
+        ("100%2525", "100%25"),
+        ("thread%2F%2Fa", "thread//a"),
+        ("%00", "\0"),
+        ("line%0Abreak", "line\nbreak"),
+        ("a%3Fb%23c", "a?b#c"),
+        ("%20a%20", " a "),
+        ("a+b", "a+b"),
+        ("a%5Cb", "a\\b"),
+        ("%C3%A9%F0%9F%99%82", "é🙂"),
+        ("e%CC%81", "e\u0301"),
+        ("x" * 512, "x" * 512),
+        ("trailing/", "trailing/"),
+        (";jsessionid=1", ";jsessionid=1"),
+    ],
+)
+def test_path__any_key__decoded_once_and_nothing_else(shared, sent, seen):
+    assert echoed(shared, f"/state/{sent}")["path"] == f"/state/{seen}"
+
+
+@pytest.mark.parametrize("sent", ["/state/%FF", "/state/%C3", "/%ED%A0%80"])
+def test_path__not_utf8__400(shared, sent):
+    status, body = shared.get(sent)
+
+    assert status == 400
+    assert json.loads(body)["type"] == "/problems/bad-request"
+
+
+def test_query__percent_encoded__untouched(shared):
+    assert echoed(shared, "/x?q=1%202&q=%26")["query"] == "q=1%202&q=%26"
+
+
+def test_header__with_underscore__cannot_pose_as_another(shared):
+    answer = exchange(
+        shared,
+        b"GET /x HTTP/1.1\r\nHost: h\r\nX_Forwarded_For: evil\r\nX-Twice: 1\r\nX-Twice: 2\r\n"
+        b"Cookie: a=1\r\nCookie: b=2\r\nConnection: close\r\n\r\n",
+    )
+
+    meta = json.loads(answer.partition(b"\r\n\r\n")[2])["meta"]
+    assert "HTTP_X_FORWARDED_FOR" not in meta
+    assert meta["HTTP_X_TWICE"] == "1,2"
+    assert meta["HTTP_COOKIE"] == "a=1;b=2"
+
+
+def test_address__header_of_a_stranger__is_not_believed(shared):
+    meta = echoed(shared, "/x", X__Forwarded__For="1.2.3.4")["meta"]
+
+    assert meta["REMOTE_ADDR"] == "127.0.0.1"
+
+
+def test_address__behind_a_trusted_proxy__is_the_one_the_proxy_saw(start, folder):
+    server = begin(start, folder, TRUST_PROXY_HEADERS="true")
+
+    meta = echoed(server, "/x", X__Forwarded__For="6.6.6.6, 1.2.3.4")["meta"]
+
+    assert meta["REMOTE_ADDR"] == "1.2.3.4"
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_537, 100_000])
+def test_body__up_to_the_limit__arrives_whole(shared, size):
+    answer = exchange(
+        shared,
+        b"POST /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % size
+        + b"z" * size,
+    )
+
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"x-length: %d\r\n" % size in answer.lower()
+
+
+def test_body__in_chunks__arrives_whole_with_its_length(shared):
+    answer = exchange(
+        shared,
+        b"POST /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+    )
+
+    echoed_body = json.loads(answer.partition(b"\r\n\r\n")[2])
+    assert echoed_body["body"] == "abcde"
+    assert echoed_body["meta"]["CONTENT_LENGTH"] == "5"
+
+
+def test_body__declared_too_large__413_before_it_is_sent(shared):
+    answer = exchange(
+        shared, b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 100001\r\n\r\n" + b"only this"
+    )
+
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["type"] == "/problems/too-large"
+
+
+def test_body__chunks_without_end__413_at_the_limit(shared):
+    chunk = b"%x\r\n" % 60_000 + b"z" * 60_000 + b"\r\n"
+    answer = exchange(
+        shared,
+        b"POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + chunk,
+    )
+
+    assert answer.startswith(b"HTTP/1.1 413")
+
+
+def test_head__no_body_but_its_length(shared):
+    answer = exchange(shared, b"HEAD /healthz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.endswith(b"\r\n\r\n")
+
+
+def test_stream__many_parts__all_arrive_in_order(shared):
+    status, body = shared.get("/stream?count=1000&size=300")
+
+    assert status == 200
+    lines = body.split(b"\n")[:-1]
+    assert [int(line) for line in lines[::300]] == list(range(1000))
+
+
+def test_stream__reader_leaves__generator_is_closed(server, folder):
+    with socket.create_connection(("127.0.0.1", server.port)) as reader:
+        reader.sendall(b"GET /stream?count=100000&size=8000 HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert reader.recv(10_000)
+    notes = folder / "notes"
+
+    wait_for(notes.exists, "the generator is closed")
+    assert 0 < int(notes.read_text().split()[-1]) < 99_999
+
+
+def test_stream__slow_readers__others_are_served_and_memory_stays(server):
+    """Each slow reader holds a thread and one part of the answer, not the answer."""
+    readers = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
+    worker = max(path for path in Path("/proc").iterdir() if path.name == str(server.pid))
+    for reader in readers:
+        reader.sendall(b"GET /stream?count=100000&size=8000 HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert reader.recv(1000)
+
+    assert server.get("/healthz") == (200, b"ok")
+    assert resident_megabytes(int(worker.name)) < 300
+    for reader in readers:
+        reader.close()
+
+
+def resident_megabytes(pid: int) -> float:
+    from tests.project.running import children
+
+    pages = [int(Path(f"/proc/{p}/statm").read_text().split()[1]) for p in [pid, *children(pid)]]
+    return max(pages) * os.sysconf("SC_PAGESIZE") / 1e6
+
+
+def test_requests__more_than_threads__all_answered(shared):
+    with ThreadPoolExecutor(32) as pool:
+        answers = list(pool.map(lambda _: shared.get("/raw"), range(300)))
+
+    assert {status for status, _ in answers} == {200}
+    assert len({pid for _, pid in answers}) <= 4  # one lasting connection for each thread
+
+
+@pytest.mark.parametrize("view", ["/orm", "/raw"])
+def test_database__killed_under_the_server__no_later_request_fails(server, folder, view):
+    cluster = Cluster(folder / "data" / "postgres")
+    with ThreadPoolExecutor(8) as pool:
+        before = {pid for _, pid in pool.map(lambda _: server.get(view), range(100))}
+        postmaster = cluster.postmaster()
+        assert postmaster is not None
+        os.kill(postmaster, signal.SIGKILL)
+        wait_for(lambda: not any(is_alive(int(pid)) for pid in before), "all backends are gone")
+
+        answers = list(pool.map(lambda _: server.get(view), range(100)))
+
+    assert {status for status, _ in answers} == {200}
+    assert cluster.postmaster() not in (None, postmaster)
+
+
+def test_sigterm__request_under_way__is_finished_first(server, folder):
+    flag = folder / "flag"
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(server.get, f"/wait?until={flag}")
+        wait_for((folder / "notes").exists, "the request is under way")
+        server.signal(signal.SIGTERM)
+        wait_for(lambda: not accepts(server.port), "no new connection is accepted")
+        flag.touch()
+
+        assert answer.result() == (200, b"done")
+    assert server.wait() == 0
+
+
+def accepts(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_worker__crashes_in_a_request__next_one_serves(server):
+    with pytest.raises(ConnectionError):
+        server.get("/crash")
+
+    server.wait_until_it_answers("/healthz")
+
+
+# Without a server ----------------------------------------------------------------------------
+
+
+def ask(bridge: Bridge, scope: dict, *incoming: dict) -> list[dict]:
+    sent: list[dict] = []
+    messages = iter(incoming)
+
+    async def receive() -> dict:
+        return next(messages)
+
+    async def send(message: dict) -> None:
+        sent.append(message)
+
+    asyncio.run(bridge(scope, receive, send))
+    return sent
+
+
+def silent_bridge(**streams: Any) -> Bridge:
+    return Bridge(
+        lambda *_: [], streams={f"/{name}": s for name, s in streams.items()}, threads=1, max_body=1
+    )
+
+
+def test_stream__path_with_its_prefix__is_answered_natively():
+    async def native(scope: dict, receive: Any, send: Any) -> None:
+        await send({"type": "native", "path": scope["path"]})
+
+    sent = ask(silent_bridge(events=native), {"type": "http", "path": "/events/7"})
+
+    assert sent == [{"type": "native", "path": "/events/7"}]
+
+
+def test_websocket__nobody_speaks_it__is_closed():
+    assert ask(silent_bridge(), {"type": "websocket", "path": "/"})[0]["type"] == "websocket.close"

@@ -1,0 +1,237 @@
+"""The doorbell and the jobs behind it, with real workers where a worker is in the promise."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+from django.test import override_settings
+from structlog.testing import capture_logs
+
+from project import broker
+from project.beat import Scheduler
+from project.celery import app, schedule
+from project.env import BadSetting
+from project.postgres.cluster import Cluster
+from tests.project.running import Running, free_port, wait_for
+
+SAMPLE = {"DJANGO_SETTINGS_MODULE": "tests.project.sample"}
+MODULE = ("-m", "tests.project.sample_worker")
+
+
+@pytest.fixture
+def ears():
+    """The doorbell as at the start of a process: not silenced by an earlier failure."""
+    broker._silent_until = 0.0
+    yield
+    broker._silent_until = 0.0
+
+
+def notes(folder: Path) -> list[str]:
+    try:
+        return (folder / "notes").read_text().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+@pytest.fixture
+def cluster(folder: Path):
+    """Keeps the server up between the processes of a test."""
+    made = Cluster(folder / "data" / "postgres")
+    made.acquire()
+    yield made
+    made.release()
+
+
+@pytest.fixture
+def worker(start: Callable[..., Running], folder: Path, cluster: Cluster):
+    def begin(**env: str) -> Running:
+        return start(*MODULE, NOTES=str(folder / "notes"), **SAMPLE, **env)
+
+    return begin
+
+
+@pytest.fixture
+def ring(start: Callable[..., Running], cluster: Cluster):
+    def begin(*arguments: str) -> None:
+        ringer = start(*MODULE, "ring", *arguments, **SAMPLE)
+        assert ringer.wait() == 0, ringer.output()
+        assert "doorbell.silent" not in ringer.output()
+
+    return begin
+
+
+def test_wake__worker_runs__job_is_done(worker, ring, folder):
+    worker()
+    ring("hello")
+
+    wait_for(lambda: len(notes(folder)) == 2, "the job ran")
+    assert [line.rpartition(" by")[0] for line in notes(folder)] == ["hello started", "hello ended"]
+
+
+def test_wake__worker_starts_later__job_is_done(worker, ring, folder):
+    ring("early")
+    worker()
+
+    wait_for(lambda: len(notes(folder)) == 2, "the job ran")
+
+
+def test_worker__killed_in_the_middle__job_runs_again(worker, ring, folder):
+    flag = folder / "flag"
+    first = worker(BROKER_VISIBILITY_SECONDS="2")
+    ring("unlucky", str(flag))
+    wait_for(lambda: notes(folder), "the job started")
+    first.signal(signal.SIGKILL)
+    first.wait()
+    flag.touch()
+
+    second = worker(BROKER_VISIBILITY_SECONDS="2")
+
+    wait_for(lambda: len(notes(folder)) == 3, "the job ran again")
+    assert notes(folder)[1:] == [
+        f"unlucky started by {second.pid}",
+        f"unlucky ended by {second.pid}",
+    ]
+
+
+def test_worker__sigterm__finishes_what_it_has_fetched(worker, ring, folder):
+    flag = folder / "flag"
+    running = worker(WORKER_THREADS="1")
+    ring("first", str(flag))
+    wait_for(lambda: notes(folder), "the first job started")
+    ring("second")
+    running.signal(signal.SIGTERM)
+    flag.touch()
+
+    assert running.wait() == 0
+    ended = [line for line in notes(folder) if "ended" in line]
+    assert ended[0] == f"first ended by {running.pid}"
+    if len(ended) == 1:  # not fetched before the signal: still in the queue
+        worker()
+        wait_for(lambda: "second ended" in notes(folder)[-1], "the second job ran")
+
+
+def test_worker__database_restarts__goes_on(worker, ring, folder, cluster):
+    running = worker()
+    ring("before")
+    wait_for(lambda: len(notes(folder)) == 2, "the first job ran")
+    os.kill(cluster.postmaster(), signal.SIGKILL)
+    wait_for(lambda: cluster.postmaster() is None, "the server is dead")
+    cluster.acquire()
+
+    ring("after")
+
+    wait_for(lambda: len(notes(folder)) == 4, "the second job ran")
+    assert notes(folder)[3] == f"after ended by {running.pid}"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_prepare__ten_at_once__installs_once():
+    with connection.cursor() as cursor:
+        cursor.execute("DROP SCHEMA IF EXISTS pgmq CASCADE")
+
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(lambda _: broker.prepare(), range(10)))
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_type WHERE typname = 'message_record'")
+        assert cursor.fetchone() == (1,)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_wake__in_a_transaction__rings_after_the_commit_only(ears, monkeypatch):
+    rung: list[str] = []
+    monkeypatch.setattr(broker, "_ring", lambda task, args: rung.append(task))
+
+    with transaction.atomic():
+        broker.wake("committed")
+        assert rung == []
+    with transaction.atomic():
+        broker.wake("rolled back")
+        transaction.set_rollback(True)
+
+    assert rung == ["committed"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("scheme", ["redis", "amqp"])
+def test_wake__broker_is_down__warns_once_and_lets_the_caller_go(ears, scheme):
+    with (
+        override_settings(BROKER_URL=f"{scheme}://127.0.0.1:{free_port()}"),
+        capture_logs() as logs,
+    ):
+        broker.wake("tests.note", "a")
+        broker.wake("tests.note", "b")
+
+    assert [entry["event"] for entry in logs] == ["doorbell.silent"]
+    assert logs[0]["task"] == "tests.note"
+
+
+@pytest.mark.parametrize("url", ["http://x", "nonsense", "sqs://x", "pgmq://elsewhere/db"])
+def test_url__not_a_broker__one_sentence(url):
+    with override_settings(BROKER_URL=url), pytest.raises(BadSetting, match="must start with"):
+        broker.url()
+
+
+def test_check__broker_unreachable__names_it_without_its_password():
+    url = f"redis://user:secret@127.0.0.1:{free_port()}/0"
+    with override_settings(BROKER_URL=url), pytest.raises(BadSetting) as caught:
+        broker.check()
+
+    assert "127.0.0.1" in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_check__memory_broker__is_refused():
+    with override_settings(BROKER_URL="memory://"), pytest.raises(BadSetting, match="one process"):
+        broker.check()
+
+
+# Beat ----------------------------------------------------------------------------------------
+
+
+def test_schedule__every_entry__names_a_job_that_exists():
+    app.loader.import_default_modules()
+
+    assert {entry["task"] for entry in schedule().values()} <= set(app.tasks)
+
+
+@pytest.fixture
+def beat(tmp_path, monkeypatch):
+    monkeypatch.setenv("STATEHOUSE_DATA_DIR", str(tmp_path))
+    app.conf.beat_schedule = {"daily": {"task": "tests.note", "schedule": timedelta(days=1)}}
+    yield lambda: Scheduler(app=app)
+    app.conf.beat_schedule = {}
+
+
+def test_beat__restarted__remembers_when_a_job_ran(beat):
+    yesterday = datetime.now(UTC) - timedelta(hours=23)
+    first = beat()
+    first.schedule["daily"].last_run_at = yesterday
+    first.sync()
+
+    assert beat().schedule["daily"].last_run_at == yesterday
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"daily": "soon"}', '{"daily": 1}', "\0"])
+def test_beat__file_is_broken__starts_fresh(beat, tmp_path, content):
+    (tmp_path / "beat.json").write_text(content)
+
+    scheduler = beat()
+
+    scheduler.sync()
+    assert beat().schedule["daily"].task == "tests.note"
+
+
+def test_beat__job_dropped_from_the_schedule__is_forgotten(beat, tmp_path):
+    (tmp_path / "beat.json").write_text('{"gone": "2026-01-01T00:00:00+00:00"}')
+    beat().sync()
+
+    assert "gone" not in (tmp_path / "beat.json").read_text()

@@ -1,0 +1,134 @@
+"""DATABASE_URL, and connections that notice when their server has gone."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from django.db import OperationalError, connection
+
+from project import databases
+from project.env import BadSetting
+from project.postgres.base import is_dead
+from project.startup import _why_no_database
+
+embedded_only = pytest.mark.skipif(
+    not connection.settings_dict.get("EMBEDDED"), reason="DATABASE_URL names a server"
+)
+
+
+@pytest.fixture
+def other(db):
+    """A second connection to the test database, as another thread would have it."""
+    wrapper = connection.copy()
+    wrapper.connect()
+    yield wrapper
+    wrapper.close()
+
+
+def terminate(wrapper) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(%s, 5000)", [wrapper.connection.info.backend_pid]
+        )
+        assert cursor.fetchone() == (True,)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://me:hunter2@localhost/db",
+        "postgresql://me:hunter2@localhost:port/db",
+        "postgresql://me:hunter2@localhost:0/db",
+        "postgresql://me:hunter2@localhost:65536/db",
+        "postgresql://me:hunter2%zz@localhost/db",
+        "postgresql://me:hunter2@localhost/db?no_such_option=1",
+        "host=localhost password=hunter2",
+        "hunter2",
+        "",
+    ],
+)
+def test_from_url__not_a_postgresql_url__one_sentence_without_the_password(url):
+    with pytest.raises(BadSetting) as caught:
+        databases.from_url(url)
+
+    assert "DATABASE_URL is not a PostgreSQL URL" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_from_url__every_part__is_kept():
+    url = "postgresql://me:p%40ss@db.example:6432/state?sslmode=verify-full&connect_timeout=2"
+
+    found = databases.from_url(url)
+
+    assert (found["USER"], found["PASSWORD"], found["NAME"]) == ("me", "p@ss", "state")
+    assert (found["HOST"], found["PORT"]) == ("db.example", "6432")
+    assert found["OPTIONS"]["sslmode"] == "verify-full"
+    assert found["OPTIONS"]["connect_timeout"] == "2"
+
+
+def test_unreachable_server__password_in_the_reason__is_hidden(settings):
+    where = {"HOST": "h", "PORT": "", "NAME": "n", "USER": "u", "PASSWORD": "hunter2"}
+    before = connection.settings_dict
+    connection.settings_dict = {**before, **where, "EMBEDDED": False}
+    try:
+        sentence = _why_no_database("connection failed: bad hunter2\nHINT: none\n")
+    finally:
+        connection.settings_dict = before
+
+    assert sentence == "Cannot reach the database n at h:5432 as u: bad …. Check DATABASE_URL."
+
+
+def test_connection__alive__is_kept(other):
+    raw = other.connection
+
+    other.close_if_unusable_or_obsolete()
+
+    assert other.connection is raw
+    assert not is_dead(raw)
+
+
+def test_connection__ended_by_the_server__is_dropped_before_its_next_use(other):
+    terminate(other)
+
+    other.close_if_unusable_or_obsolete()
+
+    assert other.connection is None
+    with other.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+def test_connection__ended_in_a_transaction__is_left_to_the_transaction(other):
+    other.set_autocommit(False)
+    other.in_atomic_block = True
+    terminate(other)
+
+    other.close_if_unusable_or_obsolete()
+
+    assert other.connection is not None
+    other.in_atomic_block = False
+
+
+@embedded_only
+def test_embedded__database_missing__is_made(other):
+    name = f"made_{uuid.uuid4().hex}"
+    other.close()
+    other.settings_dict = {**other.settings_dict, "NAME": name}
+
+    with other.cursor() as cursor:
+        cursor.execute("SELECT current_database()")
+        assert cursor.fetchone() == (name,)
+
+    other.close()
+    with other._nodb_cursor() as cursor:
+        cursor.execute(f"DROP DATABASE {name}")
+
+
+@embedded_only
+def test_embedded__test_database_missing__is_left_to_the_runner(other):
+    other.close()
+    other.settings_dict = {**other.settings_dict, "NAME": f"test_{uuid.uuid4().hex}"}
+
+    with pytest.raises(OperationalError, match="does not exist"):
+        other.ensure_connection()

@@ -1,0 +1,246 @@
+"""`manage.py serve` as a person meets it: starts, refuses, survives kills, leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from project.postgres.cluster import Cluster
+from tests.project.conftest import _end_postgresql
+from tests.project.running import Running, children, free_port, is_alive, wait_for
+
+ROLES = ("web", "worker", "beat")
+Serve = Callable[..., Running]
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """One installation for the whole file: what one test leaves, the next one must cope with."""
+    path = Path(tempfile.mkdtemp(prefix="sh"))
+    yield path
+    _end_postgresql(path)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def serve(start: Serve) -> Serve:
+    def begin(*options: str, **env: str) -> Running:
+        env.setdefault("PORT", str(free_port()))
+        return start("manage.py", "serve", *options, **env)
+
+    return begin
+
+
+@pytest.fixture
+def ready(serve: Serve) -> Serve:
+    def begin(*options: str, **env: str) -> Running:
+        running = serve(*options, **env)
+        running.wait_for_output("Ctrl-C stops it.")
+        return running
+
+    return begin
+
+
+def role_pids(running: Running) -> dict[str, int]:
+    """The direct children by role."""
+    found = {}
+    for pid in children(running.pid):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if "project.processes" in words and parent == running.pid:
+            found[words[words.index("project.processes") + 1]] = pid
+    return found
+
+
+def all_roles(running: Running) -> dict[str, int]:
+    wait_for(lambda: set(role_pids(running)) == set(ROLES), "web, worker and beat run")
+    return role_pids(running)
+
+
+def refusal(running: Running) -> str:
+    """The one line a start that cannot be says, exit code 1."""
+    assert running.wait() == 1, running.output()
+    lines = running.output().splitlines()
+    assert len(lines) == 1, running.output()
+    return lines[0]
+
+
+def postmaster(folder: Path) -> int | None:
+    return Cluster(folder / "data" / "postgres").postmaster()
+
+
+def test_serve__first_start__prints_token_once_and_keeps_the_data(ready):
+    data = {"STATEHOUSE_DATA_DIR": tempfile.mkdtemp(prefix="sh")}
+    try:
+        first = ready(**data)
+        token = re.search(r"API token +(sh_\S+)", first.output())
+        login = re.search(r"http://127.0.0.1:\d+/login/once/\S+", first.output())
+        assert token is not None
+        assert login is not None
+        assert first.get("/healthz")[0] == 200
+        first.signal(signal.SIGINT)
+        assert first.wait() == 0
+
+        second = ready(**data)
+        assert "create_token" in second.output()
+        assert token[1] not in second.output()
+        status, _ = second.get("/api/v1/namespaces", Authorization=f"Bearer {token[1]}")
+        assert status == 200
+        second.signal(signal.SIGTERM)
+        assert second.wait() == 0
+        assert not (Path(data["STATEHOUSE_DATA_DIR"]) / "postgres/pg/postmaster.pid").exists()
+    finally:
+        _end_postgresql(Path(data["STATEHOUSE_DATA_DIR"]))
+        shutil.rmtree(data["STATEHOUSE_DATA_DIR"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_serve__told_to_stop__leaves_nothing_running(ready, folder, number):
+    running = ready()
+    all_roles(running)
+    family = children(running.pid)
+    server = postmaster(folder)
+    assert server is not None
+
+    running.signal(number)
+
+    assert running.wait() == 0
+    assert [pid for pid in {*family, server} if is_alive(pid)] == []
+    assert "Traceback" not in running.output()
+
+
+@pytest.mark.slow
+def test_serve__ctrl_c_to_the_whole_group__stops_in_order(ready, folder):
+    running = ready()
+    all_roles(running)
+    family = children(running.pid)
+
+    os.killpg(running.pid, signal.SIGINT)
+
+    assert running.wait() == 0
+    assert not any(is_alive(pid) for pid in family)
+    assert postmaster(folder) is None
+
+
+@pytest.mark.slow
+def test_serve__ctrl_c_while_starting__leaves_nothing_running(serve, folder):
+    running = serve()
+    wait_for(lambda: (folder / "data/serve.lock").exists(), "it has begun")
+    running.signal(signal.SIGINT)
+
+    running.wait()
+
+    assert postmaster(folder) is None
+
+
+@pytest.mark.slow
+def test_serve__second_ctrl_c__does_not_wait_for_a_request(ready):
+    running = ready()
+    all_roles(running)
+    family = children(running.pid)
+    with socket.create_connection(("127.0.0.1", running.port)) as stuck:
+        stuck.sendall(b"POST /api/v1/state HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n")
+        running.signal(signal.SIGINT)
+        running.wait_for_output("Stopping")
+        running.signal(signal.SIGINT)
+
+        assert running.wait() == 0
+    assert not any(is_alive(pid) for pid in family)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ROLES)
+def test_child__killed__is_started_again(ready, role):
+    running = ready()
+    victim = all_roles(running)[role]
+    orphans = children(victim)
+
+    os.kill(victim, signal.SIGKILL)
+
+    wait_for(lambda: role_pids(running).get(role, victim) != victim, f"{role} runs again")
+    running.wait_until_it_answers("/healthz")
+    wait_for(lambda: not any(is_alive(pid) for pid in orphans), "what it started is gone")
+    assert f"child={role}" in running.output()
+
+
+@pytest.mark.slow
+def test_postgresql__killed__is_started_again(ready, folder):
+    running = ready()
+    victim = postmaster(folder)
+    assert victim is not None
+
+    os.kill(victim, signal.SIGKILL)
+
+    wait_for(lambda: postmaster(folder) not in (None, victim), "PostgreSQL runs again")
+    wait_for(lambda: running.answers("/readyz"), "/readyz is green again")
+
+
+def test_supervisor__killed__children_follow_and_the_next_start_recovers(ready, folder):
+    first = ready()
+    all_roles(first)
+    family = [pid for role in role_pids(first).values() for pid in [role, *children(role)]]
+    server = postmaster(folder)
+
+    first.signal(signal.SIGKILL)
+    first.wait()
+
+    second = ready(PORT=str(first.port))
+    assert postmaster(folder) == server  # taken over, not started beside
+    wait_for(lambda: not any(is_alive(pid) for pid in family), "no child lingers")
+    second.signal(signal.SIGINT)
+    assert second.wait() == 0
+    assert postmaster(folder) is None
+
+
+def test_serve__second_copy__names_process_and_folder(ready, serve, folder):
+    first = ready()
+
+    line = refusal(serve())
+
+    assert f"process {first.pid}" in line
+    assert str(folder / "data") in line
+
+
+def test_serve__port_taken__says_which_and_how_to_change_it(serve):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        line = refusal(serve(PORT=str(port)))
+
+    assert line == f"Port {port} is taken; stop the other program or set PORT={port + 1}"
+
+
+@pytest.mark.parametrize(
+    ("env", "says"),
+    [
+        ({"DATABASE_URL": "postgresql://me:hunter2@127.0.0.1:1/db"}, "127.0.0.1:1 as me"),
+        ({"DATABASE_URL": "mysql://me:hunter2@localhost/db"}, "not a PostgreSQL URL"),
+        ({"BROKER_URL": "http://me:hunter2@localhost"}, "BROKER_URL must start with"),
+        ({"BROKER_URL": "redis://me:hunter2@127.0.0.1:1/0"}, "Cannot reach the broker"),
+        ({"PORT": "many"}, "PORT"),
+        ({"HOST": "192.0.2.1"}, "Cannot listen on 192.0.2.1"),
+        ({"STATEHOUSE_DATA_DIR": "/proc/nowhere"}, "STATEHOUSE_DATA_DIR"),
+    ],
+)
+def test_serve__setting_nobody_can_start_with__one_sentence_without_secrets(serve, env, says):
+    line = refusal(serve(**env))
+
+    assert says in line
+    assert "hunter2" not in line
+
+
+def test_manage__malformed_database_url__one_sentence_for_every_command(start):
+    line = refusal(start("manage.py", "check", DATABASE_URL="mysql://me:hunter2@localhost/db"))
+
+    assert "not a PostgreSQL URL" in line

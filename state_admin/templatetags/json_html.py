@@ -1,0 +1,185 @@
+"""JSON as HTML: a foldable tree, indented text, a table of differences. Text nodes only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from json.encoder import encode_basestring as quoted
+from typing import Any
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from state_admin.domain.diffs import Row
+from state_admin.domain.values import JSON, dump, pointer_of
+from state_admin.web.addresses import with_query
+
+register = template.Library()
+
+# A tree with more nodes than this comes in pieces, fetched as they are opened.
+MOST_NODES = 200
+_LONGEST = 600
+
+
+@register.simple_tag
+def json_tree(value: JSON, pieces_url: str = "", pointer: str = "") -> SafeString:
+    """`value` as nested <details>. Parts of a large one are fetched from `pieces_url`, which gets
+    `pointer` and `start` and answers `tree_piece`; without it everything is written out."""
+    writer = _Writer(pieces_url)
+    return format_html('<div class="tree">{}</div>', writer.node("", value, pointer, whole=True))
+
+
+def tree_piece(value: JSON, pieces_url: str, pointer: str, start: int = 0) -> SafeString:
+    """The children of the container `value`, from the `start`-th on."""
+    return _Writer(pieces_url).children(value, pointer, start)
+
+
+class _Writer:
+    """Writes a tree until MOST_NODES are out; what is larger is left for later requests."""
+
+    def __init__(self, pieces_url: str) -> None:
+        self.pieces_url = pieces_url
+        self.left = MOST_NODES
+
+    def node(self, label: SafeString | str, value: JSON, place: str, *, whole: bool) -> SafeString:
+        self.left -= 1
+        if not isinstance(value, (dict, list)) or not value:
+            return format_html("<div>{}{}</div>", label, scalar(value))
+        summary = format_html('{}<span class="m">{}</span>', label, _size(value))
+        fits = not self.pieces_url or whole or _nodes(value, self.left) <= self.left
+        if fits:
+            return format_html(
+                "<details open><summary>{}</summary>{}</details>"
+                if whole or self.left > MOST_NODES // 2
+                else "<details><summary>{}</summary>{}</details>",
+                summary,
+                self.children(value, place, 0),
+            )
+        url = with_query(self.pieces_url, pointer=place)
+        return format_html(
+            '<details hx-get="{}" hx-trigger="toggle once" hx-target="find .piece"'
+            ' hx-swap="outerHTML"><summary>{}</summary><div class="piece"><a href="{}">open</a></div>'
+            "</details>",
+            url,
+            summary,
+            url,
+        )
+
+    def children(self, value: JSON, pointer: str, start: int) -> SafeString:
+        pairs: Iterator[tuple[str, SafeString, JSON]]
+        if isinstance(value, dict):
+            pairs = (
+                (str(k), format_html('<span class="k">{}</span>: ', k or '""'), v)
+                for k, v in value.items()
+            )
+        else:
+            pairs = (
+                (str(i), format_html('<span class="m">{}</span> ', i), v)
+                for i, v in enumerate(value)
+            )
+        most = MOST_NODES if self.pieces_url else len(value)
+        written = format_html_join(
+            "",
+            "{}",
+            (
+                (self.node(label, child, pointer + pointer_of(name), whole=False),)
+                for name, label, child in islice(pairs, start, start + most)
+            ),
+        )
+        rest = len(value) - start - most
+        if rest <= 0:
+            return written
+        url = with_query(self.pieces_url, pointer=pointer, start=start + most)
+        return format_html(
+            '{}<button type="button" class="more" hx-get="{}" hx-target="this" hx-swap="outerHTML">{} more</button>',
+            written,
+            url,
+            f"{rest:,}",
+        )
+
+
+def scalar(value: JSON) -> SafeString:
+    """A leaf, or an empty container, coloured by its type; a long string is cut."""
+    if isinstance(value, str):
+        text = quoted(value)
+        if len(text) > _LONGEST:
+            return format_html(
+                '<span class="s">{}…"</span> <span class="m">{} characters</span>',
+                text[:_LONGEST],
+                f"{len(value):,}",
+            )
+        return format_html('<span class="s">{}</span>', text)
+    kind = "m" if value is None or isinstance(value, (bool, dict, list)) else "n"
+    return format_html('<span class="{}">{}</span>', kind, dump(value))
+
+
+def _size(value: JSON) -> str:
+    count = f"{len(value):,}"
+    if isinstance(value, dict):
+        return f"{{ {count} {'key' if len(value) == 1 else 'keys'} }}"
+    return f"[ {count} {'item' if len(value) == 1 else 'items'} ]"
+
+
+def _nodes(value: JSON, most: int) -> int:
+    """How many nodes `value` has, counted no further than `most`."""
+    count, stack = 0, [value]
+    while stack and count <= most:
+        node = stack.pop()
+        count += 1
+        if isinstance(node, dict):
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
+    return count
+
+
+@register.filter
+def pretty(value: JSON) -> str:
+    """Indented JSON, numbers spelled as they were written; short scalar lists stay on a line."""
+    return "".join(_pieces(value, "\n"))
+
+
+def _pieces(value: JSON, newline: str) -> Iterator[str]:
+    if not isinstance(value, (dict, list)) or not value:
+        yield dump(value)
+        return
+    inner = newline + "  "
+    if isinstance(value, dict):
+        between = "{"
+        for name, member in value.items():
+            yield f"{between}{inner}{quoted(name)}: "
+            yield from _pieces(member, inner)
+            between = ","
+        yield newline + "}"
+        return
+    if not any(isinstance(item, (dict, list)) for item in value):
+        line = ", ".join(map(dump, value))
+        if len(line) <= 88:
+            yield f"[{line}]"
+            return
+    between = "["
+    for item in value:
+        yield between + inner
+        yield from _pieces(item, inner)
+        between = ","
+    yield newline + "]"
+
+
+@register.inclusion_tag("components/_diff.html")
+def diff_table(rows: Sequence[Row], limit: int = 500) -> dict[str, Any]:
+    """The differences of two values, from domain.diffs.rows."""
+    lines = [
+        {
+            "pointer": row.pointer or "(the whole value)",
+            "kind": row.kind,
+            "before": _cut(pretty(row.before)) if row.kind != "added" else None,
+            "after": _cut(pretty(row.after)) if row.kind != "removed" else None,
+        }
+        for row in rows
+    ]
+    return {"lines": lines, "capped": len(lines) >= limit}
+
+
+def _cut(text: str, most: int = 4 * _LONGEST) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"

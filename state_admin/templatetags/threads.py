@@ -1,0 +1,71 @@
+"""The addresses of threads and runs, and the state of a run as a pill, for templates."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django import template
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from state_admin.domain.lifecycle import in_words
+from state_admin.models import Compaction, CompactionStatus, Run, RunStatus
+from state_admin.web import addresses
+
+from .ui import pill
+
+register = template.Library()
+
+register.simple_tag(addresses.thread_url, name="thread_url")
+register.simple_tag(addresses.thread_action_url, name="thread_action_url")
+register.simple_tag(addresses.run_url, name="run_url")
+register.simple_tag(addresses.run_action_url, name="run_action_url")
+register.simple_tag(addresses.ticket_url, name="ticket_url")
+
+_COMPACTION_STATES = {
+    CompactionStatus.QUEUED: "running",
+    CompactionStatus.RUNNING: "running",
+    CompactionStatus.DONE: "done",
+    CompactionStatus.FAILED: "failed",
+}
+
+
+@register.simple_tag
+def run_pill(run: Run) -> SafeString:
+    """The status of a run; a stuck one says so, and for how long nobody heard of it."""
+    now = timezone.now()
+    if run.stuck_reason(now):
+        if run.status == RunStatus.RUNNING and run.lease_expires_at:
+            since = run.lease_expires_at - timedelta(seconds=run.lease_seconds)
+        else:
+            since = run.deadline_at or run.updated_at
+        return pill("stuck", f"stuck {in_words(now - since)}")
+    if run.status == RunStatus.DONE:
+        ended = ended_as(run)
+        return pill("failed" if ended in ("error", "blocked") else "done", ended)
+    return pill({"running": "running", "waiting": "waiting"}.get(run.status, ""), run.status)
+
+
+@register.filter
+def stuck(run: Run) -> str:
+    """Why the run is stuck, in words, or ""."""
+    return run.stuck_reason(timezone.now())
+
+
+def ended_as(run: Run) -> str:
+    """How a finished run ended, in a word or two."""
+    kind = str((run.termination_reason or {}).get("type", "done"))
+    return {"natural_end": "done", "behavior_requested": "done on request"}.get(kind, kind)
+
+
+@register.simple_tag
+def compaction_pill(job: Compaction) -> SafeString:
+    return pill(_COMPACTION_STATES.get(CompactionStatus(job.status), ""), job.status)
+
+
+@register.filter
+def percent_saved(job: Compaction) -> str:
+    """How much smaller the folded part became: "82 %"."""
+    if not job.tokens_before or job.tokens_after is None:
+        return "—"
+    return f"{1 - job.tokens_after / job.tokens_before:.0%}".replace("%", " %")

@@ -1,0 +1,97 @@
+"""The small pieces that every page writes: icons, times, sizes, pills, addresses of entries."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django import template
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from state_admin.web import addresses
+
+register = template.Library()
+
+register.simple_tag(addresses.entry_url, name="entry_url")
+register.simple_tag(addresses.entry_action_url, name="entry_action_url")
+register.simple_tag(addresses.namespace_url, name="namespace_url")
+register.simple_tag(addresses.with_query, name="link_to")
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """A symbol of static/icons.svg. Decoration only: the words stand beside it, or in aria-label."""
+    return format_html(
+        '<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>',
+        static("icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag
+def pill(state: str, text: str = "") -> SafeString:
+    """A coloured word. `state`: running done stuck failed waiting note; "" is neutral."""
+    return format_html('<span class="pill" data-state="{}">{}</span>', state, text or state)
+
+
+@register.filter
+def when(moment: datetime | None) -> SafeString | str:
+    """ "2 minutes ago", kept current by the browser; the exact time on hover and without script."""
+    if moment is None:
+        return "—"
+    utc = moment.astimezone(UTC)
+    absolute = utc.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return format_html(
+        '<relative-time datetime="{}" title="{}" no-title tense="{}">{}</relative-time>',
+        utc.isoformat(),
+        absolute,
+        "future" if utc > datetime.now(UTC) else "past",
+        absolute,
+    )
+
+
+@register.filter
+def clock(moment: datetime | None) -> str:
+    """The exact time, in UTC to the millisecond."""
+    if moment is None:
+        return "—"
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
+
+
+@register.filter
+def size(count: int | None) -> str:
+    """Bytes for people: "812 B", "4.9 kB", "1.2 MB"."""
+    if count is None:
+        return "—"
+    if count < 1000:
+        return f"{count} B"
+    number = float(count)
+    for unit in ("kB", "MB", "GB"):
+        number /= 1000
+        if number < 999.95:
+            return f"{number:.1f} {unit}"
+    return f"{number / 1000:,.1f} TB"
+
+
+@register.filter
+def number(count: int | None) -> str:
+    """12480 → "12,480"."""
+    return "—" if count is None else f"{count:,}"
+
+
+@register.filter
+def tokens(count: int | None) -> str:
+    """Estimated tokens: "812", "12.5 k", "1.2 M"."""
+    if count is None:
+        return "—"
+    if count < 10_000:
+        return f"{count:,}"
+    return f"{count / 1000:,.1f} k" if count < 1_000_000 else f"{count / 1_000_000:,.1f} M"
+
+
+@register.filter
+def plural(count: int, forms: str) -> str:
+    """`3|plural:"entry,entries"` → "3 entries"."""
+    one, many = forms.split(",")
+    return f"{count:,} {one if count == 1 else many}"

@@ -1,0 +1,188 @@
+"""Coming in and going out: password, one-time link, workspace, the look of the pages."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.conf import settings
+from django.contrib import auth
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, resolve_url
+from django.urls import path, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from state_admin.models import Membership
+from state_admin.services.errors import Invalid, NotFound, QuotaExceeded
+from state_admin.services.logins import check_password, set_password
+from state_admin.services.users import use_login_link
+
+from .actors import WORKSPACE, page
+from .htmx import AnyRequest, Request, render, toast
+from .shell import DENSITIES, DENSITY_COOKIE, THEME_COOKIE, THEMES
+
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
+# Set while a person who came by link has not been asked for a password: no old one is needed.
+_CAME_BY_LINK = "came_by_link"
+_YEAR = 365 * 24 * 3600
+
+
+@never_cache
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "POST"])
+def login(request: HttpRequest) -> HttpResponse:
+    after = _next(request)
+    if request.method == "GET":
+        if request.user.is_authenticated:
+            return redirect(after)
+        return render(request, "account/login.html", {"next": after})
+    username = request.POST.get("username", "").replace("\0", "")
+    error, status = "", 422
+    try:
+        user = check_password(
+            username=username,
+            password=request.POST.get("password", ""),
+            address=_address(request),
+        )
+    except QuotaExceeded as problem:
+        error, status = f"{problem.title.capitalize()}. {problem.detail}", 429
+    else:
+        if user is not None:
+            auth.login(request, user, backend=_BACKEND)
+            return redirect(after)
+        error = "This name and password do not belong together."
+    shown = {"next": after, "username": username, "error": error}
+    return render(request, "account/login.html", shown, status=status)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def login_once(request: HttpRequest, secret: str) -> HttpResponse:
+    """A mail program that looks at the link must not use it up: only the button does."""
+    if request.method == "GET":
+        return render(request, "account/login_once.html", {})
+    user = use_login_link(secret)
+    if user is None:
+        return render(request, "account/login_once.html", {"used": True}, status=410)
+    auth.login(request, user, backend=_BACKEND)
+    request.session[_CAME_BY_LINK] = True
+    return redirect("web:password")
+
+
+@require_POST
+def logout(request: HttpRequest) -> HttpResponse:
+    auth.logout(request)
+    return redirect("web:login")
+
+
+@sensitive_post_parameters("old_password", "password", "again")
+@require_http_methods(["GET", "POST"])
+@page
+def password(request: Request) -> HttpResponse:
+    by_link = bool(request.session.get(_CAME_BY_LINK))
+    shown: dict[str, object] = {
+        "by_link": by_link,
+        "needs_old": request.user.has_usable_password() and not by_link,
+    }
+    if request.method == "GET":
+        return render(request, "account/password.html", shown)
+    given = request.POST.get("password", "")
+    try:
+        _check_new_password(request, given, needs_old=bool(shown["needs_old"]))
+        set_password(user=request.user, password=given)
+    except (Invalid, QuotaExceeded) as problem:
+        title = problem.title[:1].upper() + problem.title[1:]
+        shown |= {"title": title, "detail": problem.detail, "errors": problem.data.get("errors")}
+        return render(request, "account/password.html", shown, status=422)
+    auth.update_session_auth_hash(request, request.user)
+    request.session.pop(_CAME_BY_LINK, None)
+    toast(request, "Password set")
+    return redirect("web:overview")
+
+
+def _check_new_password(request: Request, given: str, *, needs_old: bool) -> None:
+    if given != request.POST.get("again", ""):
+        raise Invalid("the two new passwords differ")
+    if needs_old:
+        known = check_password(
+            username=request.user.get_username(),
+            password=request.POST.get("old_password", ""),
+            address=_address(request),
+        )
+        if known is None:
+            raise Invalid("the present password is another one")
+
+
+@require_http_methods(["GET", "POST"])
+@page
+def workspaces(request: Request) -> HttpResponse:
+    """Choose the workspace that the pages show."""
+    mine = Membership.objects.filter(user=request.user).select_related("workspace").order_by("id")
+    if request.method == "POST":
+        chosen = mine.filter(workspace__slug=request.POST.get("workspace", "")).first()
+        if chosen is None:
+            raise NotFound("no such workspace")
+        request.session[WORKSPACE] = chosen.workspace.slug
+        return redirect("web:overview")
+    return render(
+        request,
+        "account/workspaces.html",
+        {"memberships": mine, "now": request.actor.workspace_id},
+    )
+
+
+@require_POST
+def preferences(request: HttpRequest) -> HttpResponse:
+    """Keep theme and density in cookies: they belong to the browser, not to the person."""
+    response: HttpResponse
+    if cast(AnyRequest, request).htmx:
+        response = HttpResponse(status=204)
+    else:
+        response = redirect(_next(request))
+    for name, cookie, choices in (
+        ("theme", THEME_COOKIE, THEMES),
+        ("density", DENSITY_COOKIE, DENSITIES),
+    ):
+        chosen = request.POST.get(name, "")
+        if chosen in choices:
+            response.set_cookie(
+                cookie,
+                chosen,
+                max_age=_YEAR,
+                samesite="Lax",
+                secure=settings.SESSION_COOKIE_SECURE,
+                httponly=True,
+            )
+    return response
+
+
+def _next(request: HttpRequest) -> str:
+    """Where to go afterwards: only ever a page of our own."""
+    given = request.POST.get("next") or request.GET.get("next") or ""
+    ours = url_has_allowed_host_and_scheme(
+        given, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    if given and ours and not given.startswith(reverse("web:login")):
+        return given
+    return resolve_url(settings.LOGIN_REDIRECT_URL)
+
+
+def _address(request: HttpRequest) -> str:
+    """The caller's IP. Behind a trusted proxy, the one that the nearest proxy saw."""
+    if getattr(settings, "SECURE_PROXY_SSL_HEADER", None):
+        forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+        if forwarded:
+            return forwarded
+    return str(request.META.get("REMOTE_ADDR") or "0.0.0.0")  # noqa: S104 (a name, not a bind)
+
+
+urlpatterns = [
+    path("login", login, name="login"),
+    path("login/once/<str:secret>", login_once, name="login-once"),
+    path("logout", logout, name="logout"),
+    path("password", password, name="password"),
+    path("workspaces", workspaces, name="workspaces"),
+    path("preferences", preferences, name="preferences"),
+]

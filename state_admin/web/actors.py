@@ -1,0 +1,86 @@
+"""Who looks at a page: `@page` turns the logged-in user into the actor of the services."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, cast, overload
+
+from django.contrib.auth.views import redirect_to_login
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import resolve_url
+from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.http import urlencode
+
+from state_admin.domain.access import Role
+from state_admin.services.actors import actor_of_user, require
+from state_admin.services.errors import Forbidden, Problem, Unavailable
+
+from . import errors
+from .htmx import AnyRequest, Request
+
+View = Callable[..., HttpResponseBase]
+
+WORKSPACE = "workspace"  # the session key that names the chosen workspace by its slug
+
+
+@overload
+def page(view: View) -> View: ...
+@overload
+def page(view: None = None, *, role: Role = Role.VIEWER) -> Callable[[View], View]: ...
+def page(view: View | None = None, *, role: Role = Role.VIEWER) -> View | Callable[[View], View]:
+    """A page for members who hold `role` or more: login first, then `request.actor` is set.
+
+    Problems that services raise become an answer here (errors.answer), nowhere else.
+    """
+
+    def decorate(view: View) -> View:
+        @functools.wraps(view)
+        def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            asked = cast(AnyRequest, request)
+            response: HttpResponseBase
+            try:
+                if asked.user.is_authenticated:
+                    response = _as_member(asked, role, view, args, kwargs)
+                else:
+                    response = _to_login(asked)
+            except Problem as problem:
+                response = errors.answer(request, problem)
+            except (OperationalError, InterfaceError):
+                response = errors.answer(request, Unavailable("the database does not answer now"))
+            # What is shown is the present state, and only this person may see it.
+            patch_cache_control(response, private=True, no_store=True)
+            patch_vary_headers(response, ["HX-Request", "HX-Request-Type"])
+            return response
+
+        return wrapped
+
+    return decorate(view) if view else decorate
+
+
+def _as_member(
+    asked: AnyRequest, role: Role, view: View, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> HttpResponseBase:
+    request = cast(Request, asked)
+    actor = actor_of_user(request.user, request.session.get(WORKSPACE), request_id=asked.request_id)
+    if actor is None and request.session.pop(WORKSPACE, None):
+        actor = actor_of_user(request.user, request_id=asked.request_id)
+    if actor is None:
+        raise Forbidden(
+            "you are not a member of any workspace yet",
+            detail="Ask an admin of a workspace to add you, then load this page again.",
+        )
+    request.actor = actor
+    require(actor, role)
+    return view(request, *args, **kwargs)
+
+
+def _to_login(request: AnyRequest) -> HttpResponse:
+    """To the login page and back. htmx would follow a redirect into the middle of the page."""
+    if request.htmx:
+        back = request.htmx.current_url_abs_path or "/"
+        response = HttpResponse()
+        response["HX-Redirect"] = f"{resolve_url('web:login')}?{urlencode({'next': back})}"
+        return response
+    return redirect_to_login(request.get_full_path())

@@ -1,0 +1,76 @@
+"""Addresses of entries. A key may hold anything but control characters, so Django's own reverse,
+which leaves `/` and dots alone, would lose `a/../b` and `.` on the way through a browser."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlencode
+
+from django.urls import get_script_prefix
+
+# Harmless in a path segment, and kept readable: `thread::t1`.
+_SAFE = ":@~!$'()*,;="
+
+Query = str | int | None
+
+
+def entry_url(namespace: str, key: str, **query: Query) -> str:
+    """The page of one entry: `/state/<namespace>/<key>`."""
+    return _url("state", namespace, key, query)
+
+
+def entry_action_url(action: str, namespace: str, key: str, **query: Query) -> str:
+    """What can be done with an entry: `/entry/<action>/<namespace>/<key>`."""
+    return _url(f"entry/{action}", namespace, key, query)
+
+
+def namespace_url(name: str, action: str = "", **query: Query) -> str:
+    """The page of a namespace. Its name is never `.` or `..`: the grammar forbids it."""
+    path = f"{get_script_prefix()}namespaces/{quote(name, safe=_SAFE)}"
+    return with_query(f"{path}/{action}" if action else path, **query)
+
+
+def with_query(path: str, **query: Query) -> str:
+    """`path` with those parts of the query that are neither empty nor zero."""
+    kept = {name: value for name, value in query.items() if value}
+    return f"{path}{'&' if '?' in path else '?'}{urlencode(kept)}" if kept else path
+
+
+def _url(root: str, namespace: str, key: str, query: dict[str, Query]) -> str:
+    path = f"{get_script_prefix()}{root}/{quote(namespace, safe=_SAFE)}/"
+    if key in (".", ".."):  # browsers fold these segments away, even percent-encoded
+        return with_query(path, **query, key=key)
+    return with_query(path + quote(key, safe=_SAFE), **query)
+
+
+def thread_url(thread_id: str, **query: Query) -> str:
+    """The page of a thread: `/threads/<id>`; tab, revision and messages are in the query."""
+    return _id_url("threads", thread_id, query)
+
+
+def thread_action_url(action: str, thread_id: str, **query: Query) -> str:
+    """What can be done with a thread: `/thread/<action>/<id>`."""
+    return _id_url(f"thread/{action}", thread_id, query)
+
+
+def run_url(run_id: str, **query: Query) -> str:
+    """The page of a run: `/runs/<id>`."""
+    return _id_url("runs", run_id, query)
+
+
+def run_action_url(action: str, run_id: str, **query: Query) -> str:
+    """What can be done with a run: `/run/<action>/<id>`."""
+    return _id_url(f"run/{action}", run_id, query)
+
+
+def ticket_url(ticket_id: str) -> str:
+    """Where a ticket is decided: `/ticket/<id>`."""
+    return _id_url("ticket", ticket_id, {})
+
+
+def _id_url(root: str, public_id: str, query: dict[str, Query]) -> str:
+    path = f"{get_script_prefix()}{root}/"
+    # Zero is a revision and a count here, so it stays.
+    query = {name: str(value) for name, value in query.items() if value is not None}
+    if public_id in (".", ".."):  # as in _url
+        return with_query(path, **query, id=public_id)
+    return with_query(path + quote(public_id, safe=_SAFE), **query)

@@ -1,0 +1,253 @@
+"""Compactions: all jobs, the page of one, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpResponse, JsonResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from state_admin.domain import values
+from state_admin.domain.access import Role
+from state_admin.models import Compaction, CompactionKind, CompactionStatus, Message
+from state_admin.models.compactions import UNFINISHED
+from state_admin.services.compactions import (
+    cancel_compaction,
+    find_compaction,
+    retry_compaction,
+    undo_compaction,
+)
+from state_admin.services.messages import standing_summary
+from state_admin.templatetags.ui import tokens
+
+from . import paging, snippets
+from .actors import page
+from .addresses import thread_url, with_query
+from .confirm import Confirm, ask
+from .htmx import Request, render, see_other, toast
+from .thread_contexts import line_of
+
+PAGE = 50
+REPLACED = 60
+
+
+@require_safe
+@page
+def compaction_list(request: Request) -> HttpResponse:
+    rows, next_url, filters = _find(request, "web:compaction-list")
+    root = reverse("web:compaction-list")
+    context = {
+        "rows": rows,
+        "filters": filters,
+        "filtered": any(filters[name] for name in ("status", "kind", "thread")),
+        "root": root,
+        "here": with_query(root, **filters),
+        "json_url": with_query(reverse("web:compaction-list-json"), **filters),
+        "pager": {
+            "first": with_query(root, **{**filters, "before": ""}) if filters["before"] else "",
+            "next": next_url,
+        },
+        "statuses": CompactionStatus.values,
+        "kinds": CompactionKind.values,
+        "curl": snippets.curl("POST", "threads/t1/compactions", "{}"),
+        "python": snippets.python("POST", "threads/t1/compactions", "{}"),
+    }
+    response = render(request, "compactions/list.html", context, part="compaction-table")
+    if (request.htmx.source or "").startswith("form"):
+        response["HX-Replace-Url"] = str(context["here"])
+    return response
+
+
+@require_safe
+@page
+def compaction_list_json(request: Request) -> HttpResponse:
+    """The same rows for programs and for saving."""
+    rows, next_url, _ = _find(request, "web:compaction-list-json")
+    return JsonResponse({"items": [_as_json(row) for row in rows], "next": next_url or None})
+
+
+def _find(request: Request, name: str) -> tuple[list[Compaction], str, dict[str, Any]]:
+    before = paging.whole_number(request, "before")
+    filters: dict[str, Any] = {
+        "status": paging.choice(request, "status", CompactionStatus.values),
+        "kind": paging.choice(request, "kind", CompactionKind.values),
+        "thread": paging.text(request, "thread"),
+        "before": before,
+    }
+    rows = Compaction.objects.visible_to(request.actor).select_related("thread", "namespace")
+    rows = rows.defer("summary_text").order_by("-pk")
+    if filters["status"]:
+        rows = rows.filter(status=filters["status"])
+    if filters["kind"]:
+        rows = rows.filter(kind=filters["kind"])
+    if filters["thread"]:
+        rows = rows.filter(thread__public_id=filters["thread"])
+    if before:
+        rows = rows.filter(pk__lt=before)
+
+    def following(last: Compaction) -> str:
+        return with_query(reverse(name), **{**filters, "before": last.pk})
+
+    shown, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, following)
+    return list(shown), next_url, filters
+
+
+def _as_json(row: Compaction) -> dict[str, Any]:
+    return {
+        "id": row.public_id,
+        "kind": row.kind,
+        "status": row.status,
+        "trigger": row.trigger,
+        "thread_id": row.thread.public_id if row.thread else None,
+        "requested_by": row.requested_by,
+        "tokens_before": row.tokens_before,
+        "tokens_after": row.tokens_after,
+        "rows_removed": row.rows_removed,
+        "detail": row.detail,
+        "created_at": row.created_at,
+        "finished_at": row.finished_at,
+    }
+
+
+@require_safe
+@page
+def compaction_detail(request: Request, compaction_id: str) -> HttpResponse:
+    job = find_compaction(request.actor, compaction_id)
+    context = {
+        "job": job,
+        "unfinished": job.status in UNFINISHED,
+        "policy": values.load(job.policy or "{}"),
+        "here": reverse("web:compaction-detail", args=[compaction_id]),
+        **can_do(request, job, standing_summary(job.thread) if job.thread else None),
+        **replaced(request, job),
+    }
+    return render(request, "compactions/detail.html", context, part="compaction")
+
+
+def can_do(request: Request, job: Compaction, standing: Message | None) -> dict[str, bool]:
+    """Which buttons a person gets to see. Only the summary that stands now can be undone: the
+    earlier ones are part of it."""
+    edits = request.actor.may(Role.EDITOR)
+    retryable = job.status not in (*UNFINISHED, CompactionStatus.DONE)
+    return {
+        "can_undo": edits and standing is not None and job.summary_id == standing.pk,
+        "can_cancel": edits and job.status in UNFINISHED,
+        "can_retry": edits and retryable and job.kind == CompactionKind.CONTEXT,
+    }
+
+
+def replaced(request: Request, job: Compaction) -> dict[str, Any]:
+    """The messages that a job's summary stands for, in lines, a page at a time."""
+    if job.thread is None or job.boundary_seq is None:
+        return {}
+    thread = job.thread
+    after = paging.whole_number(request, "after") or 0
+    log = Message.objects.filter(thread=thread, seq__lte=job.boundary_seq, folds_to=None)
+    rows = list(log.lines().filter(seq__gt=after).order_by("seq")[: REPLACED + 1])
+    url = reverse("web:compaction-detail", args=[job.public_id])
+    shown, next_url = paging.cut(rows, REPLACED, lambda last: with_query(url, after=last.seq))
+    return {
+        "replaced": [line_of(thread, row, ()) for row in shown],
+        "replaced_pager": {"first": url if after else "", "next": next_url},
+    }
+
+
+def _act(
+    request: Request,
+    compaction_id: str,
+    confirm: Callable[[Compaction], Confirm],
+    verb: Callable[..., Compaction],
+    said: str,
+) -> HttpResponse:
+    """Ask on GET; do on POST, then back to where the person came from."""
+    job = find_compaction(request.actor, compaction_id)
+    from_thread = request.POST.get("from") or request.GET.get("from")
+    if request.method == "GET":
+        return ask(request, confirm(job), part="thread" if from_thread else "compaction")
+    verb(
+        actor=request.actor,
+        compaction_id=compaction_id,
+        reason=request.POST.get("reason", ""),
+    )
+    toast(request, said)
+    if from_thread and job.thread:
+        back = thread_url(job.thread.public_id, tab="compactions")
+        return see_other(request, back, part="thread")
+    return see_other(
+        request, reverse("web:compaction-detail", args=[compaction_id]), part="compaction"
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.EDITOR)
+def undo(request: Request, compaction_id: str) -> HttpResponse:
+    def confirm(job: Compaction) -> Confirm:
+        below = _summary_below(job)
+        again = (
+            f"the summary of messages 1 to {below} and those behind it" if below else "messages 1"
+        )
+        return Confirm(
+            title="Undo this compaction?",
+            verb="Undo compaction",
+            url=reverse("web:compaction-undo", args=[compaction_id]),
+            back=reverse("web:compaction-detail", args=[compaction_id]),
+            lines=[
+                f"The model will see {again} to {job.boundary_seq} again instead of this summary: "
+                f"about {tokens(job.tokens_before)} tokens instead of {tokens(job.tokens_after)}.",
+                "Nothing is deleted: the summary stays in the log, and you can compact again.",
+            ],
+            fields=_from(request),
+        )
+
+    return _act(request, compaction_id, confirm, undo_compaction, "Compaction undone")
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.EDITOR)
+def cancel(request: Request, compaction_id: str) -> HttpResponse:
+    def confirm(job: Compaction) -> Confirm:
+        return Confirm(
+            title="Cancel this compaction?",
+            verb="Cancel compaction",
+            url=reverse("web:compaction-cancel", args=[compaction_id]),
+            back=reverse("web:compaction-detail", args=[compaction_id]),
+            lines=[f"It is {job.status}. The conversation stays as it is."],
+            fields=_from(request),
+        )
+
+    return _act(request, compaction_id, confirm, cancel_compaction, "Compaction cancelled")
+
+
+def _summary_below(job: Compaction) -> int | None:
+    """How far the next smaller standing summary reaches: undoing brings that one back."""
+    if job.thread is None or job.boundary_seq is None:
+        return None
+    standing = Message.objects.filter(thread=job.thread).standing_summaries()
+    below = standing.filter(folds_to__lt=job.boundary_seq).order_by("-folds_to").first()
+    return below.folds_to if below else None
+
+
+def _from(request: Request) -> list[tuple[str, str | int]]:
+    return [("from", "thread")] if request.GET.get("from") == "thread" else []
+
+
+@require_POST
+@page(role=Role.EDITOR)
+def retry(request: Request, compaction_id: str) -> HttpResponse:
+    job = retry_compaction(actor=request.actor, compaction_id=compaction_id)
+    toast(request, "Asked again")
+    return see_other(
+        request, reverse("web:compaction-detail", args=[job.public_id]), part="compaction"
+    )
+
+
+urlpatterns = [
+    path("compactions", compaction_list, name="compaction-list"),
+    path("compactions.json", compaction_list_json, name="compaction-list-json"),
+    path("compactions/<str:compaction_id>", compaction_detail, name="compaction-detail"),
+    path("compactions/<str:compaction_id>/undo", undo, name="compaction-undo"),
+    path("compactions/<str:compaction_id>/cancel", cancel, name="compaction-cancel"),
+    path("compactions/<str:compaction_id>/retry", retry, name="compaction-retry"),
+]

@@ -1,0 +1,299 @@
+"""The Conversation tab: messages as people read them, tool results beneath their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from state_admin.domain import values
+from state_admin.domain.places import MISSING
+from state_admin.domain.values import JSON
+from state_admin.models import Compaction, Message, Thread
+from state_admin.models.messages import MessageQuerySet
+from state_admin.services.errors import NotFound
+from state_admin.services.messages import standing_summary
+from state_admin.services.threads import find_thread
+
+from . import paging, snippets
+from .addresses import thread_action_url, thread_url
+from .htmx import Request, render
+from .id_address import id_page, id_paths
+from .trees import answer_piece
+
+PAGE = 40
+CLIP = 1500
+# A round of tool calls is never cut from its results, unless it is longer than this.
+_LONGEST_ROUND = 40
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a message: a text, or a value to show as a tree. `name` says where it stands in
+    the body (`content`, `content.0`, `call.1`)."""
+
+    name: str
+    kind: str
+    text: str = ""
+    value: JSON = None
+    whole_size: int = 0
+    tree_url: str = ""
+
+    @property
+    def clipped(self) -> bool:
+        return self.whole_size > len(self.text)
+
+
+@dataclass
+class Call:
+    """A tool call with its arguments, and the message that answers it when it is at hand."""
+
+    id: str
+    name: str
+    arguments: Piece
+    gist: str
+    result: Shown | None = None
+
+
+@dataclass
+class Shown:
+    """A message ready to be shown."""
+
+    row: Message
+    pieces: list[Piece]
+    url: str
+    whole_url: str
+    name: str = ""
+    calls: list[Call] = field(default_factory=list)
+    folded: bool = False
+    fold: Compaction | None = None
+
+    @property
+    def is_summary(self) -> bool:
+        return self.row.folds_to is not None
+
+
+@dataclass(frozen=True)
+class Window:
+    rows: list[Message]
+    older: int | None
+    newer: int | None
+
+
+def show(request: Request, thread: Thread) -> dict[str, Any]:
+    """The context of the tab: the newest messages, or those around what the address names."""
+    asked = {name: paging.whole_number(request, name) for name in ("before", "after", "message")}
+    log = Message.objects.filter(thread=thread)
+    window = read_window(log, thread.message_count, **asked)
+    standing = standing_summary(thread)
+    items = converse(thread.public_id, window.rows)
+    for item in items:
+        item.folded = is_folded(item.row, standing)
+    jobs = {
+        job.summary_id: job
+        for job in Compaction.objects.filter(
+            thread=thread, summary__in=[i.row.pk for i in items if i.is_summary]
+        )
+    }
+    for item in items:
+        item.fold = jobs.get(item.row.pk)
+    url = thread.public_id
+    return {
+        "items": items,
+        "marked": asked["message"],
+        "standing": standing,
+        "older_url": thread_url(url, before=window.older) if window.older else "",
+        "newer_url": thread_url(url, after=window.newer) if window.newer else "",
+        "newest_url": thread_url(url) if window.newer else "",
+        **_how_to_append(url),
+    }
+
+
+def _how_to_append(thread_id: str) -> dict[str, str]:
+    target = f"threads/{quote(thread_id, safe='')}/messages"
+    body = '{"messages": [{"role": "user", "content": "Where is my refund?"}]}'
+    return {
+        "append_curl": snippets.curl("POST", target, body),
+        "append_python": snippets.python("POST", target, body),
+    }
+
+
+def read_window(
+    log: MessageQuerySet,
+    count: int,
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    message: int | None = None,
+) -> Window:
+    """A page of the log in order: behind `after`, around `message`, else the last before `before`.
+    It begins and ends between rounds of tool calls."""
+    if after is not None or message is not None:
+        start = after if after is not None else max((message or 0) - PAGE // 2, 0)
+        rows = list(log.filter(seq__gt=start).order_by("seq")[:PAGE])
+    else:
+        earlier = log.filter(seq__lt=before) if before is not None else log
+        rows = list(earlier.order_by("-seq")[:PAGE])[::-1]
+    if not rows:
+        return Window([], None, None)
+    if rows[0].role == "tool":
+        lead = log.filter(seq__lt=rows[0].seq).order_by("-seq")[:_LONGEST_ROUND]
+        rows = [*_until_call(lead)][::-1] + rows
+    if rows[-1].opens or rows[-1].role == "tool":
+        tail = log.filter(seq__gt=rows[-1].seq).order_by("seq")[:_LONGEST_ROUND]
+        rows += _while_results(tail)
+    older = rows[0].seq if rows[0].seq > 1 else None
+    return Window(rows, older, rows[-1].seq if rows[-1].seq < count else None)
+
+
+def _until_call(rows: Iterable[Message]) -> Iterator[Message]:
+    for row in rows:
+        yield row
+        if row.role != "tool":
+            return
+
+
+def _while_results(rows: Iterable[Message]) -> Iterator[Message]:
+    for row in rows:
+        if row.role != "tool":
+            return
+        yield row
+
+
+def is_folded(row: Message, standing: Message | None) -> bool:
+    """Whether the summary that stands now hides the message from the model."""
+    if standing is None or row.pk == standing.pk or row.seq == standing.fold_carries:
+        return False
+    return (row.folds_to or row.seq) <= (standing.folds_to or 0)
+
+
+def converse(thread_id: str, rows: Sequence[Message]) -> list[Shown]:
+    """The rows as a conversation: a result that follows its call goes beneath it."""
+    items: list[Shown] = []
+    waiting: dict[str, Call] = {}
+    for row in rows:
+        item = read_message(thread_id, row)
+        call = waiting.pop(row.answers, None) if row.answers else None
+        if call is not None:
+            call.result = item
+        else:
+            items.append(item)
+        waiting |= {call.id: call for call in item.calls}
+    return items
+
+
+def read_message(thread_id: str, row: Message, clip: int = CLIP) -> Shown:
+    body = values.load(row.body or "{}")
+    item = Shown(
+        row=row,
+        pieces=list(_pieces(thread_id, row, body, clip)),
+        url=thread_url(thread_id, message=row.seq),
+        whole_url=thread_action_url(f"message/{row.seq}", thread_id),
+        name=str(body.get("name") or ""),
+    )
+    for index, call in enumerate(body.get("tool_calls") or ()):
+        name, arguments = _call(call)
+        piece = _piece(thread_id, row, f"call.{index}", arguments, clip)
+        gist = arguments if isinstance(arguments, str) else values.dump(arguments)
+        item.calls.append(Call(str(call.get("id")), name, piece, gist[:160]))
+    return item
+
+
+def _call(call: JSON) -> tuple[str, JSON]:
+    """The name and the arguments of a tool call, in OpenAI's shape or the reference's."""
+    body = call["function"] if isinstance(call.get("function"), dict) else call
+    return str(body.get("name") or "tool"), body.get("arguments")
+
+
+def _pieces(thread_id: str, row: Message, body: JSON, clip: int) -> Iterator[Piece]:
+    content = body.get("content")
+    if isinstance(content, list):
+        for index, block in enumerate(content):
+            yield _piece(thread_id, row, f"content.{index}", block, clip)
+    elif content is not None and content != "":
+        if row.folds_to is not None:
+            content = str(content).removeprefix("<conversation-summary>\n")
+            content = content.removesuffix("\n</conversation-summary>")
+        yield _piece(thread_id, row, "content", content, clip)
+
+
+def _piece(thread_id: str, row: Message, name: str, value: JSON, clip: int) -> Piece:
+    kind = "text"
+    if isinstance(value, dict) and isinstance(value.get("text"), str):
+        value = value["text"]
+    elif isinstance(value, dict) and isinstance(value.get("thinking"), str):
+        kind, value = "thinking", value["thinking"]
+    if isinstance(value, str) and (row.role == "tool" or name.startswith("call")):
+        value = _parsed(value)
+    if isinstance(value, str):
+        return Piece(name, kind, text=value[:clip], whole_size=len(value), tree_url="")
+    url = thread_action_url(f"piece/{row.seq}/{name}", thread_id)
+    return Piece(name, "data", value=value, tree_url=url)
+
+
+def _parsed(text: str) -> JSON:
+    """Tools answer, and are called with, JSON as text: a tree says more. Other text stays."""
+    if text[:1] not in ("{", "["):
+        return text
+    try:
+        return values.load(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+@require_safe
+@id_page()
+def message_detail(request: Request, thread_id: str, seq: int) -> HttpResponse:
+    """One message, whole: its texts, and its body as it was sent."""
+    thread, row = _find(request, thread_id, seq)
+    # As a string, so that no limit of this page stands between a person and the text.
+    item = read_message(thread_id, row, clip=1 << 30)
+    context = {
+        "thread": thread,
+        "item": item,
+        "body": values.load(row.body or "{}"),
+        "body_url": thread_action_url(f"piece/{seq}/body", thread_id),
+    }
+    return render(request, "threads/message.html", context, part="message")
+
+
+@require_safe
+@id_page()
+def message_piece(request: Request, thread_id: str, seq: int, piece: str) -> HttpResponse:
+    """The children of a part of a large tree, as they are opened."""
+    _, row = _find(request, thread_id, seq)
+    value = _value_of(values.load(row.body or "{}"), piece)
+    return answer_piece(request, value, thread_action_url(f"piece/{seq}/{piece}", thread_id))
+
+
+def _value_of(body: JSON, piece: str) -> JSON:
+    kind, _, index = piece.partition(".")
+    value: JSON = MISSING
+    try:
+        if kind == "body":
+            return body
+        if kind == "call":
+            value = _call(body["tool_calls"][int(index)])[1]
+        elif kind == "content":
+            value = body["content"][int(index)] if index else body["content"]
+    except (KeyError, IndexError, ValueError, TypeError):
+        return MISSING
+    return _parsed(value) if isinstance(value, str) else value
+
+
+def _find(request: Request, thread_id: str, seq: int) -> tuple[Thread, Message]:
+    thread = find_thread(request.actor, thread_id)
+    row = Message.objects.filter(thread=thread, seq=seq).select_related("run").first()
+    if row is None:
+        raise NotFound(f"thread {thread_id} has no message {seq}")
+    return thread, row
+
+
+urlpatterns = [
+    *id_paths("thread/message/<int:seq>", message_detail, "thread-message"),
+    *id_paths("thread/piece/<int:seq>/<str:piece>", message_piece, "thread-piece"),
+]

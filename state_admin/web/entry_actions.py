@@ -1,0 +1,109 @@
+"""Deleting an entry and restoring an old version of it: question first, then the deed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_http_methods
+
+from state_admin.domain import diffs, values
+from state_admin.domain.access import Role
+from state_admin.services.entries import (
+    Precondition,
+    delete_entry,
+    read_entry,
+    read_past,
+    restore_entry,
+)
+from state_admin.services.errors import BadRequest, NotFound, VersionConflict
+
+from .addresses import entry_action_url, entry_url
+from .confirm import PREVIEW, Confirm, ask
+from .entry_address import entry_page, entry_paths
+from .entry_undo import undo_of, undo_of_delete
+from .htmx import Request, see_other, toast
+
+_CHANGED = "Someone wrote here since you looked, so nothing was done. This is how it stands now"
+
+
+@require_http_methods(["GET", "POST"])
+@entry_page(role=Role.EDITOR)
+def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
+    address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
+    back = entry_url(namespace, key)
+    if request.method == "GET":
+        now = read_entry(**address)
+        if not now.exists:
+            raise NotFound(f"no entry {namespace}/{key}")
+        question = Confirm(
+            title=f"Delete {key}?",
+            verb="Delete",
+            url=entry_action_url("delete", namespace, key),
+            back=back,
+            lines=[
+                f"Version {now.version} of {namespace}/{key}, {now.size_bytes:,} bytes, "
+                f"last written by {now.actor}.",
+                "Readers then get the default. The history stays and can be restored.",
+            ],
+            fields=[("seen", now.version)],
+        )
+        return ask(request, question, part="entry")
+    seen = _version(request.POST.get("seen", ""))
+    reason = request.POST.get("reason", "").strip()[:500]
+    try:
+        made = delete_entry(**address, when=Precondition(seen), reason=reason)
+    except VersionConflict:
+        toast(request, _CHANGED, kind="failed")
+    else:
+        toast(request, f"Deleted {key}", undo=undo_of_delete(namespace, key, made=made))
+    return see_other(request, back, part="entry")
+
+
+@require_http_methods(["GET", "POST"])
+@entry_page(role=Role.EDITOR)
+def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
+    address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
+    given = request.GET if request.method == "GET" else request.POST
+    version = _version(given.get("version", ""))
+    if request.method == "GET":
+        now = read_entry(**address)
+        old = read_past(**address, at_version=version)
+        if not old.exists:
+            raise NotFound(f"version {version} of {namespace}/{key} holds no value")
+        rows = diffs.rows(values.load(now.value), values.load(old.value))
+        places = f"{len(rows):,} {'place changes' if len(rows) == 1 else 'places change'}"
+        question = Confirm(
+            title=f"Restore version {version}?",
+            verb=f"Restore version {version}",
+            kind="primary",
+            url=entry_action_url("restore", namespace, key),
+            back=entry_url(namespace, key, version=version),
+            lines=[f"It is written again as a new version of {namespace}/{key}; {places}."],
+            preview=[row.pointer or "(the whole value)" for row in rows[:PREVIEW]],
+            more=max(0, len(rows) - PREVIEW),
+            fields=[("version", version), ("seen", now.version)],
+        )
+        return ask(request, question, part="entry")
+    seen = _version(request.POST.get("seen", ""))
+    reason = request.POST.get("reason", "").strip()[:500]
+    try:
+        made = restore_entry(**address, version=version, when=Precondition(seen), reason=reason)
+    except VersionConflict:
+        toast(request, _CHANGED, kind="failed")
+    else:
+        undo = undo_of(namespace, key, made=made.entry.version, before=seen)
+        toast(request, f"Restored version {version} as {made.entry.version}", undo=undo)
+    return see_other(request, entry_url(namespace, key), part="entry")
+
+
+def _version(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise BadRequest("a version is a whole number")
+    return int(text)
+
+
+urlpatterns = [
+    *entry_paths("entry/delete", entry_delete, "entry-delete"),
+    *entry_paths("entry/restore", entry_restore, "entry-restore"),
+]

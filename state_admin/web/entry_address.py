@@ -1,0 +1,50 @@
+"""The namespace and key of a page about one entry, taken from its address and checked."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import overload
+
+from django.http import HttpResponseBase
+from django.urls import URLPattern, path
+
+from state_admin.domain.access import Role
+from state_admin.services.entries import check_address
+from state_admin.services.errors import NotFound
+
+from .actors import View, page
+from .htmx import Request
+
+EntryView = Callable[[Request, str, str], HttpResponseBase]
+
+
+@overload
+def entry_page(view: EntryView) -> View: ...
+@overload
+def entry_page(view: None = None, *, role: Role = Role.VIEWER) -> Callable[[EntryView], View]: ...
+def entry_page(
+    view: EntryView | None = None, *, role: Role = Role.VIEWER
+) -> View | Callable[[EntryView], View]:
+    """`@page` for views of one entry. The keys `.` and `..` come in the query (addresses.py)."""
+
+    def decorate(view: EntryView) -> View:
+        @page(role=role)
+        @functools.wraps(view)
+        def with_key(request: Request, namespace: str, key: str = "") -> HttpResponseBase:
+            key = key or request.GET.get("key", "")
+            if not key:
+                raise NotFound(f"no key is given for {namespace}")
+            check_address(namespace, key)
+            return view(request, namespace, key)
+
+        return with_key
+
+    return decorate(view) if view else decorate
+
+
+def entry_paths(root: str, view: View, name: str) -> list[URLPattern]:
+    return [
+        path(f"{root}/<str:namespace>/", view, name=name),
+        path(f"{root}/<str:namespace>/<path:key>", view, name=name),
+    ]

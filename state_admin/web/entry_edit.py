@@ -1,0 +1,244 @@
+"""Writing one entry by hand: edit, create, and what to do when someone else wrote meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from state_admin.domain import diffs, values
+from state_admin.domain.access import Role
+from state_admin.domain.values import Raw
+from state_admin.models import Namespace
+from state_admin.services.entries import (
+    EntryView,
+    Precondition,
+    check_address,
+    put_entry,
+    read_entry,
+    read_past,
+)
+from state_admin.services.errors import (
+    BadRequest,
+    Gone,
+    Invalid,
+    NotFound,
+    Problem,
+    TooLarge,
+    VersionConflict,
+)
+from state_admin.services.namespaces import Definition, definition
+from state_admin.templatetags.json_html import pretty
+
+from .actors import page
+from .addresses import entry_action_url, entry_url
+from .entry_address import entry_page, entry_paths
+from .entry_undo import seconds_left, undo_of
+from .htmx import Request, render, see_other, toast
+from .json_lines import line_of
+
+_MOST_TTL = 10 * 365 * 86400
+_MOST_TAGS = 32
+
+
+@dataclass
+class Draft:
+    """What a person typed, and what is wrong with it. `base` is the version they saw."""
+
+    text: str
+    base: int
+    tags: str = ""
+    pinned: bool = False
+    lifetime: str = "keep"
+    ttl: str = ""
+    reason: str = ""
+    title: str = ""
+    errors: list[dict[str, Any]] = field(default_factory=list)
+
+
+@require_http_methods(["GET", "POST"])
+@entry_page(role=Role.EDITOR)
+def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
+    known = definition(request.actor, namespace, fresh=True)
+    now = read_entry(actor=request.actor, namespace=namespace, key=key)
+    if request.method == "GET":
+        draft = Draft(pretty(values.load(now.value)), now.version, ", ".join(now.tags), now.pinned)
+        return _form(request, known, now, draft)
+    draft = _draft(request.POST)
+    try:
+        return _save(request, now, draft)
+    except VersionConflict as conflict:
+        return _conflict(request, known, now, draft, conflict)
+    except (Invalid, TooLarge, BadRequest) as problem:
+        draft.title = problem.title[:1].upper() + problem.title[1:]
+        draft.errors = _errors(draft.text, problem)
+        return _form(request, known, now, draft, status=422)
+
+
+def _save(request: Request, now: EntryView, draft: Draft) -> HttpResponse:
+    value = _read(draft.text)
+    tags = _tags(draft.tags)
+    page_url = entry_url(now.namespace, now.key)
+    same_value = now.exists and values.dump(values.load(now.value)) == value.text
+    same_rest = tags == list(now.tags) and draft.pinned == now.pinned
+    if draft.base == now.version and same_value and same_rest and draft.lifetime == "keep":
+        toast(request, "Nothing changed", kind="note")
+        return see_other(request, page_url, part="entry")
+    made = put_entry(
+        actor=request.actor,
+        namespace=now.namespace,
+        key=now.key,
+        value=value,
+        when=Precondition(draft.base),
+        ttl_seconds=_ttl(draft, now),
+        tags=tags,
+        pinned=draft.pinned,
+        reason=draft.reason,
+    ).entry
+    undo = undo_of(now.namespace, now.key, made=made.version, before=draft.base)
+    toast(request, f"Saved version {made.version}", undo=undo)
+    return see_other(request, page_url, part="entry")
+
+
+def _draft(post: QueryDict) -> Draft:
+    base = post.get("base", "0")
+    if not (base.isascii() and base.isdigit() and len(base) <= 18):
+        raise BadRequest("base is the version that was edited")
+    return Draft(
+        text=post.get("value", "").replace("\r\n", "\n"),
+        base=int(base),
+        tags=post.get("tags", ""),
+        pinned="pinned" in post,
+        lifetime=post.get("lifetime", "keep"),
+        ttl=post.get("ttl", ""),
+        reason=post.get("reason", "").strip()[:500],
+    )
+
+
+def _read(text: str) -> Raw:
+    """The typed text as a value, compact: the indentation of the editor is not part of it."""
+    try:
+        raw = values.read(text)
+        values.check(raw)
+    except values.MalformedJSON as bad:
+        raise BadRequest("this is not JSON", detail=str(bad)) from bad
+    except values.RefusedJSON as refused:
+        raise Invalid("the value cannot be stored", refused.faults) from refused
+    return Raw(values.dump(values.load(raw.text)), raw.value)
+
+
+def _tags(text: str) -> list[str]:
+    tags = list(dict.fromkeys(tag.strip() for tag in text.split(",") if tag.strip()))
+    if len(tags) > _MOST_TAGS or any(len(tag) > 64 or "\0" in tag for tag in tags):
+        raise Invalid(f"tags: at most {_MOST_TAGS}, each at most 64 characters")
+    return tags
+
+
+def _ttl(draft: Draft, now: EntryView) -> int | None:
+    """Seconds to live. "keep" keeps the present expiry; "default" is the namespace's."""
+    if draft.lifetime == "keep":
+        return seconds_left(now.expires_at)
+    if draft.lifetime != "seconds":
+        return None
+    text = draft.ttl.strip()
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= _MOST_TTL):
+        raise Invalid("the lifetime is a whole number of seconds, at least 1")
+    return int(text)
+
+
+def _errors(text: str, problem: Problem) -> list[dict[str, Any]]:
+    errors = [dict(error) for error in problem.data.get("errors", [])]
+    if not errors and problem.detail:
+        return [{"message": problem.detail}]
+    for error in errors:
+        error["line"] = line_of(text, error["pointer"])
+    return errors
+
+
+def _form(
+    request: Request, known: Definition, now: EntryView, draft: Draft, *, status: int = 200
+) -> HttpResponse:
+    context = _frame(known, now) | {"draft": draft}
+    return render(request, "entries/edit.html", context, part="entry", status=status)
+
+
+def _frame(known: Definition, now: EntryView) -> dict[str, Any]:
+    return {
+        "entry": now,
+        "schema": pretty(values.load(known.schema)),
+        "default": pretty(values.load(known.default)),
+        "schema_version": known.schema_version,
+        "ttl_seconds": known.ttl_seconds,
+        "limit": known.max_value_bytes,
+        "list_url": reverse("web:entry-list"),
+        "save_url": entry_action_url("edit", now.namespace, now.key),
+    }
+
+
+def _conflict(
+    request: Request, known: Definition, now: EntryView, draft: Draft, conflict: VersionConflict
+) -> HttpResponse:
+    """Base, theirs and mine side by side, merged where only one side changed a place."""
+    address: Any = {"actor": request.actor, "namespace": now.namespace, "key": now.key}
+    now = read_entry(**address)
+    try:
+        base = values.load(read_past(**address, at_version=draft.base).value)
+    except (Gone, NotFound):  # never there, or no longer kept
+        base = values.load(known.default)
+    theirs, mine = values.load(now.value), values.load(_read(draft.text).text)
+    merged, clashes = diffs.three_way(base, theirs, mine)
+    context = _frame(known, now) | {
+        "draft": draft,
+        "clashes": [
+            {
+                "pointer": clash.pointer or "(the whole value)",
+                "sides": [
+                    None if side in clash.absent else pretty(shown)
+                    for side, shown in (
+                        ("base", clash.base),
+                        ("theirs", clash.theirs),
+                        ("yours", clash.yours),
+                    )
+                ],
+            }
+            for clash in clashes
+        ],
+        "theirs_rows": diffs.rows(base, theirs),
+        "mine_rows": diffs.rows(base, mine),
+        "merged": pretty(merged),
+    }
+    return render(request, "entries/conflict.html", context, part="entry", status=409)
+
+
+@require_safe
+@page(role=Role.EDITOR)
+def entry_new(request: Request) -> HttpResponse:
+    """Where to write: leads to the editor of that entry, which says whether it exists."""
+    namespace, key = request.GET.get("namespace", ""), request.GET.get("at", "")
+    error = ""
+    if namespace and key:
+        try:
+            check_address(namespace, key)
+            definition(request.actor, namespace, fresh=True)
+        except Problem as problem:
+            error = problem.detail or problem.title
+        else:
+            return redirect(entry_action_url("edit", namespace, key))
+    names = (
+        Namespace.objects.visible_to(request.actor)
+        .registered()
+        .order_by("name")
+        .values_list("name", flat=True)[:500]
+    )
+    context = {"namespace": namespace, "at": key, "error": error, "names": names}
+    return render(request, "entries/new.html", context, status=422 if error else 200)
+
+
+urlpatterns = [
+    path("entries/new", entry_new, name="entry-new"),
+    *entry_paths("entry/edit", entry_edit, "entry-edit"),
+]

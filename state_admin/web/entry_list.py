@@ -1,0 +1,213 @@
+"""The state browser: namespaces and scope kinds as a tree, their entries as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.http import HttpResponse, JsonResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_safe
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.scopes import ScopeKind, scope_kind
+from state_admin.models import Namespace
+from state_admin.models.browsing import EntryLine, entry_page, scope_counts
+from state_admin.services.errors import NotFound
+from state_admin.services.namespaces import definition
+
+from . import snippets
+from .actors import page
+from .addresses import with_query
+from .htmx import Request, render
+
+PAGE = 50
+COUNTED = 1000
+_TREE = 200
+# How many entries one page looks at for invalid ones: each is validated.
+_EXAMINED = 500
+_SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
+_SHOW = ("invalid", "orphans")
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the address says. `after` is the place of the last row of the page before."""
+
+    namespace: str = ""
+    scope: str = ""
+    prefix: str = ""
+    since: str = ""
+    show: str = ""
+    after: str = ""
+
+    @property
+    def position(self) -> tuple[str, str]:
+        namespace, _, key = self.after.partition("/")  # a namespace's name holds no slash
+        return namespace, key
+
+    @property
+    def root(self) -> str:
+        return reverse("web:entry-list")
+
+    @property
+    def any(self) -> bool:
+        return self != Filters()
+
+    @property
+    def narrow(self) -> bool:
+        """Whether more than the namespace is chosen: then emptiness says nothing about it."""
+        return self != Filters(namespace=self.namespace)
+
+    def url(self, name: str = "web:entry-list", **changes: str) -> str:
+        wanted = replace(self, **changes)
+        return with_query(reverse(name), **vars(wanted))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table; `valid` is False when the present schema refuses the value."""
+
+    line: EntryLine
+    valid: bool
+
+    @property
+    def scope_kind(self) -> str:
+        return scope_kind(self.line.key).value
+
+    @property
+    def chosen(self) -> str:
+        """The value of the row's checkbox: what to delete, and at which version it was seen."""
+        return f"{self.line.version} {self.line.namespace}/{self.line.key}"
+
+
+def read_filters(request: Request) -> Filters:
+    """The filters of the query string; values nobody offers are dropped, not obeyed."""
+    given = {
+        name: request.GET.get(name, "").replace("\0", "")
+        for name in ("namespace", "scope", "prefix", "since", "show", "after")
+    }
+    if given["scope"] not in {kind.value for kind in ScopeKind}:
+        given["scope"] = ""
+    if given["since"] not in _SINCE:
+        given["since"] = ""
+    if given["show"] not in _SHOW:
+        given["show"] = ""
+    return Filters(**given)
+
+
+@require_safe
+@page
+def entry_list(request: Request) -> HttpResponse:
+    filters = read_filters(request)
+    rows, next_url = find_rows(request.actor, filters)
+    tree = list(
+        Namespace.objects.visible_to(request.actor)
+        .order_by("name")
+        .only("name", "unregistered_at")[: _TREE + 1]
+    )
+    chosen = next((each for each in tree if each.name == filters.namespace), None)
+    if filters.namespace and chosen is None and len(tree) > _TREE:
+        chosen = Namespace.objects.visible_to(request.actor).filter(name=filters.namespace).first()
+    if filters.namespace and chosen is None:
+        raise NotFound(f"no namespace {filters.namespace}")
+    scopes = scope_counts(chosen.pk, COUNTED + 1) if chosen else {}
+    response = render(
+        request,
+        "entries/list.html",
+        {
+            "filters": filters,
+            "rows": rows,
+            "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
+            "tree": tree[:_TREE],
+            "tree_more": len(tree) > _TREE,
+            "chosen": chosen,
+            "scopes": [
+                (kind.value, f"{COUNTED:,}+" if count > COUNTED else f"{count:,}")
+                for kind, count in scopes.items()
+                if count
+            ],
+            "kinds": [kind.value for kind in ScopeKind],
+            "sinces": [("hour", "last hour"), ("day", "last day"), ("week", "last 7 days")],
+            "shows": [("invalid", "invalid only"), ("orphans", "unregistered only")],
+            "new_url": reverse("web:entry-new"),
+            "json_url": filters.url("web:entry-list-json"),
+            "can_edit": request.actor.may(Role.EDITOR),
+            **_empty(filters),
+        },
+        part="entry-browser",
+    )
+    if (request.htmx.source or "").startswith("form"):
+        # A form sends its empty fields too; the address bar gets the short form of the same.
+        response["HX-Replace-Url"] = filters.url()
+    return response
+
+
+@require_safe
+@page
+def entry_list_json(request: Request) -> HttpResponse:
+    """The same rows for programs and for saving: without values."""
+    filters = read_filters(request)
+    rows, next_url = find_rows(request.actor, filters, "web:entry-list-json")
+    items = [_as_json(row) for row in rows]
+    return JsonResponse({"items": items, "next": next_url or None})
+
+
+def find_rows(
+    actor: Actor, filters: Filters, name: str = "web:entry-list"
+) -> tuple[list[Row], str]:
+    """A page of rows, and the address of the next one ("" at the end)."""
+    invalid = filters.show == "invalid"
+    most = _EXAMINED if invalid else PAGE
+    lines = entry_page(
+        actor,
+        namespace=filters.namespace,
+        scope=ScopeKind(filters.scope) if filters.scope else None,
+        prefix=filters.prefix,
+        since=datetime.now(UTC) - _SINCE[filters.since] if filters.since else None,
+        orphans=filters.show == "orphans",
+        stale=invalid,
+        after=filters.position,
+        limit=most + 1,
+    )
+    more = len(lines) > most
+    rows = [Row(line, _valid(actor, line)) for line in lines[:most]]
+    if invalid:
+        rows = [row for row in rows if not row.valid]
+        if len(rows) > PAGE:
+            rows, more = rows[:PAGE], True
+            lines = [*(row.line for row in rows)]
+    last = lines[min(len(lines), most) - 1] if lines else None
+    next_url = filters.url(name, after=f"{last.namespace}/{last.key}") if more and last else ""
+    return rows, next_url
+
+
+def _valid(actor: Actor, line: EntryLine) -> bool:
+    if line.doubtful is None or not line.registered:
+        return True
+    return definition(actor, line.namespace).validator.accepts(values.load(line.doubtful))
+
+
+def _as_json(row: Row) -> dict[str, Any]:
+    shown = row.line._asdict()
+    del shown["doubtful"]
+    return shown | {"scope_kind": row.scope_kind, "valid": row.valid}
+
+
+def _empty(filters: Filters) -> dict[str, str]:
+    """How to fill an empty browser."""
+    namespace = filters.namespace or "team_context"
+    target = snippets.state_path(namespace, "parent_thread::t1")
+    value = '{"value": {"goal": "Ship the feature"}}'
+    lines = [snippets.curl("PUT", target, value)]
+    if not filters.namespace:
+        lines.insert(0, snippets.curl("PUT", f"namespaces/{namespace}", '{"schema": {}}'))
+    return {"curl": "\n\n".join(lines), "python": snippets.python("PUT", target, value)}
+
+
+urlpatterns = [
+    path("state", entry_list, name="entry-list"),
+    path("state.json", entry_list_json, name="entry-list-json"),
+]

@@ -1,0 +1,67 @@
+"""The forms with more than a field or two. What a value means is checked by the services."""
+
+from __future__ import annotations
+
+from django import forms
+
+from state_admin.services.namespaces import DEFAULT_MAX_VALUE_BYTES, MAX_VALUE_BYTES
+
+_CODE = {"spellcheck": "false", "autocapitalize": "off", "autocomplete": "off", "wrap": "off"}
+_TEN_YEARS = 10 * 365 * 86400
+
+
+class NamespaceForm(forms.Form):
+    """A namespace as its registration takes it."""
+
+    use_required_attribute = True
+
+    name = forms.CharField(
+        max_length=128,
+        help_text="Letters, digits and _ . : - ; for example team_context",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    description = forms.CharField(required=False, max_length=10_000)
+    schema = forms.CharField(
+        label="Schema (JSON Schema 2020-12)",
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 18, "class": "editor", **_CODE}),
+    )
+    default = forms.CharField(
+        label="Default (JSON)",
+        strip=False,
+        help_text="What readers get where nothing is stored. It must fit the schema.",
+        widget=forms.Textarea(attrs={"rows": 5, **_CODE}),
+    )
+    max_value_bytes = forms.IntegerField(
+        label="Largest value, in bytes",
+        required=False,
+        min_value=1,
+        max_value=MAX_VALUE_BYTES,
+        help_text=f"Empty: {DEFAULT_MAX_VALUE_BYTES:,}",
+    )
+    ttl_seconds = forms.IntegerField(
+        label="Entries expire after, in seconds",
+        required=False,
+        min_value=1,
+        max_value=_TEN_YEARS,
+        help_text="Empty: never",
+    )
+    history_keep_last = forms.IntegerField(
+        label="Keep this many versions of each entry",
+        required=False,
+        min_value=1,
+        max_value=1_000_000,
+        help_text="Empty: all",
+    )
+    history_keep_seconds = forms.IntegerField(
+        label="Keep versions younger than, in seconds",
+        required=False,
+        min_value=1,
+        help_text="Empty: all",
+    )
+    reason = forms.CharField(
+        required=False, max_length=500, help_text="Stays in the history beside your name."
+    )
+    # The schema version that was edited, and the number of entries a person agreed to break.
+    base = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    agreed = forms.IntegerField(required=False, widget=forms.HiddenInput)

@@ -1,0 +1,106 @@
+"""Answers as a whole page or as the part that htmx asked for; toasts; where to go next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils.cache import patch_vary_headers
+from django_htmx.middleware import HtmxDetails
+
+from state_admin.domain.access import Actor
+from state_admin.models import User
+
+
+class AnyRequest(HttpRequest):
+    """A request of any visitor, with what the middlewares add."""
+
+    htmx: HtmxDetails
+    request_id: str
+    user: User | AnonymousUser
+
+
+class Request(AnyRequest):
+    """A request of a member of the workspace (actors.page)."""
+
+    actor: Actor
+    user: User
+
+
+@dataclass(frozen=True)
+class Undo:
+    """What the Undo button of a toast posts. The target must refuse if someone wrote since."""
+
+    url: str
+    fields: Mapping[str, str | int] = field(default_factory=dict)
+    label: str = "Undo"
+
+
+def wants_part(request: HttpRequest) -> bool:
+    """Whether htmx will swap a part. Going back in the history asks for the whole page."""
+    htmx = cast(AnyRequest, request).htmx
+    return bool(htmx) and htmx.request_type != "full" and not htmx.history_restore_request
+
+
+def target_id(request: HttpRequest) -> str:
+    """The id of the element htmx will swap into, "" without one (htmx 4 sends `tag#id`)."""
+    return (cast(AnyRequest, request).htmx.target or "").partition("#")[2]
+
+
+def render(
+    request: HttpRequest,
+    template: str,
+    context: Mapping[str, Any] | None = None,
+    *,
+    part: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    """The page, or for htmx its partial `part` (the name is the DOM id). Without `part`, always
+    the whole template: for templates that are a fragment themselves."""
+    name = f"{template}#{part}" if part and wants_part(request) else template
+    response = TemplateResponse(request, name, dict(context or {}), status=status)
+    patch_vary_headers(response, ["HX-Request", "HX-Request-Type"])
+    if wants_part(request):
+        deliver_toasts(request, response)
+    return response
+
+
+def toast(request: HttpRequest, text: str, *, undo: Undo | None = None, kind: str = "done") -> None:
+    """Say `text` at the next answer that the person sees, whichever way it is rendered.
+
+    `kind` is `done`, `note` or `failed`.
+    """
+    said = {"text": text, "kind": kind, "undo": asdict(undo) if undo else None}
+    # Django keeps messages as text.
+    messages.add_message(request, messages.INFO, json.dumps(said))
+
+
+def pending_toasts(request: HttpRequest) -> list[dict[str, Any]]:
+    """The toasts not yet shown; reading them takes them."""
+    return [json.loads(str(message)) for message in messages.get_messages(request)]
+
+
+def deliver_toasts(request: HttpRequest, response: HttpResponse) -> None:
+    """Put pending toasts into the HX-Trigger header (app.js shows them)."""
+    if said := pending_toasts(request):
+        # Header values are latin-1; json.dumps escapes everything else.
+        response["HX-Trigger"] = json.dumps({"toast": {"toasts": said}})
+
+
+def see_other(request: HttpRequest, url: str, *, part: str = "") -> HttpResponse:
+    """After a write: show `url`. htmx swaps its `#part` in place and pushes the address."""
+    if not wants_part(request):
+        return HttpResponseRedirect(url)
+    response = HttpResponse()
+    if part:
+        place = {"path": url, "target": f"#{part}", "swap": "outerHTML"}
+        response["HX-Location"] = json.dumps(place)
+    else:
+        response["HX-Redirect"] = url
+    return response

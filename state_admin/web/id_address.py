@@ -1,0 +1,41 @@
+"""Pages about one thing with an id that clients choose: taken from the address, any characters."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpResponseBase
+from django.urls import URLPattern, path
+
+from state_admin.domain.access import Role
+from state_admin.services.errors import NotFound
+from state_admin.services.threads import check_id
+
+from .actors import page
+from .htmx import Request
+
+IdView = Callable[..., HttpResponseBase]
+
+
+def id_page(*, role: Role = Role.VIEWER) -> Callable[[IdView], IdView]:
+    """`@page` for views of one thread, run or ticket. The ids `.` and `..`, which browsers fold
+    away, come in the query (addresses.py)."""
+
+    def decorate(view: IdView) -> IdView:
+        @functools.wraps(view)
+        def with_id(request: Request, public_id: str = "", **kwargs: Any) -> HttpResponseBase:
+            public_id = public_id or request.GET.get("id", "")
+            if not public_id:
+                raise NotFound("no id is given")
+            return view(request, check_id(public_id), **kwargs)
+
+        checked: IdView = page(role=role)(with_id)
+        return checked
+
+    return decorate
+
+
+def id_paths(root: str, view: IdView, name: str) -> list[URLPattern]:
+    return [path(f"{root}/", view, name=name), path(f"{root}/<path:public_id>", view, name=name)]

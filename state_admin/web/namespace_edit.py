@@ -1,0 +1,254 @@
+"""Registering, changing and unregistering a namespace: with a look at what it would break."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from state_admin.domain import values
+from state_admin.domain.access import Role
+from state_admin.domain.values import Raw
+from state_admin.models import Namespace
+from state_admin.models.browsing import entry_page, namespace_sizes
+from state_admin.services.errors import Conflict, Invalid, NotFound, Problem
+from state_admin.services.namespaces import Registered, register_namespace, unregister_namespace
+from state_admin.templatetags.json_html import pretty
+
+from .actors import page
+from .addresses import namespace_url
+from .confirm import PREVIEW, Choice, Confirm, ask
+from .forms import NamespaceForm
+from .htmx import Request, Undo, render, see_other, toast
+from .json_lines import line_of
+
+_COUNTED = 1000
+_TEXTS = ("schema", "default")
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def namespace_new(request: Request) -> HttpResponse:
+    if request.method == "POST":
+        return _submit(request, None)
+    start = {"schema": '{\n  "type": "object"\n}', "default": "{}"}
+    if name := request.GET.get("name", ""):
+        known = Namespace.objects.visible_to(request.actor).filter(name=name).first()
+        start = _initial(known) if known else start | {"name": name}
+    return _form(request, None, NamespaceForm(initial=start))
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def namespace_edit(request: Request, name: str) -> HttpResponse:
+    held = _find(request, name)
+    if request.method == "POST":
+        return _submit(request, held)
+    return _form(request, held, NamespaceForm(initial=_initial(held)))
+
+
+def _submit(request: Request, held: Namespace | None) -> HttpResponse:
+    """Check, and save unless it was only a check or entries would stop fitting."""
+    form = NamespaceForm(request.POST)
+    if held is not None:
+        form.fields["name"].required = False
+    if not form.is_valid():
+        return _form(request, held, form, status=422)
+    name = held.name if held else form.cleaned_data["name"]
+    try:
+        if held is not None and form.cleaned_data["base"] != held.schema_version:
+            raise Conflict(
+                "someone changed this namespace meanwhile",
+                detail="Open the form again to see the present schema; yours is still below.",
+            )
+        content = _content(form, held)
+        register = {"actor": request.actor, "name": name, **content}
+        tried = register_namespace(**register, dry_run=True)
+        broken = tried.violations.count if tried.violations else 0
+        agreed = form.cleaned_data["agreed"] == broken
+        if "check" in request.POST or (broken and not agreed):
+            return _form(request, held, form, tried=tried, checked="check" in request.POST)
+        made = register_namespace(**register, reason=form.cleaned_data["reason"])
+    except Problem as problem:
+        return _form(request, held, form, problem=problem, status=422)
+    if made.created:
+        toast(request, f"Registered {name}")
+    elif made.changed:
+        toast(request, f"Saved as schema version {made.namespace.schema_version}")
+    else:
+        toast(request, "Nothing changed", kind="note")
+    return see_other(request, namespace_url(name))
+
+
+def _initial(held: Namespace) -> dict[str, Any]:
+    initial = {
+        name: getattr(held, name)
+        for name in NamespaceForm.base_fields
+        if hasattr(held, name) and name not in _TEXTS
+    }
+    for name in _TEXTS:
+        initial[name] = pretty(values.load(getattr(held, name) or "null"))
+    return initial | {"base": held.schema_version}
+
+
+def _content(form: NamespaceForm, held: Namespace | None) -> dict[str, Any]:
+    """The arguments of register_namespace. A text that means the same stays as it was written."""
+    cleaned = form.cleaned_data
+    content: dict[str, Any] = {
+        "description": cleaned["description"],
+        "plugin": held.plugin if held else "",
+        **{
+            name: cleaned[name]
+            for name in (
+                "max_value_bytes",
+                "ttl_seconds",
+                "history_keep_last",
+                "history_keep_seconds",
+            )
+        },
+    }
+    for name in _TEXTS:
+        typed = _read(cleaned[name], name)
+        kept = (getattr(held, name) or "null") if held else ""
+        if kept and values.dump(values.load(kept)) == typed.text:
+            typed = Raw(kept, typed.value)
+        content[name] = typed
+    return content
+
+
+def _read(text: str, name: str) -> Raw:
+    try:
+        raw = values.read(text)
+    except values.MalformedJSON as bad:
+        raise Invalid(f"the {name} is not JSON", detail=str(bad)) from bad
+    except values.RefusedJSON as refused:
+        raise Invalid(f"the {name} cannot be stored", refused.faults) from refused
+    return Raw(values.dump(values.load(raw.text)), raw.value)
+
+
+def _form(
+    request: Request,
+    held: Namespace | None,
+    form: NamespaceForm,
+    *,
+    tried: Registered | None = None,
+    checked: bool = False,
+    problem: Problem | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    context: dict[str, Any] = {
+        "namespace": held,
+        "form": form,
+        "tried": tried,
+        "checked": checked,
+        "post_url": namespace_url(held.name, "edit") if held else reverse("web:namespace-new"),
+        "back": namespace_url(held.name) if held else reverse("web:namespace-list"),
+    }
+    if problem is not None:
+        about = "default" if "default" in problem.title else "schema"
+        text = form.cleaned_data.get(about, "")
+        context |= {
+            "title": problem.title[:1].upper() + problem.title[1:],
+            "detail": problem.detail,
+            "errors": [
+                {**error, "line": _line(text, error["pointer"])}
+                for error in problem.data.get("errors", [])
+            ],
+        }
+    return render(request, "namespaces/edit.html", context, part="namespace-form", status=status)
+
+
+def _line(text: str, pointer: str) -> int:
+    try:
+        return line_of(text, pointer)
+    except (ValueError, IndexError):  # not even JSON
+        return 0
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def namespace_unregister(request: Request, name: str) -> HttpResponse:
+    held = _find(request, name)
+    if request.method == "POST":
+        entries = request.POST.get("entries", "")
+        reason = request.POST.get("reason", "").strip()[:500]
+        count = unregister_namespace(actor=request.actor, name=name, entries=entries, reason=reason)
+        undo = Undo(namespace_url(name, "reregister")) if entries != "delete" else None
+        kept = {"retain": f"; kept {count:,} entries", "delete": f"; deleted {count:,} entries"}
+        toast(request, f"Unregistered {name}{kept.get(entries, '') if count else ''}", undo=undo)
+        return see_other(request, namespace_url(name))
+    if held.unregistered_at is not None:
+        raise NotFound(f"namespace {name} is not registered")
+    size = namespace_sizes([held.pk], _COUNTED + 1)[held.pk]
+    held_words = f"{_COUNTED:,}+" if size.entries > _COUNTED else f"{size.entries:,}"
+    first = [line.key for line in entry_page(request.actor, namespace=name, limit=PREVIEW)]
+    question = Confirm(
+        title=f"Unregister {name}?",
+        verb="Unregister",
+        url=namespace_url(name, "unregister"),
+        back=namespace_url(name),
+        lines=[
+            "Programs get 404 for every read and write here from then on.",
+            f"It holds {held_words} {'entry' if size.entries == 1 else 'entries'}."
+            if size.entries
+            else "It holds no entries.",
+        ],
+        preview=first,
+        more=max(0, min(size.entries, _COUNTED) - len(first)),
+        choices_name="entries",
+        choices_label="What becomes of its entries?",
+        choices=[
+            Choice("retain", "Keep them; registering the name again brings them back", True),
+            Choice("delete", "Delete them; their history stays"),
+        ]
+        if size.entries
+        else (),
+    )
+    return ask(request, question)
+
+
+@require_POST
+@page(role=Role.ADMIN)
+def namespace_reregister(request: Request, name: str) -> HttpResponse:
+    """Undo of unregistering: the same content again."""
+    held = _find(request, name)
+    if held.unregistered_at is None:
+        toast(request, f"{name} was registered again already", kind="note")
+        return see_other(request, namespace_url(name))
+    register_namespace(
+        actor=request.actor,
+        name=name,
+        schema=_stored(held.schema or "{}"),
+        default=_stored(held.default or "null"),
+        description=held.description,
+        plugin=held.plugin,
+        max_value_bytes=held.max_value_bytes,
+        ttl_seconds=held.ttl_seconds,
+        history_keep_last=held.history_keep_last,
+        history_keep_seconds=held.history_keep_seconds,
+        reason="undo of unregistering",
+    )
+    toast(request, f"Registered {name} again")
+    return see_other(request, namespace_url(name))
+
+
+def _stored(text: str) -> Raw:
+    return Raw(text, values.load(text))
+
+
+def _find(request: Request, name: str) -> Namespace:
+    held = Namespace.objects.visible_to(request.actor).filter(name=name).first()
+    if held is None:
+        raise NotFound(f"no namespace {name}")
+    return held
+
+
+urlpatterns = [
+    # "+" begins no name, so this address is nobody's namespace.
+    path("namespaces/+new", namespace_new, name="namespace-new"),
+    path("namespaces/<str:name>/edit", namespace_edit, name="namespace-edit"),
+    path("namespaces/<str:name>/unregister", namespace_unregister, name="namespace-unregister"),
+    path("namespaces/<str:name>/reregister", namespace_reregister, name="namespace-reregister"),
+]

@@ -1,0 +1,173 @@
+"""Namespaces: what is registered, how much it holds, what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse, JsonResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_safe
+
+from state_admin.domain import diffs, values
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Namespace
+from state_admin.models.browsing import entry_page, estimated_entries, namespace_sizes
+from state_admin.services.errors import NotFound
+from state_admin.services.namespaces import DEFAULT_MAX_VALUE_BYTES, definition
+from state_admin.templatetags.json_html import pretty
+
+from . import snippets
+from .actors import page
+from .addresses import namespace_url, with_query
+from .htmx import Request, render
+
+PAGE = 50
+COUNTED = 1000
+_VERSIONS = 10
+_EXAMINED = 200
+
+
+@require_safe
+@page
+def namespace_list(request: Request) -> HttpResponse:
+    rows, next_after = _rows(request)
+    home = reverse("web:namespace-list")
+    prefix, show, after = (_text(request, name) for name in ("prefix", "show", "after"))
+    sizes = namespace_sizes([row.pk for row in rows], COUNTED + 1)
+    large = [pk for pk, size in sizes.items() if size.entries > COUNTED]
+    estimates = estimated_entries(large) if large else {}
+    url = with_query(home, prefix=prefix, show=show)
+    schema = '{"schema": {"type": "object"}, "default": {}}'
+    context = {
+        "rows": [
+            (row, sizes[row.pk], _held(sizes[row.pk].entries, row.pk, estimates)) for row in rows
+        ],
+        "prefix": prefix,
+        "show": show,
+        "counted": COUNTED,
+        "home": home,
+        "list_url": reverse("web:entry-list"),
+        "json_url": with_query(reverse("web:namespace-list-json"), prefix=prefix, show=show),
+        "pager": {
+            "first": url if after else "",
+            "next": with_query(home, prefix=prefix, show=show, after=next_after)
+            if next_after
+            else "",
+        },
+        "filtered": bool(prefix or show),
+        "can_register": request.actor.may(Role.ADMIN),
+        "curl": snippets.curl("PUT", "namespaces/team_context", schema),
+        "python": snippets.python("PUT", "namespaces/team_context", schema),
+    }
+    return render(request, "namespaces/list.html", context, part="namespace-table")
+
+
+@require_safe
+@page
+def namespace_list_json(request: Request) -> HttpResponse:
+    rows, next_after = _rows(request)
+    items = [
+        {
+            "name": row.name,
+            "registered": row.unregistered_at is None,
+            "schema_version": row.schema_version,
+            "plugin": row.plugin,
+            "description": row.description,
+            "updated_at": row.updated_at,
+        }
+        for row in rows
+    ]
+    home = reverse("web:namespace-list-json")
+    given = {name: _text(request, name) for name in ("prefix", "show")}
+    next_url = with_query(home, **given, after=next_after) if next_after else None
+    return JsonResponse({"items": items, "next": next_url})
+
+
+def _rows(request: Request) -> tuple[list[Namespace], str]:
+    """A page of namespaces by name, and the name after which the next one begins."""
+    found = Namespace.objects.visible_to(request.actor).order_by("name")
+    if prefix := _text(request, "prefix"):
+        found = found.filter(name__startswith=prefix)
+    if _text(request, "show") == "unregistered":
+        found = found.exclude(unregistered_at=None)
+    if after := _text(request, "after"):
+        found = found.filter(name__gt=after)
+    rows = list(found.defer("schema", "default")[: PAGE + 1])
+    return rows[:PAGE], rows[PAGE - 1].name if len(rows) > PAGE else ""
+
+
+def _held(counted: int, pk: int, estimates: dict[int, int]) -> str:
+    if counted <= COUNTED:
+        return f"{counted:,}"
+    return f"≈ {estimates[pk]:,}" if estimates.get(pk, 0) > COUNTED else f"{COUNTED:,}+"
+
+
+@require_safe
+@page
+def namespace_detail(request: Request, name: str) -> HttpResponse:
+    found = Namespace.objects.visible_to(request.actor).filter(name=name).first()
+    if found is None:
+        raise NotFound(f"no namespace {name}")
+    size = namespace_sizes([found.pk], COUNTED + 1)[found.pk]
+    estimates = estimated_entries([found.pk]) if size.entries > COUNTED else {}
+    versions = list(found.versions.order_by("-schema_version")[: _VERSIONS + 1])
+    stale = size.stale and found.unregistered_at is None
+    invalid, examined = _invalid(request.actor, name) if stale else ([], 0)
+    context = {
+        "namespace": found,
+        "registered": found.unregistered_at is None,
+        "size": size,
+        "held": _held(size.entries, found.pk, estimates),
+        "schema": pretty(values.load(found.schema or "{}")),
+        "default_value": values.load(found.default or "null"),
+        "max_value_bytes": found.max_value_bytes or DEFAULT_MAX_VALUE_BYTES,
+        "versions": versions[:_VERSIONS],
+        "change": _last_change(versions),
+        "invalid": invalid,
+        "invalid_label": f"{len(invalid):,} of {examined:,} of an older schema",
+        "version_label": f"schema v{found.schema_version}",
+        "newest": entry_page(request.actor, namespace=name, limit=8),
+        "list_url": with_query(reverse("web:entry-list"), namespace=name),
+        "edit_url": namespace_url(name, "edit"),
+        "unregister_url": namespace_url(name, "unregister"),
+        "can_edit": request.actor.may(Role.ADMIN),
+        "can_write": request.actor.may(Role.EDITOR),
+        "new_url": with_query(reverse("web:entry-new"), namespace=name),
+    }
+    return render(request, "namespaces/detail.html", context, part="namespace")
+
+
+def _invalid(actor: Actor, name: str) -> tuple[list[tuple[str, str]], int]:
+    """Keys whose value the present schema refuses, with the first reason, and how many entries
+    were looked at: only those written under another schema can be among them."""
+    lines = entry_page(actor, namespace=name, stale=True, limit=_EXAMINED)
+    validator = definition(actor, name, fresh=True).validator
+    found = [
+        (line.key, str(faults[0]))
+        for line in lines
+        if (faults := validator.faults(values.load(line.doubtful or "null"), 1))
+    ]
+    return found, len(lines)
+
+
+def _last_change(versions: list[Any]) -> dict[str, Any] | None:
+    """What the newest schema version changed."""
+    if len(versions) < 2:
+        return None
+    new, old = versions[0], versions[1]
+    before, after = (
+        {"schema": values.load(each.schema or "{}"), "default": values.load(each.default or "null")}
+        for each in (old, new)
+    )
+    return {"old": old, "new": new, "rows": diffs.rows(before, after)}
+
+
+def _text(request: Request, name: str) -> str:
+    return request.GET.get(name, "").replace("\0", "")
+
+
+urlpatterns = [
+    path("namespaces", namespace_list, name="namespace-list"),
+    path("namespaces.json", namespace_list_json, name="namespace-list-json"),
+    path("namespaces/<str:name>", namespace_detail, name="namespace-detail"),
+]

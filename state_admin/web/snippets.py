@@ -1,0 +1,51 @@
+"""The curl and the Python that do what a page shows. Copied by people, so always complete."""
+
+from __future__ import annotations
+
+import shlex
+from urllib.parse import quote
+
+from django.conf import settings
+
+_BEARER = '-H "Authorization: Bearer $STATEHOUSE_TOKEN"'
+_JSON = "-H 'Content-Type: application/json'"
+
+
+def api(path: str) -> str:
+    return f"{settings.SITE_URL}/api/v1/{path}"
+
+
+def state_path(namespace: str, key: str) -> str:
+    return f"state/{namespace}/{quote(key, safe=':@~')}"
+
+
+def curl(method: str, path: str, body: str = "", *headers: str) -> str:
+    """One command; `body` is JSON text."""
+    lines = ["curl" if method == "GET" else f"curl -X {method}", _BEARER]
+    lines += [f"-H {shlex.quote(header)}" for header in headers]
+    if body:
+        lines += [_JSON, f"-d {shlex.quote(body)}"]
+    lines.append(shlex.quote(api(path)))
+    return " \\\n  ".join(lines)
+
+
+def python(method: str, path: str, body: str = "", *headers: str) -> str:
+    """The same with nothing but Python itself."""
+    extra = "".join(
+        f"        {name!r}: {value!r},\n" for name, value in (h.split(": ", 1) for h in headers)
+    )
+    data = f"    data=json.dumps({body}).encode(),\n" if body else ""
+    kind = '        "Content-Type": "application/json",\n' if body else ""
+    return (
+        "import json, os, urllib.request\n\n"
+        "request = urllib.request.Request(\n"
+        f"    {api(path)!r},\n"
+        f"    method={method!r},\n"
+        f"{data}"
+        "    headers={\n"
+        '        "Authorization": "Bearer " + os.environ["STATEHOUSE_TOKEN"],\n'
+        f"{kind}{extra}"
+        "    },\n"
+        ")\n"
+        "print(json.load(urllib.request.urlopen(request)))\n"
+    )

@@ -1,0 +1,56 @@
+"""The Compactions tab of a thread: what compaction would do now, and what it did before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_POST
+
+from state_admin.domain.access import Role
+from state_admin.models import Compaction, Thread
+from state_admin.models.compactions import UNFINISHED
+from state_admin.services.compactions import preview_compaction, request_compaction
+from state_admin.services.messages import standing_summary
+
+from .addresses import thread_action_url, thread_url
+from .compactions import can_do, replaced
+from .htmx import Request, see_other, target_id, toast
+from .id_address import id_page, id_paths
+
+_JOBS = 30
+
+
+def show(request: Request, thread: Thread) -> dict[str, Any]:
+    """The context of the tab. A poll of the jobs alone plans nothing."""
+    jobs = list(Compaction.objects.filter(thread=thread).order_by("-pk")[:_JOBS])
+    summary = standing_summary(thread)
+    context: dict[str, Any] = {
+        "jobs": [(job, can_do(request, job, summary)) for job in jobs],
+        "busy": any(job.status in UNFINISHED for job in jobs),
+        "here": thread_url(thread.public_id, tab="compactions"),
+    }
+    if target_id(request) == "thread-jobs":
+        return context
+    standing = next((job for job in jobs if summary and job.summary_id == summary.pk), None)
+    return {
+        **context,
+        "preview": preview_compaction(actor=request.actor, thread_id=thread.public_id),
+        "compact_url": thread_action_url("compact", thread.public_id),
+        "job": standing,
+        **(replaced(request, standing) if standing else {}),
+    }
+
+
+@require_POST
+@id_page(role=Role.EDITOR)
+def compact(request: Request, thread_id: str) -> HttpResponse:
+    """Ask for a compaction; a worker does it."""
+    request_compaction(
+        actor=request.actor, thread_id=thread_id, reason=request.POST.get("reason", "")
+    )
+    toast(request, "Compaction asked for; a worker takes it")
+    return see_other(request, thread_url(thread_id, tab="compactions"), part="thread")
+
+
+urlpatterns = id_paths("thread/compact", compact, "thread-compact")

@@ -1,0 +1,259 @@
+"""The State tab: the state of a thread at any revision, what changed there, what to do with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from state_admin.domain import diffs, values
+from state_admin.domain.access import Role
+from state_admin.domain.values import JSON
+from state_admin.models import Revision, Thread
+from state_admin.services.errors import BadRequest, NotFound, RevisionConflict
+from state_admin.services.snapshots import (
+    LIFECYCLE,
+    Snapshot,
+    diff_snapshots,
+    mark_revision,
+    read_snapshot,
+    restore_snapshot,
+)
+from state_admin.services.threads import find_thread
+from state_admin.templatetags.ui import plural
+
+from . import paging
+from .addresses import run_url, thread_action_url, thread_url
+from .confirm import PREVIEW, Confirm, ask
+from .htmx import Request, Undo, see_other, toast
+from .id_address import id_page, id_paths
+from .trees import answer_piece
+
+LIST = 12
+_AHEAD = 4  # revisions newer than the chosen one at the top of the list
+RUNTIME = "__"
+
+
+@dataclass(frozen=True)
+class Held:
+    """A key of the state at the chosen revision."""
+
+    key: str
+    value: JSON
+    scope: str
+    since: int
+    since_url: str
+    lit: bool
+    tree_url: str
+
+    @property
+    def runtime(self) -> bool:
+        return self.key.startswith(RUNTIME)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A revision in the list."""
+
+    row: Revision
+    url: str
+
+    @property
+    def touched(self) -> str:
+        return touched_in_words(self.row)
+
+
+def touched_in_words(row: Revision, most: int = 4) -> str:
+    """The keys that a revision touched. The runtime's own mirror changes at every step, so it is
+    named only where nothing else happened."""
+    keys = [key for key in row.touched if not key.startswith(RUNTIME)] or row.touched
+    more = len(keys) - most
+    return ", ".join(keys[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def show(request: Request, thread: Thread) -> dict[str, Any]:
+    """The context of the tab. Reads the chosen revision and the one before it, nothing else."""
+    public_id = thread.public_id
+    newest = thread.revision
+    at = paging.whole_number(request, "at")
+    at = newest if at is None else at
+    if at > newest:
+        raise NotFound(f"no revision {at} of thread {public_id}", detail=f"The newest is {newest}.")
+    revisions = Revision.objects.filter(thread=thread)
+    chosen = revisions.filter(number=at).select_related("run").first()
+    gone = chosen is not None and chosen.dropped
+    earlier = revisions.filter(number__lt=at, dropped=False).order_by("-number")
+    later = revisions.filter(number__gt=at, dropped=False).order_by("number")
+    numbers = [rows.values_list("number", flat=True).first() for rows in (earlier, later)]
+    previous = numbers[0] if numbers[0] is not None else (0 if at > 0 else None)
+    context: dict[str, Any] = {
+        "at": at,
+        "chosen": chosen,
+        "gone": gone,
+        "form_url": thread_url(public_id),
+        "previous_url": _at_url(public_id, previous),
+        "next_url": _at_url(public_id, numbers[1]),
+        "newest_url": _at_url(public_id, newest) if at != newest else "",
+        "mark_url": thread_action_url("mark", public_id, at=at),
+        "restore_url": thread_action_url("restore", public_id, at=at),
+        "run_url": run_url(chosen.run.public_id) if chosen and chosen.run else "",
+        "marked": list(
+            revisions.exclude(label="").order_by("-number").values_list("number", "label")[:50]
+        ),
+        **_listed(request, thread, at),
+        **_compared(request, thread, at, previous),
+    }
+    if not gone:
+        now = read_snapshot(actor=request.actor, thread_id=public_id, revision=at)
+        context |= {"keys": _held(now, chosen), "changes": []}
+        if at and previous == at - 1:
+            before = read_snapshot(actor=request.actor, thread_id=public_id, revision=at - 1)
+            rows = diffs.rows(before.parsed(), now.parsed())
+            context["changes"] = sorted(rows, key=lambda row: row.pointer.startswith("/" + RUNTIME))
+    return context
+
+
+def _held(now: Snapshot, chosen: Revision | None) -> list[Held]:
+    lit = set(chosen.touched) if chosen else set()
+    return [
+        Held(
+            key=row.key,
+            value=values.load(row.value),
+            scope=row.scope,
+            since=row.valid_from,
+            since_url=_at_url(now.thread_id, row.valid_from),
+            lit=row.key in lit,
+            tree_url=thread_action_url(f"value/{now.revision}/{row.key}", now.thread_id),
+        )
+        for row in sorted(now.rows, key=lambda row: (row.key.startswith(RUNTIME), row.key))
+    ]
+
+
+def _at_url(thread_id: str, revision: int | None) -> str:
+    return "" if revision is None else thread_url(thread_id, tab="state", at=revision)
+
+
+def _listed(request: Request, thread: Thread, at: int) -> dict[str, Any]:
+    """A piece of the list of revisions, newest first, with the chosen one in it."""
+    top = paging.whole_number(request, "list")
+    top = at + _AHEAD if top is None else top
+    rows = Revision.objects.filter(thread=thread, number__lte=top).order_by("-number")
+
+    def url(number: int) -> str:
+        return thread_url(thread.public_id, tab="state", at=at, list=number)
+
+    shown, older = paging.cut(list(rows[: LIST + 1]), LIST, lambda last: url(last.number - 1))
+    return {
+        "revisions": [Listed(row, _at_url(thread.public_id, row.number)) for row in shown],
+        "list_older_url": older,
+        "list_newer_url": url(top + LIST) if top < thread.revision else "",
+    }
+
+
+def _compared(request: Request, thread: Thread, at: int, previous: int | None) -> dict[str, Any]:
+    """The difference of the two revisions that the address names, if it does."""
+    old, new = (paging.whole_number(request, name) for name in ("from", "to"))
+    context: dict[str, Any] = {
+        "compare_from": previous or 0 if old is None else old,
+        "compare_to": at if new is None else new,
+        "compared": old is not None and new is not None,
+    }
+    if old is not None and new is not None:
+        before, after = diff_snapshots(
+            actor=request.actor, thread_id=thread.public_id, old=old, new=new
+        )
+        context["difference"] = diffs.rows(before, after)
+    return context
+
+
+@require_safe
+@id_page()
+def value_piece(request: Request, thread_id: str, revision: int, key: str) -> HttpResponse:
+    """The children of a part of a large state value, as they are opened."""
+    snapshot = read_snapshot(actor=request.actor, thread_id=thread_id, revision=revision)
+    if key not in snapshot.extensions:
+        raise NotFound(f"revision {revision} holds no {key}")
+    url = thread_action_url(f"value/{revision}/{key}", thread_id)
+    return answer_piece(request, values.load(snapshot.extensions[key]), url)
+
+
+@require_POST
+@id_page(role=Role.EDITOR)
+def mark(request: Request, thread_id: str) -> HttpResponse:
+    """Name or pin a revision, so that compaction keeps it."""
+    at = _asked(request)
+    pinned = request.POST.get("pinned") == "on"
+    label = request.POST.get("label", "").replace("\0", "").strip()[:128]
+    row = mark_revision(
+        actor=request.actor, thread_id=thread_id, revision=at, label=label, pinned=pinned
+    )
+    kept = "kept through compaction" if row.label or row.pinned else "free to be compacted"
+    toast(request, f"Revision {at} is {kept}")
+    return see_other(request, _at_url(thread_id, at), part="thread")
+
+
+@require_http_methods(["GET", "POST"])
+@id_page(role=Role.EDITOR)
+def restore(request: Request, thread_id: str) -> HttpResponse:
+    """Make the state what it was at an old revision: as a new one, history stays."""
+    at = _asked(request)
+    thread = find_thread(request.actor, thread_id)
+    if request.method == "GET":
+        return _ask_restore(request, thread, at)
+    # The service has no precondition yet: what the person saw is compared here, just before.
+    expected = request.POST.get("expected", "")
+    if expected.isdigit() and int(expected) != thread.revision:
+        raise RevisionConflict(int(expected), thread.revision)
+    reason = request.POST.get("reason", "")
+    made = restore_snapshot(actor=request.actor, thread_id=thread_id, revision=at, reason=reason)
+    undo = Undo(
+        thread_action_url("restore", thread_id, at=thread.revision),
+        {"expected": made.revision, "reason": f"undo of revision {made.revision}"},
+    )
+    toast(request, f"State restored from revision {at}", undo=undo)
+    return see_other(request, _at_url(thread_id, made.revision), part="thread")
+
+
+def _ask_restore(request: Request, thread: Thread, at: int) -> HttpResponse:
+    before, after = diff_snapshots(
+        actor=request.actor, thread_id=thread.public_id, old=thread.revision, new=at
+    )
+    for state in (before, after):  # restoring neither restarts nor ends a run
+        state.pop(LIFECYCLE, None)
+    rows = diffs.rows(before, after)
+    verbs = {"added": "comes back", "removed": "goes", "changed": "changes"}
+    lines = [
+        f"The state becomes what it was at revision {at}, as the new revision "
+        f"{thread.revision + 1}. Nothing of the history is lost, and runs go on as they are.",
+        f"{plural(len(rows), 'place differs,places differ')} from now."
+        if rows
+        else "Nothing differs from now.",
+    ]
+    confirm = Confirm(
+        title=f"Restore revision {at}?",
+        verb="Restore",
+        url=thread_action_url("restore", thread.public_id, at=at),
+        back=_at_url(thread.public_id, at),
+        lines=lines,
+        preview=[f"{row.pointer} {verbs[row.kind]}" for row in rows[:PREVIEW]],
+        more=max(len(rows) - PREVIEW, 0),
+        fields=[("expected", thread.revision)],
+        kind="primary",
+    )
+    return ask(request, confirm, part="thread")
+
+
+def _asked(request: Request) -> int:
+    at = paging.whole_number(request, "at")
+    if at is None:
+        raise BadRequest("name the revision: ?at=")
+    return at
+
+
+urlpatterns = [
+    *id_paths("thread/value/<int:revision>/<str:key>", value_piece, "thread-value"),
+    *id_paths("thread/mark", mark, "thread-mark"),
+    *id_paths("thread/restore", restore, "thread-restore"),
+]

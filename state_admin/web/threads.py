@@ -1,0 +1,221 @@
+"""Threads: the list, and the page of one with its tabs. What a tab shows is in its own module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote
+
+from django.http import HttpResponse, JsonResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_safe
+
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Run, Thread
+from state_admin.services.threads import thread_not_found
+
+from . import conversations, paging, snippets, thread_compactions, thread_contexts, thread_states
+from .actors import page
+from .addresses import thread_action_url, thread_url, with_query
+from .htmx import Request, render, target_id, wants_part
+from .id_address import id_page, id_paths
+from .runs import runs_of_thread
+
+PAGE = 50
+_CHILDREN = 8
+_STATUSES = ("active", "stuck", "running", "waiting", "created", "idle")
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the address says. `after` is the place of the last row of the page before."""
+
+    prefix: str = ""
+    resource: str = ""
+    agent: str = ""
+    status: str = ""
+    after: str = ""
+
+    @property
+    def any(self) -> bool:
+        return replace(self, after="") != Filters()
+
+    def url(self, name: str = "web:thread-list", **changes: str) -> str:
+        return with_query(reverse(name), **vars(replace(self, **changes)))
+
+
+def read_filters(request: Request) -> Filters:
+    return Filters(
+        prefix=paging.text(request, "prefix"),
+        resource=paging.text(request, "resource"),
+        agent=paging.text(request, "agent"),
+        status=paging.choice(request, "status", _STATUSES),
+        after=paging.text(request, "after"),
+    )
+
+
+@require_safe
+@page
+def thread_list(request: Request) -> HttpResponse:
+    filters = read_filters(request)
+    rows, next_url = find_threads(request.actor, filters)
+    body = '{"id": "t1", "title": "Refund of order 9921"}'
+    message = '{"messages": [{"role": "user", "content": "Where is my refund?"}]}'
+    response = render(
+        request,
+        "threads/list.html",
+        {
+            "filters": filters,
+            "rows": rows,
+            "here": filters.url(),
+            "root": reverse("web:thread-list"),
+            "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
+            "statuses": _STATUSES,
+            "json_url": filters.url("web:thread-list-json"),
+            "curl": "\n\n".join(
+                (
+                    snippets.curl("POST", "threads", body),
+                    snippets.curl("POST", "threads/t1/messages", message),
+                )
+            ),
+            "python": snippets.python("POST", "threads", body),
+        },
+        part="thread-table",
+    )
+    if (request.htmx.source or "").startswith("form"):
+        # A form sends its empty fields too; the address bar gets the short form of the same.
+        response["HX-Replace-Url"] = filters.url()
+    return response
+
+
+@require_safe
+@page
+def thread_list_json(request: Request) -> HttpResponse:
+    """The same rows for programs and for saving."""
+    rows, next_url = find_threads(request.actor, read_filters(request), "web:thread-list-json")
+    return JsonResponse({"items": [_as_json(row) for row in rows], "next": next_url or None})
+
+
+def find_threads(
+    actor: Actor, filters: Filters, name: str = "web:thread-list"
+) -> tuple[list[Thread], str]:
+    """A page of threads, newest first, and the address of the next one. By prefix they come in
+    the order of their ids: one range of the unique index, however many threads there are."""
+    rows = Thread.objects.visible_to(actor).select_related("active_run")
+    if filters.resource:
+        rows = rows.filter(resource_id=filters.resource)
+    if filters.agent:
+        rows = rows.of_agent(filters.agent)
+    if filters.status == "stuck":
+        rows = rows.filter(active_run__in=Run.objects.visible_to(actor).stuck())
+    elif filters.status in ("active", "idle"):
+        rows = rows.filter(active_run__isnull=filters.status == "idle")
+    elif filters.status:
+        rows = rows.active_as(filters.status)
+    if filters.prefix:
+        rows = rows.filter(public_id__startswith=filters.prefix, public_id__gt=filters.after)
+        rows = rows.order_by("public_id")
+    else:
+        if filters.after.isascii() and filters.after.isdigit():
+            rows = rows.filter(pk__lt=int(filters.after[:18]))
+        rows = rows.order_by("-pk")
+
+    def following(last: Thread) -> str:
+        return filters.url(name, after=last.public_id if filters.prefix else str(last.pk))
+
+    shown, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, following)
+    return list(shown), next_url
+
+
+def _as_json(row: Thread) -> dict[str, Any]:
+    return {
+        "id": row.public_id,
+        "title": row.title,
+        "resource_id": row.resource_id or None,
+        "message_count": row.message_count,
+        "context_tokens": row.context_tokens,
+        "revision": row.revision,
+        "active_run_id": row.active_run.public_id if row.active_run else None,
+        "active_run_status": row.active_run.status if row.active_run else None,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+    }
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A tab of the thread's page. `show` answers the context of its template; `parts` are the
+    ids that htmx may ask for alone."""
+
+    label: str
+    show: Callable[[Request, Thread], dict[str, Any]]
+    parts: tuple[str, ...] = ()
+
+
+TABS = {
+    "conversation": Tab("Conversation", conversations.show),
+    "context": Tab("Context", thread_contexts.show),
+    "state": Tab("State", thread_states.show, ("state-at",)),
+    "compactions": Tab("Compactions", thread_compactions.show, ("thread-jobs",)),
+    "runs": Tab("Runs", runs_of_thread, ("run-table",)),
+}
+
+
+@require_safe
+@id_page()
+def thread_detail(request: Request, thread_id: str) -> HttpResponse:
+    thread = (
+        Thread.objects.visible_to(request.actor)
+        .select_related("parent", "active_run", "latest_run")
+        .filter(public_id=thread_id)
+        .first()
+    )
+    if thread is None:
+        raise thread_not_found(thread_id)
+    name = paging.choice(request, "tab", tuple(TABS)) or "conversation"
+    tab = TABS[name]
+    target = target_id(request)
+    context = _header(request, thread, name)
+    if wants_part(request) and target == "thread-now":
+        return render(request, "threads/detail.html", context, part=target)
+    context |= tab.show(request, thread)
+    if target in tab.parts:
+        return render(request, f"threads/_{name}.html", context, part=target)
+    return render(request, "threads/detail.html", context, part="thread")
+
+
+def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:
+    """What stands above the tabs. `seen` is how many messages the reader has before them."""
+    actor = request.actor
+    seen = paging.whole_number(request, "seen")
+    seen = thread.message_count if seen is None else min(seen, thread.message_count)
+    children = Thread.objects.visible_to(actor).filter(parent=thread).order_by("-pk")
+    public_id = thread.public_id
+    api_path = f"threads/{quote(public_id, safe='')}/context"
+    return {
+        "thread": thread,
+        "tab": tab,
+        "tab_template": f"threads/_{tab}.html",
+        "tabs": [
+            (name, each.label, thread_url(public_id, tab="" if name == "conversation" else name))
+            for name, each in TABS.items()
+        ],
+        "children": list(children[: _CHILDREN + 1]),
+        "most_children": _CHILDREN,
+        "poll_url": thread_url(public_id, tab=tab, seen=seen),
+        "unseen": thread.message_count - seen,
+        "newest_url": thread_url(public_id),
+        "delete_url": thread_action_url("delete", public_id),
+        "can_edit": actor.may(Role.EDITOR),
+        "can_delete": actor.may(Role.ADMIN),
+        "curl": snippets.curl("GET", api_path),
+        "python": snippets.python("GET", api_path),
+    }
+
+
+urlpatterns = [
+    path("threads", thread_list, name="thread-list"),
+    path("threads.json", thread_list_json, name="thread-list-json"),
+    *id_paths("threads", thread_detail, "thread-detail"),
+]

@@ -1,0 +1,173 @@
+"""API tokens: who may call, with what role; making one, shown once; revoking it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from state_admin.domain.access import Role
+from state_admin.models import ApiToken
+from state_admin.services.errors import Forbidden, Invalid, NotFound
+from state_admin.services.tokens import create_token, revoke_token
+
+from . import paging, snippets
+from .actors import page
+from .addresses import with_query
+from .confirm import Confirm, ask
+from .htmx import Request, render, see_other, toast
+
+PAGE = 100
+_DAY = 24 * 3600
+_LIVES = {"": None, "1": _DAY, "7": 7 * _DAY, "30": 30 * _DAY, "90": 90 * _DAY, "365": 365 * _DAY}
+
+
+class TokenForm(forms.Form):
+    """What a token may do. Globs and prefixes narrow it; empty means all."""
+
+    name = forms.CharField(
+        max_length=128,
+        help_text="The program that will use it.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    role = forms.ChoiceField(
+        choices=[
+            (Role.VIEWER.value, "viewer: reads"),
+            (Role.EDITOR.value, "editor: also writes state, threads and runs"),
+            (Role.ADMIN.value, "admin: also registers, deletes and manages"),
+        ],
+        initial=Role.EDITOR.value,
+    )
+    namespaces = forms.CharField(
+        required=False,
+        max_length=2000,
+        help_text="Globs, separated by spaces: team_* notes. Empty means all.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    thread_prefixes = forms.CharField(
+        required=False,
+        max_length=2000,
+        help_text="Beginnings of thread ids, separated by spaces. Empty means all.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    lives = forms.ChoiceField(
+        required=False,
+        label="Expires",
+        initial="90",
+        choices=[
+            ("1", "in a day"),
+            ("7", "in a week"),
+            ("30", "in 30 days"),
+            ("90", "in 90 days"),
+            ("365", "in a year"),
+            ("", "never"),
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    token: ApiToken
+    state: str
+    live: bool
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page(role=Role.ADMIN)
+@sensitive_variables("secret")
+def token_list(request: Request) -> HttpResponse:
+    """The list with the form. The answer to its POST is the only page that shows the secret."""
+    if request.method != "POST":
+        return _show(request, TokenForm())
+    form = TokenForm(request.POST)
+    if not form.is_valid():
+        return _show(request, form, status=422)
+    given = form.cleaned_data
+    try:
+        token, secret = create_token(
+            actor=request.actor,
+            name=given["name"],
+            role=Role(given["role"]),
+            namespaces=given["namespaces"].split(),
+            thread_prefixes=given["thread_prefixes"].split(),
+            expires_in_seconds=_LIVES[given["lives"]],
+        )
+    except (Invalid, Forbidden) as problem:
+        form.add_error(None, f"{problem.title}. {problem.detail}".strip())
+        return _show(request, form, status=422)
+    made = {"made": token, "secret": secret, "made_curl": _try_line(secret)}
+    return _show(request, TokenForm(), made, status=201)
+
+
+def _try_line(secret: str) -> str:
+    return f'curl -H "Authorization: Bearer {secret}" \\\n  {snippets.api("namespaces")}'
+
+
+def _show(
+    request: Request, form: TokenForm, made: dict[str, Any] | None = None, status: int = 200
+) -> HttpResponse:
+    before = paging.whole_number(request, "before")
+    rows = ApiToken.objects.visible_to(request.actor).order_by("-pk")
+    rows = rows.filter(pk__lt=before) if before else rows
+    root = reverse("web:token-list")
+
+    def following(last: ApiToken) -> str:
+        return with_query(root, before=last.pk)
+
+    shown, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, following)
+    context = {
+        "form": form,
+        "rows": [_row(token) for token in shown],
+        "pager": {"first": root if before else "", "next": next_url},
+        "root": root,
+        **(made or {}),
+    }
+    return render(request, "tokens/list.html", context, part="tokens", status=status)
+
+
+def _row(token: ApiToken) -> Row:
+    if token.revoked_at:
+        return Row(token, "revoked", live=False)
+    if token.expires_at and token.expires_at <= timezone.now():
+        return Row(token, "expired", live=False)
+    return Row(token, "live", live=True)
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def revoke(request: Request, token_id: int) -> HttpResponse:
+    root = reverse("web:token-list")
+    if request.method == "GET":
+        token = ApiToken.objects.visible_to(request.actor).filter(pk=token_id).first()
+        if token is None:
+            raise NotFound(f"token not found: {token_id}")
+        used = "It was never used." if token.last_used_at is None else "It is in use."
+        confirm = Confirm(
+            title=f"Revoke the token “{token.name}”?",
+            verb="Revoke token",
+            url=reverse("web:token-revoke", args=[token_id]),
+            back=root,
+            lines=[
+                "Whoever uses it is refused from now on. This cannot be undone; make a new "
+                "token instead.",
+                f"{used} It begins with sh_{token.lookup}_.",
+            ],
+        )
+        return ask(request, confirm, part="tokens")
+    token = revoke_token(
+        actor=request.actor, token_id=token_id, reason=request.POST.get("reason", "")
+    )
+    toast(request, f"Token “{token.name}” revoked")
+    return see_other(request, root, part="tokens")
+
+
+urlpatterns = [
+    path("tokens", token_list, name="token-list"),
+    path("tokens/<int:token_id>/revoke", revoke, name="token-revoke"),
+]

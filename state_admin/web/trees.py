@@ -1,0 +1,26 @@
+"""Answers the parts of large JSON trees that htmx fetches when they are opened."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+
+from state_admin.domain import places
+from state_admin.domain.values import JSON
+from state_admin.services.errors import NotFound
+from state_admin.templatetags.json_html import tree_piece
+
+from . import paging
+from .htmx import Request
+
+
+def answer_piece(request: Request, value: JSON, pieces_url: str) -> HttpResponse:
+    """The children of what stands at `?pointer=` in `value`, from the `?start=`-th on."""
+    pointer = request.GET.get("pointer", "")
+    start = paging.whole_number(request, "start") or 0
+    try:
+        found = places.find(value, places.parts_of(pointer))
+    except places.Mismatch as mismatch:
+        raise NotFound("there is nothing at this place", detail=str(mismatch)) from mismatch
+    if not isinstance(found, (dict, list)):
+        raise NotFound("there is nothing to open at this place")
+    return HttpResponse(tree_piece(found, pieces_url, pointer, start))

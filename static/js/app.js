@@ -1,0 +1,283 @@
+// Keys, palette, toasts, live updates, copying. Every page works without this file.
+// All listeners sit on the document: htmx may replace anything below it.
+
+const $ = (selector, root = document) => root.querySelector(selector);
+const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+// Theme and density: shown at once, kept by the server in a cookie -----------------------------
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!form.matches("[data-preferences]") || !event.submitter) return;
+  event.preventDefault();
+  const { name, value } = event.submitter;
+  document.documentElement.dataset[name] = value;
+  for (const button of $$(`button[name=${name}]`, form)) {
+    button.setAttribute("aria-pressed", String(button.value === value));
+  }
+  const body = new URLSearchParams(new FormData(form));
+  body.set(name, value);
+  fetch(form.action, { method: "POST", body, headers: { "HX-Request": "true" } });
+});
+
+// Toasts ---------------------------------------------------------------------------------------
+
+const SECONDS_TO_UNDO = 10;
+
+function startToast(toast) {
+  let left = SECONDS_TO_UNDO;
+  const countdown = $("[data-countdown]", toast);
+  const tick = () => {
+    if (!toast.isConnected) return clearInterval(timer);
+    if (toast.matches(":hover, :focus-within")) return undefined;
+    if (left <= 0) {
+      clearInterval(timer);
+      toast.remove();
+    } else if (countdown) {
+      countdown.textContent = `${left} s`;
+    }
+    left -= 1;
+    return undefined;
+  };
+  const timer = setInterval(tick, 1000);
+  tick();
+}
+
+function showToast({ text, kind, undo }) {
+  const toast = $("#toast-template").content.firstElementChild.cloneNode(true);
+  toast.dataset.kind = kind;
+  $("[data-text]", toast).textContent = text;
+  const form = $("[data-undo]", toast);
+  if (undo) {
+    form.action = undo.url;
+    $("[data-label]", form).textContent = undo.label;
+    for (const [name, value] of Object.entries(undo.fields)) {
+      const input = document.createElement("input");
+      Object.assign(input, { type: "hidden", name, value });
+      form.append(input);
+    }
+  } else {
+    form.remove();
+  }
+  $("#toasts").append(toast);
+  startToast(toast);
+}
+
+document.addEventListener("toast", (event) => event.detail.toasts.forEach(showToast));
+for (const toast of $$("[data-toast]")) startToast(toast);
+
+// Live updates ---------------------------------------------------------------------------------
+
+const live = {
+  paused: sessionStorage.getItem("paused") === "yes",
+  failing: false,
+  show() {
+    const pill = $("#live");
+    if (!pill) return;
+    pill.hidden = !$("[data-live]");
+    const [state, text] = this.paused
+      ? ["waiting", "paused"]
+      : this.failing
+        ? ["failed", "reconnecting"]
+        : ["done", "live"];
+    pill.dataset.state = state;
+    pill.textContent = text;
+    pill.setAttribute("aria-pressed", String(this.paused));
+    pill.title = this.paused ? "Resume live updates (p)" : "Pause live updates (p)";
+  },
+  toggle() {
+    this.paused = !this.paused;
+    sessionStorage.setItem("paused", this.paused ? "yes" : "no");
+    this.show();
+  },
+};
+live.show();
+
+const isPoll = (ctx) => ctx.sourceEvent?.type === "every";
+
+document.addEventListener("htmx:before:request", (event) => {
+  const { ctx } = event.detail;
+  if (isPoll(ctx) && (live.paused || document.hidden)) event.preventDefault();
+});
+document.addEventListener("htmx:before:swap", (event) => {
+  const { ctx } = event.detail;
+  if (!isPoll(ctx)) return;
+  live.failing = ctx.response.status >= 400;
+  live.show();
+  // What stands there stays; the pill says that it is not fresh.
+  if (live.failing) event.preventDefault();
+});
+document.addEventListener("htmx:error", (event) => {
+  const { ctx } = event.detail;
+  if (!ctx) return;
+  if (isPoll(ctx)) {
+    live.failing = true;
+    live.show();
+  } else {
+    showToast({ text: "The server does not answer. Nothing was changed; try again.", kind: "failed" });
+  }
+});
+
+// Dialogs --------------------------------------------------------------------------------------
+
+document.addEventListener("htmx:after:swap", (event) => {
+  live.show();
+  const { ctx } = event.detail;
+  const dialog = $("#dialog > dialog[data-open]");
+  if (dialog && !dialog.open) dialog.showModal();
+  const problem = $("#problem > .problem");
+  if (problem && ctx.response?.status >= 400 && !isPoll(ctx)) {
+    problem.scrollIntoView({ block: "center" });
+  } else if (problem && !isPoll(ctx)) {
+    problem.remove();
+  }
+});
+document.addEventListener("htmx:after:request", (event) => {
+  const { ctx } = event.detail;
+  ctx.sourceElement.closest?.("#dialog > dialog")?.close();
+});
+document.addEventListener(
+  "close",
+  (event) => {
+    if (event.target.matches("#dialog > dialog")) event.target.remove();
+  },
+  true,
+);
+
+// Palette --------------------------------------------------------------------------------------
+
+function openPalette() {
+  const palette = $("#palette");
+  if (!palette || palette.open) return;
+  palette.showModal();
+  const field = $("input", palette);
+  field.select();
+  field.dispatchEvent(new CustomEvent("palette-open"));
+}
+
+function choose(step) {
+  const hits = $$("#palette-results [role=option]");
+  if (!hits.length) return;
+  const now = hits.findIndex((hit) => hit.ariaSelected === "true");
+  const next = hits[(now + step + hits.length) % hits.length];
+  hits.forEach((hit) => hit.setAttribute("aria-selected", String(hit === next)));
+  $("#palette input").setAttribute("aria-activedescendant", next.id);
+  next.scrollIntoView({ block: "nearest" });
+}
+
+function keyInPalette(event) {
+  if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    event.preventDefault();
+    choose(event.key === "ArrowDown" ? 1 : -1);
+  } else if (event.key === "Enter") {
+    const hit = $("#palette-results [aria-selected=true]") ?? $("#palette-results [role=option]");
+    if (!hit) return;
+    event.preventDefault();
+    hit.click();
+  }
+}
+
+// Keys -----------------------------------------------------------------------------------------
+
+let going = 0;
+
+function step(direction) {
+  const rows = $$("main [data-row]").filter((row) => row.offsetParent);
+  if (!rows.length) return;
+  const at = rows.findIndex((row) => row === document.activeElement || row.closest("tr, li")?.contains(document.activeElement));
+  const next = rows[Math.min(Math.max(at + direction, 0), rows.length - 1)];
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+const KEYS = {
+  j: () => step(1),
+  k: () => step(-1),
+  e: () => $("[data-edit]")?.click(),
+  p: () => live.toggle(),
+  "/": () => $("[data-filter]")?.focus(),
+  "?": () => $("#keys")?.showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    openPalette();
+    return;
+  }
+  if (event.target.closest?.("#palette")) {
+    keyInPalette(event);
+    return;
+  }
+  if ((event.ctrlKey || event.metaKey) && event.key === "Enter" && event.target.form) {
+    event.target.form.requestSubmit();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  if (document.querySelector("dialog[open]")) return;
+  if (going && Date.now() - going < 1200) {
+    going = 0;
+    const link = $(`[data-go="${CSS.escape(event.key)}"]`);
+    if (link) {
+      event.preventDefault();
+      link.click();
+      return;
+    }
+  }
+  going = event.key === "g" ? Date.now() : 0;
+  if (Object.hasOwn(KEYS, event.key)) {
+    event.preventDefault();
+    KEYS[event.key]();
+  }
+});
+
+// Clicks ---------------------------------------------------------------------------------------
+
+async function copy(button) {
+  const from = button.dataset.copy ? $(button.dataset.copy) : $("code", button.closest("figure"));
+  try {
+    await navigator.clipboard.writeText(button.dataset.copyText ?? from.textContent);
+    showToast({ text: "Copied", kind: "done" });
+  } catch {
+    showToast({ text: "The browser did not allow copying", kind: "failed" });
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const at = (selector) => event.target.closest(selector);
+  if (at("[data-palette]") && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    openPalette();
+  } else if (at("#live")) {
+    live.toggle();
+  } else if (at("[data-keys]")) {
+    $("#me")?.hidePopover();
+    $("#keys").showModal();
+  } else if (at("[data-dismiss]")) {
+    at("[data-toast]").remove();
+  } else if (at("[data-copy], [data-copy-text]")) {
+    copy(at("[data-copy], [data-copy-text]"));
+  } else if (at("[data-close]") && at("dialog")) {
+    event.preventDefault();
+    at("dialog").close();
+  } else if (event.target.matches("dialog")) {
+    event.target.close(); // the backdrop
+  }
+});
+
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("[data-check-all]")) return;
+  for (const box of $$("tbody input[type=checkbox]", event.target.closest("table"))) {
+    box.checked = event.target.checked;
+  }
+});
+
+// The revision slider: the number beside it follows the thumb before the server answers.
+document.addEventListener("input", (event) => {
+  const { shows } = event.target.dataset;
+  if (shows) $(shows).textContent = event.target.value;
+});

@@ -1,0 +1,96 @@
+"""A live server, a Chromium, a logged-in person. Without a Chromium these tests are skipped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, expect
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from tests.builders import Person
+
+# Playwright runs an event loop in this thread; the ORM calls of a test are not in it.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+
+# Longer than the five seconds between two polls of a live page.
+expect.set_options(timeout=10_000)
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent.name != "e2e":
+            continue
+        item.add_marker(pytest.mark.e2e)
+        if CHROMIUM is None:
+            item.add_marker(pytest.mark.skip(reason="no Chromium on this machine"))
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, Any]:
+    return {"executable_path": CHROMIUM, "args": ["--no-sandbox"]}
+
+
+@pytest.fixture
+def server(live_server: LiveServer, settings: Settings) -> LiveServer:
+    # The live server serves files as they lie in static/, under their own names.
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+    settings.SITE_URL = live_server.url
+    return live_server
+
+
+class Watched:
+    """A page that remembers what went wrong in it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        self.expected: set[int] = set()
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.errors.append(f"page error: {error}"))
+        page.on("response", self._response)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+            self.errors.append(f"console {message.type}: {message.text}")
+
+    def _response(self, response: Response) -> None:
+        if response.status >= 400 and response.status not in self.expected:
+            self.errors.append(f"{response.status} {response.url}")
+
+
+def open_context(
+    browser: Browser, server: LiveServer, person: Person, **options: Any
+) -> BrowserContext:
+    """A browser in which `person` is logged in."""
+    client = person.browser()
+    context = browser.new_context(base_url=server.url, **options)
+    session = client.cookies["statehouse_session"]
+    context.add_cookies([{"name": "statehouse_session", "value": session.value, "url": server.url}])
+    context.set_default_timeout(10_000)
+    return context
+
+
+@pytest.fixture
+def watched(browser: Browser, server: LiveServer, alice: Person) -> Iterator[Watched]:
+    """A page at 1280 by 800 for alice; fails the test when anything went wrong in it."""
+    context = open_context(browser, server, alice, viewport={"width": 1280, "height": 800})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    watched = Watched(context.new_page())
+    yield watched
+    context.close()
+    assert watched.errors == []
+
+
+@pytest.fixture
+def page(watched: Watched) -> Page:
+    return watched.page

@@ -1,0 +1,70 @@
+"""The pages that the sweep visits, and the data they show. A new page adds its address here."""
+
+from __future__ import annotations
+
+import json
+
+from state_admin.services.entries import delete_entry
+from state_admin.services.namespaces import unregister_namespace
+from state_admin.web.addresses import entry_action_url, entry_url
+from tests.builders import Person, make_namespace, put
+
+BIG = {"items": [{"id": n, "tags": ["a", "b"]} for n in range(400)], "small": {"a": 1}}
+EVIL_KEY = "thread::<script>alert(1)</script>"
+
+PAGES = [
+    "/",
+    "/state",
+    "/state?namespace=team",
+    "/state?show=orphans",
+    "/state?prefix=nothing",
+    entry_url("team", "global"),
+    entry_url("team", "global", tab="text"),
+    entry_url("team", "global", tab="history"),
+    entry_url("team", "global", tab="history", diff="1..3"),
+    entry_url("team", "global", tab="code"),
+    entry_url("team", "global", version=1),
+    entry_url("team", "gone"),
+    entry_url("team", "never"),
+    entry_url("team", "big"),
+    entry_url("team", EVIL_KEY),
+    entry_url("team", ".."),
+    entry_url("old", "orphan"),
+    entry_action_url("edit", "team", "global"),
+    entry_action_url("delete", "team", "global"),
+    entry_action_url("restore", "team", "global", version=1),
+    "/entries/new",
+    "/namespaces",
+    "/namespaces/team",
+    "/namespaces/old",
+    "/namespaces/team/edit",
+    "/namespaces/team/unregister",
+    "/namespaces/+new",
+    "/go?q=te",
+    "/system",
+    "/password",
+    "/workspaces",
+]
+# Empty pages are pages too: what a person meets on the first day.
+EMPTY_PAGES = ["/", "/state", "/namespaces", "/entries/new", "/system", "/go?q=x"]
+ANONYMOUS_PAGES = ["/login", "/login/once/anything"]
+
+
+def fill(alice: Person) -> None:
+    """Something of every kind that the pages show."""
+    schema = {"type": "object", "properties": {"goal": {"type": "string"}}}
+    make_namespace(alice.actor, "team", default={"goal": ""}, description="Plans of the team")
+    for goal in ("one", 2, "three"):
+        put(alice.actor, "team", "global", {"goal": goal, "steps": ["a", "b"]}, tags=["vip"])
+    put(alice.actor, "team", "big", BIG)
+    put(alice.actor, "team", "gone", {"goal": "x"})
+    put(alice.actor, "team", "..", {"goal": "dots"}, ttl_seconds=3600)
+    put(alice.actor, "team", EVIL_KEY, json.loads('{"<img src=x onerror=alert(2)>": "<b>"}'))
+    put(alice.actor, "team", "bad", {"goal": 7})
+    delete_entry(actor=alice.actor, namespace="team", key="gone")
+    make_namespace(
+        alice.actor, "team", schema=schema, default={"goal": ""}, reason="goals are text"
+    )
+    make_namespace(alice.actor, "old")
+    put(alice.actor, "old", "orphan", {"v": 1})
+    unregister_namespace(actor=alice.actor, name="old", entries="retain")

@@ -1,0 +1,269 @@
+"""What people do, from the first key to the last, in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from state_admin.services.entries import read_entry
+from state_admin.services.logins import set_password
+from tests.builders import Person, make_namespace, put
+
+from .conftest import Watched, open_context
+from .pages import BIG
+
+
+@pytest.fixture
+def team(server: LiveServer, alice: Person) -> None:
+    make_namespace(
+        alice.actor, "team", schema={"properties": {"goal": {"type": "string"}}}, default={}
+    )
+    put(alice.actor, "team", "thread::t1", {"goal": "ship", "steps": ["a"]}, tags=["vip"])
+    put(alice.actor, "team", "thread::t2", {"goal": "rest"})
+
+
+def value(alice: Person, key: str = "thread::t1") -> object:
+    entry = read_entry(actor=alice.actor, namespace="team", key=key)
+    return json.loads(entry.value) if entry.exists else None
+
+
+@pytest.mark.usefixtures("team")
+def test_journey__keyboard_only__find_edit_undo(
+    browser: Browser, server: LiveServer, alice: Person
+) -> None:
+    set_password(user=alice.user, password="correct horse battery")
+    context = browser.new_context(base_url=server.url)
+    page = context.new_page()
+    page.goto("/")
+    expect(page).to_have_url(re.compile("/login"))
+    page.keyboard.type("alice")
+    page.keyboard.press("Tab")
+    page.keyboard.type("correct horse battery")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("thread::t1")
+    expect(page.locator("#palette-results [aria-selected=true]")).to_contain_text("thread::t1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="thread::t1")).to_be_visible()
+    page.keyboard.press("e")
+    expect(page.locator("#value")).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.type('{"goal": "rest"}')
+    page.keyboard.press("Control+Enter")
+    toast = page.locator("[data-toast]")
+    expect(toast).to_contain_text("Saved version 2")
+    expect(page).to_have_url(re.compile("/state/team/thread"))
+    assert value(alice) == {"goal": "rest"}
+    for _ in range(60):
+        page.keyboard.press("Shift+Tab")
+        if page.evaluate("document.activeElement.closest('[data-undo]') !== null"):
+            break
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-toast]")).to_contain_text("Undone")
+    assert value(alice) == {"goal": "ship", "steps": ["a"]}
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    expect(page.get_by_role("heading", name="State browser")).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="thread::t2")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    context.close()
+
+
+@pytest.mark.usefixtures("team")
+def test_edit__invalid__keeps_the_text_and_points(watched: Watched, alice: Person) -> None:
+    watched.expected.add(422)
+    page = watched.page
+    page.goto("/entry/edit/team/thread::t1")
+    page.fill("#value", '{\n  "goal": 7\n}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").filter(has_text="does not satisfy")).to_contain_text("line 2")
+    expect(page.locator("#value")).to_have_value('{\n  "goal": 7\n}')
+    assert value(alice) == {"goal": "ship", "steps": ["a"]}
+
+
+@pytest.mark.usefixtures("team")
+def test_edit__someone_wrote__merges_in_place(watched: Watched, alice: Person) -> None:
+    watched.expected.add(409)
+    page = watched.page
+    page.goto("/entry/edit/team/thread::t1")
+    put(alice.actor, "team", "thread::t1", {"goal": "ship", "steps": ["a", "theirs"]})
+    page.fill("#value", '{"goal": "mine", "steps": ["a"]}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="changed while you edited")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("No place clashes")
+    page.get_by_role("button", name="Save merged").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 3")
+    assert value(alice) == {"goal": "mine", "steps": ["a", "theirs"]}
+
+
+@pytest.mark.usefixtures("team")
+def test_undo__someone_wrote_since__refuses(page: Page, alice: Person) -> None:
+    page.goto("/entry/edit/team/thread::t1")
+    page.fill("#value", '{"goal": "oops"}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
+    put(alice.actor, "team", "thread::t1", {"goal": "later"})
+    page.locator("[data-undo] button").click()
+    expect(page.locator("[data-toast]")).to_contain_text("nothing was undone")
+    assert value(alice) == {"goal": "later"}
+
+
+@pytest.mark.usefixtures("team")
+def test_delete__dialog__asks_first_and_undo_brings_back(page: Page, alice: Person) -> None:
+    page.goto("/state/team/thread::t1")
+    page.get_by_role("link", name="Delete…").click()
+    dialog = page.get_by_role("dialog", name="Delete thread::t1?")
+    expect(dialog.get_by_label("Reason")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    assert value(alice)
+    page.get_by_role("link", name="Delete…").click()
+    dialog.get_by_label("Reason").fill("not needed")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.locator("#entry")).to_contain_text("was deleted or has expired")
+    assert value(alice) is None
+    page.locator("[data-undo] button").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Undone")
+    assert value(alice) == {"goal": "ship", "steps": ["a"]}
+
+
+@pytest.mark.usefixtures("team")
+def test_list__delete_ticked__asks_deletes_and_undoes(page: Page, alice: Person) -> None:
+    page.goto("/state?namespace=team")
+    expect(page.get_by_role("button", name="Delete ticked…")).to_be_hidden()
+    page.get_by_label("Tick all").check()
+    page.get_by_role("button", name="Delete ticked…").click()
+    dialog = page.get_by_role("dialog", name="Delete 2 entries?")
+    expect(dialog).to_contain_text("team/thread::t2")
+    dialog.get_by_role("button", name="Delete 2 entries").click()
+    expect(page.locator("#entry-browser")).to_contain_text("No entries yet")
+    assert value(alice) is None
+    page.locator("[data-undo] button").click()
+    expect(page.locator("[data-row]")).to_have_count(2)
+
+
+@pytest.mark.usefixtures("team")
+def test_list__typing_a_filter__keeps_focus_and_address(page: Page) -> None:
+    page.goto("/state")
+    page.keyboard.press("/")
+    page.keyboard.type("thread::t2")
+    expect(page.locator("[data-row]")).to_have_count(1)
+    expect(page).to_have_url(re.compile(r"/state\?prefix=thread%3A%3At2$"))
+    expect(page.locator("#prefix")).to_be_focused()
+    page.locator(".keytree").get_by_role("link", name="team").click()
+    expect(page).to_have_url(re.compile(r"/state\?namespace=team$"))
+    page.go_back()
+    expect(page.locator("[data-row]")).to_have_count(1)
+    expect(page.locator("#prefix")).to_have_value("thread::t2")
+
+
+@pytest.mark.usefixtures("team")
+def test_history__two_versions__compare_and_restore(page: Page, alice: Person) -> None:
+    put(alice.actor, "team", "thread::t1", {"goal": "worse"})
+    page.goto("/state/team/thread::t1")
+    page.get_by_role("link", name="History", exact=True).click()
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#changes")).to_contain_text("/steps")
+    page.locator("#entry tbody").get_by_role("link", name="1", exact=True).click()
+    expect(page.locator("#entry")).to_contain_text("You are looking at version 1")
+    page.get_by_role("link", name="Restore…").click()
+    dialog = page.get_by_role("dialog", name="Restore version 1?")
+    dialog.get_by_role("button", name="Restore version 1").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Restored version 1 as 3")
+    assert value(alice) == {"goal": "ship", "steps": ["a"]}
+
+
+@pytest.mark.usefixtures("team")
+def test_tree__large__opens_pieces_on_demand(page: Page, alice: Person) -> None:
+    put(alice.actor, "team", "big", BIG)
+    page.goto("/state/team/big")
+    expect(page.locator(".tree")).not_to_contain_text("199")
+    page.locator(".tree summary").filter(has_text="items").last.click()
+    expect(page.locator(".tree")).to_contain_text("199")
+    page.get_by_role("button", name="200 more").click()
+    expect(page.locator(".tree")).to_contain_text("399")
+
+
+@pytest.mark.usefixtures("team")
+def test_overview__someone_writes__shows_it_unless_paused(page: Page, alice: Person) -> None:
+    page.goto("/")
+    pill = page.locator("#live")
+    expect(pill).to_have_text("live")
+    put(alice.actor, "team", "thread::new-one", {"goal": "x"})
+    expect(page.locator("#overview")).to_contain_text("thread::new-one")
+    page.keyboard.press("p")
+    expect(pill).to_have_text("paused")
+    with page.expect_event("console", lambda message: message.text == "waited", timeout=9000):
+        put(alice.actor, "team", "thread::unseen", {"goal": "x"})
+        page.evaluate("setTimeout(() => console.log('waited'), 6000)")
+    expect(page.locator("#overview")).not_to_contain_text("thread::unseen")
+    pill.click()
+    expect(page.locator("#overview")).to_contain_text("thread::unseen")
+
+
+def test_theme__chosen__stays(page: Page) -> None:
+    page.goto("/namespaces")
+    page.get_by_role("button", name="You and the look of these pages").click()
+    page.get_by_role("button", name="Dark").click()
+    page.get_by_role("button", name="Compact").click()
+    root = page.locator("html")
+    expect(root).to_have_attribute("data-theme", "dark")
+    page.wait_for_load_state("networkidle")
+    page.reload()
+    expect(root).to_have_attribute("data-theme", "dark")
+    expect(root).to_have_attribute("data-density", "compact")
+
+
+@pytest.mark.usefixtures("team")
+def test_code__copied__lands_in_the_clipboard(page: Page) -> None:
+    page.goto("/state/team/thread::t1?tab=code")
+    page.get_by_role("button", name="Copy Read with curl").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Copied")
+    assert "/api/v1/state/team/thread::t1" in page.evaluate("navigator.clipboard.readText()")
+
+
+@pytest.mark.usefixtures("team")
+def test_narrow__menu__opens_and_leads_on(
+    browser: Browser, server: LiveServer, alice: Person
+) -> None:
+    context = open_context(browser, server, alice, viewport={"width": 360, "height": 740})
+    page = context.new_page()
+    page.goto("/")
+    navigation = page.get_by_role("navigation", name="Main")
+    expect(navigation).to_be_hidden()
+    page.get_by_role("button", name="Menu").click()
+    navigation.get_by_role("link", name="Namespaces").click()
+    expect(page.get_by_role("heading", name="Namespaces", exact=True)).to_be_visible()
+    context.close()
+
+
+@pytest.mark.usefixtures("team")
+def test_without_javascript__read_filter_edit_delete__work(
+    browser: Browser, server: LiveServer, alice: Person
+) -> None:
+    context = open_context(browser, server, alice, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/state")
+    page.fill("#prefix", "thread::t1")
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_role("link", name="team/thread::t1").click()
+    page.get_by_role("link", name="Edit").click()
+    page.fill("#value", '{"goal": "plain"}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
+    assert value(alice) == {"goal": "plain"}
+    page.get_by_role("button", name="Undo").click()
+    assert value(alice) == {"goal": "ship", "steps": ["a"]}
+    page.get_by_role("link", name="Delete…").click()
+    page.get_by_role("button", name="Delete").click()
+    assert value(alice) is None
+    context.close()

@@ -1,0 +1,99 @@
+"""Browsers of the three people, and a committed baseline of queries per page."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.client import ClientHandler
+from django.test.utils import CaptureQueriesContext
+
+from state_admin.domain.access import Role
+from state_admin.models import hot
+from tests.builders import Person, make_person
+
+# Loading the middleware looks at every static file: once is enough for all pages.
+_HANDLER = ClientHandler(enforce_csrf_checks=False)
+
+BASELINE = Path(__file__).with_name("query_counts.json")
+# UPDATE_QUERY_COUNTS=1 writes the file anew; the diff is then reviewed like any other.
+UPDATE = "UPDATE_QUERY_COUNTS"
+
+
+def browser_of(person: Person) -> Client:
+    client = person.browser()
+    client.handler = _HANDLER
+    return client
+
+
+@pytest.fixture
+def admin(alice: Person) -> Client:
+    return browser_of(alice)
+
+
+@pytest.fixture
+def editor(alice: Person) -> Client:
+    return browser_of(make_person("erin", "acme", Role.EDITOR))
+
+
+@pytest.fixture
+def viewer(bob: Person) -> Client:
+    return browser_of(bob)
+
+
+@pytest.fixture
+def stranger(mallory: Person) -> Client:
+    return browser_of(mallory)
+
+
+@pytest.fixture
+def client() -> Client:
+    """Nobody in particular."""
+    nobody = Client()
+    nobody.handler = _HANDLER
+    return nobody
+
+
+@pytest.fixture
+def count_queries(monkeypatch: pytest.MonkeyPatch) -> Callable[[Client, str], int]:
+    """How many statements a page costs: the ORM's, and the hand-written ones beside it."""
+    by_hand = 0
+    fetch_all = hot.fetch_all
+
+    def counted(*args: object) -> object:
+        nonlocal by_hand
+        by_hand += 1
+        return fetch_all(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hot, "fetch_all", counted)
+
+    def count(client: Client, path: str) -> int:
+        nonlocal by_hand
+        client.get(path)  # caches of definitions are warm in a living process
+        by_hand = 0
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(path).status_code == 200
+        return by_hand + len(captured)
+
+    return count
+
+
+@pytest.fixture
+def baseline() -> Callable[[str, int], None]:
+    """Compares a page's count with the committed one; with UPDATE_QUERY_COUNTS=1, stores it."""
+    known: dict[str, int] = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+
+    def check(page: str, count: int) -> None:
+        if os.environ.get(UPDATE):
+            latest = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+            latest[page] = count
+            BASELINE.write_text(json.dumps(latest, indent=2, sort_keys=True) + "\n")
+        else:
+            assert count == known.get(page), f"{page} costs {count} queries; {UPDATE}=1 if meant"
+
+    return check

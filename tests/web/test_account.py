@@ -1,0 +1,189 @@
+"""Coming in: password with throttling, link that works once, workspace, the look of pages."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from state_admin.domain.access import Role
+from state_admin.models import LoginAttempt, LoginLink
+from state_admin.services.logins import MOST_FAILURES, set_password
+from state_admin.services.users import make_login_link
+from state_admin.services.workspaces import add_member, ensure_workspace
+from tests.builders import Person, make_namespace
+
+GOOD = "correct horse battery staple"
+
+
+@pytest.fixture
+def known(alice: Person) -> Person:
+    set_password(user=alice.user, password=GOOD)
+    return alice
+
+
+def log_in(client: Client, password: str = GOOD, name: str = "alice", **data: str) -> Any:
+    return client.post("/login", {"username": name, "password": password, **data})
+
+
+def logged_in(client: Client) -> bool:
+    return client.get("/password").status_code == 200
+
+
+def test_login__right_password__goes_where_the_person_wanted(client: Client, known: Person) -> None:
+    response = log_in(client, next="/state?prefix=a")
+    assert response["Location"] == "/state?prefix=a"
+    assert logged_in(client)
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["https://evil.example/", "//evil.example/", "javascript:alert(1)", "/\\evil", "/login"],
+)
+def test_login__next_elsewhere__goes_home(target: str, client: Client, known: Person) -> None:
+    assert log_in(client, next=target)["Location"] == "/"
+
+
+@pytest.mark.parametrize(("name", "password"), [("alice", "wrong"), ("nobody", GOOD), ("a\0", "x")])
+def test_login__wrong__says_the_same(
+    name: str, password: str, client: Client, known: Person
+) -> None:
+    response = client.post("/login", {"username": name, "password": password})
+    assert response.status_code == 422
+    assert b"do not belong together" in response.content
+    assert not logged_in(client)
+
+
+def test_login__too_many_failures__refuses_even_the_right_one(
+    client: Client, known: Person
+) -> None:
+    for _ in range(MOST_FAILURES):
+        assert log_in(client, "wrong").status_code == 422
+    refused = log_in(client)
+    assert refused.status_code == 429
+    assert not logged_in(client)
+    LoginAttempt.objects.update(at=timezone.now() - timedelta(minutes=16))
+    assert log_in(client).status_code == 302
+
+
+def test_login__throttled_name__leaves_others_alone(
+    client: Client, known: Person, bob: Person
+) -> None:
+    set_password(user=bob.user, password=GOOD)
+    for _ in range(MOST_FAILURES + 1):
+        log_in(client, "wrong")
+    assert log_in(client, name="bob").status_code == 302
+    elsewhere = Client(REMOTE_ADDR="10.0.0.9")
+    assert log_in(elsewhere).status_code == 302
+
+
+def test_login__success__forgets_failures(client: Client, known: Person) -> None:
+    for _ in range(MOST_FAILURES - 1):
+        log_in(client, "wrong")
+    log_in(client)
+    assert not LoginAttempt.objects.exists()
+
+
+def test_link__looked_at__still_works(client: Client, alice: Person) -> None:
+    secret = make_login_link(alice.user)
+    assert b"<button" in client.get(f"/login/once/{secret}").content
+    assert client.head(f"/login/once/{secret}").status_code in (200, 405)
+    assert not logged_in(client)
+    response = client.post(f"/login/once/{secret}")
+    assert response["Location"] == "/password"
+    page = client.get("/password").content
+    assert b"Not now" in page
+    assert b"old_password" not in page
+
+
+def test_link__used__does_not_work_again(client: Client, alice: Person) -> None:
+    secret = make_login_link(alice.user)
+    client.post(f"/login/once/{secret}")
+    again = Client().post(f"/login/once/{secret}")
+    assert again.status_code == 410
+    assert b"does not work any more" in again.content
+
+
+def test_link__expired_or_unknown__does_not_work(client: Client, alice: Person) -> None:
+    secret = make_login_link(alice.user)
+    LoginLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert client.post(f"/login/once/{secret}").status_code == 410
+    assert client.post("/login/once/nonsense").status_code == 410
+    assert not logged_in(client)
+
+
+def test_password__after_link__needs_no_old_one(client: Client, alice: Person) -> None:
+    client.post(f"/login/once/{make_login_link(alice.user)}")
+    response = client.post("/password", {"password": GOOD, "again": GOOD})
+    assert response["Location"] == "/"
+    assert logged_in(client)
+    fresh = Client()
+    assert log_in(fresh).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "again", "said"),
+    [
+        (GOOD, "short", "short", "too short"),
+        (GOOD, "another fine password", "another fine passw0rd", "differ"),
+        ("wrong", "another fine password", "another fine password", "present password"),
+    ],
+)
+def test_password__not_acceptable__says_why(
+    old: str, new: str, again: str, said: str, client: Client, known: Person
+) -> None:
+    log_in(client)
+    response = client.post("/password", {"old_password": old, "password": new, "again": again})
+    assert response.status_code == 422
+    assert said in response.content.decode()
+
+
+def test_password__changed__ends_other_sessions(client: Client, known: Person) -> None:
+    other = Client()
+    log_in(other)
+    log_in(client)
+    new = "a wholly new password"
+    client.post("/password", {"old_password": GOOD, "password": new, "again": new})
+    assert logged_in(client)
+    assert not logged_in(other)
+
+
+def test_logout__only_by_post(client: Client, known: Person) -> None:
+    log_in(client)
+    assert client.get("/logout").status_code == 405
+    client.post("/logout")
+    assert not logged_in(client)
+
+
+def test_workspace__chosen__is_shown_and_only_if_member(
+    admin: Client, alice: Person, mallory: Person
+) -> None:
+    second, _ = ensure_workspace("second")
+    add_member(workspace=second, user=alice.user, role=Role.VIEWER)
+    make_namespace(alice.actor, "in-acme")
+    assert b"in-acme" in admin.get("/namespaces").content
+    assert admin.post("/workspaces", {"workspace": "second"}).status_code == 302
+    assert b"in-acme" not in admin.get("/namespaces").content
+    assert admin.get("/namespaces/+new").status_code == 403  # only a viewer there
+    assert admin.post("/workspaces", {"workspace": "rival"}).status_code == 404
+
+
+def test_workspace__no_longer_member__falls_back(admin: Client, alice: Person) -> None:
+    second, _ = ensure_workspace("second")
+    membership = add_member(workspace=second, user=alice.user, role=Role.VIEWER)
+    admin.post("/workspaces", {"workspace": "second"})
+    membership.delete()
+    assert b"acme" in admin.get("/").content
+
+
+def test_preferences__chosen__are_kept_in_cookies(client: Client, db: None) -> None:
+    response = client.post(
+        "/preferences", {"theme": "dark", "density": "compact", "next": "/login"}
+    )
+    assert response.status_code == 302
+    assert b'data-theme="dark" data-density="compact"' in client.get("/login").content
+    client.post("/preferences", {"theme": "<evil>"})
+    assert b'data-theme="dark"' in client.get("/login").content

@@ -1,0 +1,117 @@
+"""The pages of compactions: what was folded, undoing it, asking again."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from state_admin.models import AuditRow, Compaction
+from state_admin.services import compactions
+from state_admin.services.contexts import read_context
+from tests.builders import Person, append, conversation, make_thread
+from tests.web.stories import compact, tell
+from tests.web.test_threads import page
+
+
+def test_compactions__none__shows_how_to_ask(admin: Client) -> None:
+    assert "No compactions yet" in page(admin, "/compactions")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("", 1), ("status=done", 1), ("status=failed", 0), ("kind=history", 0), ("thread=t1", 1)],
+)
+def test_compactions__filtered__only_those(
+    query: str, found: int, admin: Client, alice: Person
+) -> None:
+    tell(alice.actor)
+    assert len(admin.get(f"/compactions.json?{query}").json()["items"]) == found
+    assert ("No compaction fits" in page(admin, f"/compactions?{query}")) == (not found)
+
+
+def test_compaction__done__summary_beside_the_messages(admin: Client, alice: Person) -> None:
+    job = tell(alice.actor).compaction
+    shown = page(admin, f"/compactions/{job.public_id}")
+    assert f"Messages 1 to {job.boundary_seq}" in shown
+    assert "Extractive summary" in shown
+    assert "Undo…" in shown
+    assert "data-live" not in shown
+
+
+def test_compaction__undone__the_model_sees_the_originals_again(
+    admin: Client, alice: Person
+) -> None:
+    job = tell(alice.actor).compaction
+    before = read_context(actor=alice.actor, thread_id="t1")
+    assert "stays in the log" in page(admin, f"/compactions/{job.public_id}/undo")
+    response = admin.post(f"/compactions/{job.public_id}/undo", {"reason": "lost the amounts"})
+    assert response["Location"] == f"/compactions/{job.public_id}"
+    after = read_context(actor=alice.actor, thread_id="t1")
+    assert before.folded_to_seq
+    assert after.folded_to_seq is None
+    assert after.estimated_tokens > before.estimated_tokens
+    assert AuditRow.objects.filter(action="compaction.undo", reason="lost the amounts").exists()
+    shown = page(admin, f"/compactions/{job.public_id}")
+    assert "Undone" in shown
+    assert "Undo…" not in shown
+
+
+def test_compaction__undo_from_the_thread__leads_back_there(admin: Client, alice: Person) -> None:
+    job = tell(alice.actor).compaction
+    assert 'name="from" value="thread"' in page(
+        admin, f"/compactions/{job.public_id}/undo?from=thread"
+    )
+    response = admin.post(f"/compactions/{job.public_id}/undo", {"from": "thread"})
+    assert response["Location"] == "/threads/t1?tab=compactions"
+
+
+def test_compaction__a_later_one_builds_on_it__undo_is_refused_and_not_offered(
+    admin: Client, alice: Person
+) -> None:
+    first = tell(alice.actor).compaction
+    append(alice.actor, "t1", *conversation(8)[1:])
+    second = compact(alice.actor, "t1")
+    assert second.status == "done"
+    assert "Undo…" not in page(admin, f"/compactions/{first.public_id}")
+    assert f"summary of messages 1 to {first.boundary_seq}" in page(
+        admin, f"/compactions/{second.public_id}/undo"
+    )
+    assert admin.post(f"/compactions/{first.public_id}/undo").status_code == 409
+
+
+def test_compact__asked_on_the_thread__one_job_in_flight(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(8))
+    assert "Fold messages 1 to" in page(admin, "/threads/t1?tab=compactions")
+    for _ in range(2):
+        admin.post("/thread/compact/t1", {"reason": "too long"})
+    job = Compaction.objects.get()
+    assert job.status == "queued"
+    shown = page(admin, f"/compactions/{job.public_id}")
+    assert "Waits for a worker" in shown
+    assert "data-live" in shown
+    assert 'hx-trigger="every 2s"' in page(admin, "/threads/t1?tab=compactions")
+
+
+def test_compaction__queued__can_be_cancelled_and_asked_again(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(8))
+    job = compactions.request_compaction(actor=alice.actor, thread_id="t1")
+    assert "stays as it is" in page(admin, f"/compactions/{job.public_id}/cancel")
+    admin.post(f"/compactions/{job.public_id}/cancel", {"reason": "not now"})
+    job.refresh_from_db()
+    assert job.status == "cancelled"
+    response = admin.post(f"/compactions/{job.public_id}/retry")
+    newest = Compaction.objects.latest("pk")
+    assert newest.pk != job.pk
+    assert response["Location"] == f"/compactions/{newest.public_id}"
+
+
+def test_compaction__nothing_to_fold__says_why(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", {"role": "user", "content": "hello"})
+    assert "Nothing: fewer than 2 messages" in page(admin, "/threads/t1?tab=compactions")
+    job = compact(alice.actor, "t1")
+    shown = page(admin, f"/compactions/{job.public_id}")
+    assert "Skipped:" in shown
+    assert "Ask again" in shown

@@ -1,0 +1,279 @@
+"""Writing one entry by hand: saved, refused, conflicting, undone."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from state_admin.services.entries import EntryView, delete_entry, read_entry
+from tests.builders import TEAM_SCHEMA, Person, make_namespace, put
+
+EDIT = "/entry/edit/team/global"
+
+
+@pytest.fixture
+def team(alice: Person) -> EntryView:
+    make_namespace(alice.actor, "team", schema=TEAM_SCHEMA, default={"goal": ""})
+    value = {"goal": "ship", "count": 1, "constraints": ["eu"]}
+    return put(alice.actor, "team", "global", value, tags=["vip"], pinned=True)
+
+
+def stored(alice: Person, key: str = "global") -> EntryView:
+    return read_entry(actor=alice.actor, namespace="team", key=key)
+
+
+def save(client: Client, value: Any, base: int, **fields: Any) -> Any:
+    text = value if isinstance(value, str) else json.dumps(value)
+    data = {"value": text, "base": base, "lifetime": "keep", "tags": "vip", "pinned": "on"}
+    return client.post(fields.pop("path", EDIT), data | fields)
+
+
+def undo_fields(client: Client, path: str) -> tuple[str, dict[str, str]]:
+    """What the Undo button on the page at `path` posts."""
+    page = client.get(path).content.decode()
+    form = re.search(r'<form method="post" action="([^"]+)" data-undo>(.*?)</form>', page, re.S)
+    assert form, page
+    fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form[2])
+    return form[1], {n: v.replace("&quot;", '"') for n, v in fields if n != "csrfmiddlewaretoken"}
+
+
+def test_edit__valid__writes_with_reason_and_keeps_spelling(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    text = '{\r\n  "goal": "ship",\r\n  "count": 10000000000000000000000001\r\n}'
+    response = save(admin, text, team.version, reason="because", tags="vip, eu ,vip")
+    assert response.status_code == 302
+    assert response["Location"] == "/state/team/global"
+    now = stored(alice)
+    assert now.value == '{"goal":"ship","count":10000000000000000000000001}'
+    assert list(now.tags) == ["vip", "eu"]
+    history = admin.get("/state/team/global?tab=history").content.decode()
+    assert "because" in history
+
+
+def test_edit__nothing_changed__writes_nothing(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    save(admin, '{ "goal": "ship", "count": 1, "constraints": ["eu"] }', team.version)
+    assert stored(alice).version == team.version
+    assert b"Nothing changed" in admin.get("/state/team/global").content
+
+
+def test_edit__schema_refuses__says_where_and_keeps_the_text(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    text = '{\n  "goal": "ship",\n  "count": "many"\n}'
+    response = save(admin, text, team.version)
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert "line 3" in page
+    assert "<code>/count</code>" in page
+    assert "&quot;many&quot;" in page
+    assert stored(alice).version == team.version
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "This is not JSON"),
+        ("", "This is not JSON"),
+        ('{"goal": 1, "goal": 2}', "twice"),
+        ('{"goal": "\\u0000"}', "NUL"),
+        ("1e999", "outside the range"),
+        ("[" * 80 + "]" * 80, "too deep"),
+    ],
+)
+def test_edit__text_we_cannot_store__says_why(
+    text: str, said: str, admin: Client, team: EntryView
+) -> None:
+    response = save(admin, text, team.version)
+    assert response.status_code == 422
+    assert said in response.content.decode()
+
+
+@pytest.mark.parametrize("ttl", ["", "0", "-1", "1.5", "ten", "9" * 30])
+def test_edit__lifetime_that_is_none__is_refused(ttl: str, admin: Client, team: EntryView) -> None:
+    response = save(admin, {"goal": "x"}, team.version, lifetime="seconds", ttl=ttl)
+    assert response.status_code == 422
+    assert b"lifetime" in response.content
+
+
+def test_edit__keep_lifetime__keeps_the_expiry(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "team", ttl_seconds=10)
+    before = put(alice.actor, "team", "global", 1, ttl_seconds=5000)
+    save(admin, "2", before.version)
+    now = stored(alice)
+    assert now.expires_at
+    assert before.expires_at
+    assert abs((now.expires_at - before.expires_at).total_seconds()) < 3
+
+
+def test_edit__someone_wrote_meanwhile__shows_base_theirs_mine(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    put(alice.actor, "team", "global", {"goal": "theirs", "count": 2, "constraints": ["eu"]})
+    response = save(admin, {"goal": "mine", "count": 1, "constraints": ["us"]}, team.version)
+    page = response.content.decode()
+    assert response.status_code == 409
+    assert stored(alice).version == 2
+    assert "You started from version 1; alice wrote version 2" in page
+    clashes = page[page.index('class="clashes"') : page.index("</table>")]
+    assert re.findall(r'"mono">(/[^<]*)</th>', clashes) == ["/goal"]
+    assert re.findall(r'<td class="mono">([^<]*)</td>', clashes) == [
+        "&quot;ship&quot;",
+        "&quot;theirs&quot;",
+        "&quot;mine&quot;",
+    ]
+    merged = re.search(r'<textarea class="editor"[^>]*>\n(.*?)</textarea>', page, re.S)
+    assert merged
+    value = json.loads(merged[1].replace("&quot;", '"'))
+    assert value == {"goal": "theirs", "count": 2, "constraints": ["us"]}
+
+
+def test_edit__conflict_saved_merged__lands_on_theirs(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    theirs = put(alice.actor, "team", "global", {"goal": "theirs"})
+    assert save(admin, {"goal": "mine"}, team.version).status_code == 409
+    assert save(admin, {"goal": "both"}, theirs.version).status_code == 302
+    assert stored(alice).value == '{"goal":"both"}'
+
+
+def test_edit__deleted_meanwhile__is_a_conflict(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    delete_entry(actor=alice.actor, namespace="team", key="global")
+    response = save(admin, {"goal": "mine"}, team.version)
+    assert response.status_code == 409
+    assert b"it was deleted since" in response.content
+
+
+def test_create__missing__writes_once(admin: Client, alice: Person, team: EntryView) -> None:
+    path = "/entry/edit/team/thread::new"
+    assert b"Create" in admin.get(path).content
+    assert save(admin, {"goal": "a"}, 0, path=path).status_code == 302
+    assert stored(alice, "thread::new").version == 1
+    assert save(admin, {"goal": "b"}, 0, path=path).status_code == 409
+
+
+def test_new__address__leads_to_the_editor(admin: Client, team: EntryView) -> None:
+    response = admin.get("/entries/new", {"namespace": "team", "at": "a/b c"})
+    assert response["Location"] == "/entry/edit/team/a%2Fb%20c"
+    bad = admin.get("/entries/new", {"namespace": "team", "at": "x" * 513})
+    assert bad.status_code == 422
+    assert b"1 to 512 bytes" in bad.content
+
+
+def test_undo__edit__restores_what_stood_before(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    save(admin, {"goal": "oops"}, team.version)
+    url, fields = undo_fields(admin, "/state/team/global")
+    admin.post(url, fields)
+    assert stored(alice).value == team.value
+    assert stored(alice).version == 3
+
+
+def test_undo__someone_wrote_since__refuses(admin: Client, alice: Person, team: EntryView) -> None:
+    save(admin, {"goal": "oops"}, team.version)
+    url, fields = undo_fields(admin, "/state/team/global")
+    put(alice.actor, "team", "global", {"goal": "later"})
+    admin.post(url, fields)
+    assert json.loads(stored(alice).value) == {"goal": "later"}
+    assert b"nothing was undone" in admin.get("/state/team/global").content
+
+
+def test_undo__creation__deletes(admin: Client, alice: Person, team: EntryView) -> None:
+    save(admin, {"goal": "a"}, 0, path="/entry/edit/team/thread::new")
+    url, fields = undo_fields(admin, "/state/team/thread::new")
+    admin.post(url, fields)
+    assert not stored(alice, "thread::new").exists
+
+
+def test_delete__confirmed__undo_brings_back_value_tags_and_pin(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    question = admin.get("/entry/delete/team/global").content.decode()
+    assert "Version 1 of team/global" in question
+    assert 'name="reason"' in question
+    admin.post("/entry/delete/team/global", {"seen": 1, "reason": "not needed"})
+    assert not stored(alice).exists
+    url, fields = undo_fields(admin, "/state/team/global")
+    admin.post(url, fields)
+    now = stored(alice)
+    assert (now.value, list(now.tags), now.pinned) == (team.value, ["vip"], True)
+
+
+def test_delete__undo_after_another_wrote__refuses(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    admin.post("/entry/delete/team/global", {"seen": 1})
+    url, fields = undo_fields(admin, "/state/team/global")
+    put(alice.actor, "team", "global", {"goal": "new life"})
+    delete_entry(actor=alice.actor, namespace="team", key="global")
+    admin.post(url, fields)
+    assert not stored(alice).exists
+
+
+def test_delete__changed_since_seen__does_nothing(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    put(alice.actor, "team", "global", {"goal": "newer"})
+    admin.post("/entry/delete/team/global", {"seen": 1})
+    assert stored(alice).exists
+    assert b"nothing was done" in admin.get("/state/team/global").content
+
+
+def test_restore__old_version__writes_it_again(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    put(alice.actor, "team", "global", {"goal": "worse"})
+    question = admin.get("/entry/restore/team/global?version=1").content.decode()
+    assert "/constraints" in question
+    admin.post("/entry/restore/team/global", {"version": 1, "seen": 2})
+    assert stored(alice).value == team.value
+    assert stored(alice).version == 3
+
+
+def test_htmx__save__shows_the_entry_in_place(admin: Client, team: EntryView) -> None:
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    data = {"value": '{"goal": "x"}', "base": 1, "lifetime": "keep"}
+    response = admin.post(EDIT, data, headers=headers)
+    assert json.loads(response["HX-Location"]) == {
+        "path": "/state/team/global",
+        "target": "#entry",
+        "swap": "outerHTML",
+    }
+    part = admin.get("/state/team/global", headers=headers)
+    (toast,) = json.loads(part["HX-Trigger"])["toast"]["toasts"]
+    assert toast["text"] == "Saved version 2"
+    assert toast["undo"]["fields"] == {"made": 2, "before": 1}
+
+
+@pytest.mark.parametrize("action", ["edit", "delete", "restore", "undo"])
+def test_write__viewer__is_refused(
+    action: str, viewer: Client, alice: Person, team: EntryView
+) -> None:
+    data = {"value": "1", "base": 1, "seen": 1, "version": 1, "made": 1}
+    assert viewer.post(f"/entry/{action}/team/global", data).status_code == 403
+    assert stored(alice).version == team.version
+
+
+@pytest.mark.parametrize("action", ["edit", "delete", "restore", "undo"])
+def test_write__other_workspace__looks_absent(
+    action: str, stranger: Client, alice: Person, team: EntryView
+) -> None:
+    data = {"value": "1", "base": 1, "seen": 1, "version": 1, "made": 1}
+    assert stranger.post(f"/entry/{action}/team/global", data).status_code == 404
+    assert stored(alice).version == team.version
+
+
+def test_write__without_csrf_token__is_refused(alice: Person, team: EntryView) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(alice.user)
+    assert client.post(EDIT, {"value": "1", "base": 1}).status_code == 403
+    assert stored(alice).version == team.version

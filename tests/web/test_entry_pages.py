@@ -1,0 +1,259 @@
+"""Reading entries: any key, any value, the past, the list and its filters."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from django.test import Client
+from django.urls import resolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state_admin.models.browsing import entry_page
+from state_admin.services.entries import delete_entry
+from state_admin.services.namespaces import unregister_namespace
+from state_admin.web.addresses import entry_url
+from tests.builders import Person, make_namespace, put
+
+ODD_KEYS = [
+    "a/b//c",
+    "a/../b",
+    "..",
+    ".",
+    "/",
+    "//",
+    "100%",
+    "%2F",
+    "%252F",
+    "with space",
+    " ",
+    "x?y#z&w=1",
+    "thread::<script>alert(1)</script>",
+    "{{ 7*7 }}{% debug %}",
+    "quotes\"'`",
+    "émoji 🚀",
+    "a\\b",
+    "+",
+    "x" * 512,
+    "new",
+    "a.json",
+]
+EVIL = {
+    "<img src=x onerror=alert(1)>": "</script><script>alert(2)</script>",
+    "template": "{{ csrf_token }}{% debug %}",
+    "hx": '" hx-get="/logout" hx-trigger="load',
+    "partial": "<hx-partial hx-target='#main'>x</hx-partial>",
+    "long": "<b>" * 500,
+}
+
+
+@pytest.mark.parametrize("key", ODD_KEYS)
+def test_entry__any_legal_key__has_a_page_and_can_be_edited(
+    key: str, admin: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "odd")
+    put(alice.actor, "odd", key, {"mark": "here it is"})
+    listed = admin.get("/state?namespace=odd").content.decode()
+    (url,) = re.findall(r'data-row href="([^"]+)"', listed)
+    url = url.replace("&amp;", "&").replace("&#x27;", "'")
+    assert url == entry_url("odd", key)
+    assert b"here it is" in admin.get(url).content
+    edit = url.replace("/state/", "/entry/edit/", 1)
+    data = {"value": '"changed"', "base": 1, "lifetime": "keep"}
+    assert admin.post(edit, data).status_code == 302
+    assert b"changed" in admin.get(url).content
+
+
+@given(
+    st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=40).filter(
+        lambda key: len(key.encode()) <= 512
+    )
+)
+def test_entry_url__any_key__resolves_to_that_key(key: str) -> None:
+    from urllib.parse import parse_qs, unquote, urlsplit
+
+    parts = urlsplit(entry_url("ns", key))
+    match = resolve(unquote(parts.path))
+    given_key = match.kwargs.get("key") or parse_qs(parts.query)["key"][0]
+    assert (match.url_name, match.kwargs["namespace"], given_key) == ("entry-detail", "ns", key)
+
+
+@pytest.mark.parametrize(
+    "path", ["/state/x/{}", "/state/x/{}?tab=text", "/state/x/{}?tab=history", "/state", "/"]
+)
+def test_entry__evil_key_and_value__stays_text(path: str, admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "x", description="<script>alert(0)</script>")
+    key = "thread::<script>alert(1)</script>\"'"
+    put(alice.actor, "x", key, 1, reason="<script>alert(3)</script>")
+    put(alice.actor, "x", key, EVIL, tags=["<i>tag</i>"], reason="<script>alert(3)</script>")
+    page = admin.get(path.format(entry_url("x", key)[len("/state/x/") :])).content.decode()
+    assert "alert(1)" in page
+    for raw in (
+        "<script>alert",
+        "<img src=x",
+        "<i>tag",
+        "<hx-partial",
+        "<b><b>",
+        ' hx-get="/logout',
+    ):
+        assert raw not in page
+
+
+def test_entry__large_value__comes_in_pieces(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "big")
+    value = {"items": [{"id": i, "tags": ["a", "b"]} for i in range(1000)], "small": [1]}
+    put(alice.actor, "big", "k", value)
+    page = admin.get("/state/big/k").content.decode()
+    assert 'hx-get="/entry/tree/big/k?pointer=%2Fitems"' in page
+    assert len(page) < 120_000
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    piece = admin.get("/entry/tree/big/k?pointer=%2Fitems", headers=headers).content.decode()
+    assert "<html" not in piece
+    assert "pointer=%2Fitems&amp;start=200" in piece
+    last = admin.get("/entry/tree/big/k?pointer=%2Fitems&start=800", headers=headers)
+    assert b"999" in last.content
+    assert admin.get("/entry/tree/big/k?pointer=%2Fnope").status_code == 404
+    assert b"<html" in admin.get("/entry/tree/big/k?pointer=%2Fitems%2F5").content
+
+
+def test_entry__past_version__is_marked_and_restorable(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "n")
+    put(alice.actor, "n", "k", {"v": "first"})
+    put(alice.actor, "n", "k", {"v": "second"})
+    page = admin.get("/state/n/k?version=1").content.decode()
+    assert "You are looking at <strong>version 1</strong>" in page
+    assert "first" in page
+    assert "/entry/restore/n/k?version=1" in page
+    assert admin.get("/state/n/k?version=9").status_code == 404
+    assert admin.get("/state/n/k?version=x").status_code == 400
+    assert admin.get("/state/n/k?at=2001-01-01T00:00").status_code == 404
+    assert admin.get("/state/n/k?at=never").status_code == 400
+    assert b"second" in admin.get("/state/n/k?at=2999-01-01T00:00").content
+
+
+def test_entry__two_versions__differ_in_rows(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "n")
+    put(alice.actor, "n", "k", {"a": 1, "b": 2})
+    put(alice.actor, "n", "k", {"a": 1, "c": 3})
+    page = admin.get("/state/n/k?tab=history&old=1&new=2").content.decode()
+    assert re.findall(r'class="path">([^<]+)<', page) == ["/b", "/c"]
+    assert admin.get("/state/n/k?tab=history&old=1&new=7").status_code == 404
+    assert admin.get("/state/n/k?diff=x").status_code == 400
+
+
+def test_entry__deleted__says_so_and_keeps_history(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "n", default={"fallback": True})
+    put(alice.actor, "n", "k", {"v": 1})
+    delete_entry(actor=alice.actor, namespace="n", key="k")
+    page = admin.get("/state/n/k").content.decode()
+    assert "was deleted or has expired" in page
+    assert "fallback" in page
+    assert "v1</a>" in page
+
+
+def test_entry__unregistered_namespace__is_shown_read_only(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "n")
+    put(alice.actor, "n", "k", {"v": "orphan value"})
+    unregister_namespace(actor=alice.actor, name="n", entries="retain")
+    page = admin.get("/state/n/k").content.decode()
+    assert "is not registered" in page
+    assert "orphan value" in page
+    assert "/entry/edit/" not in page
+    assert admin.get("/state/n/other").status_code == 404
+
+
+def test_entry__schema_moved_on__is_marked_invalid(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "n")
+    put(alice.actor, "n", "bad", {"v": "x"})
+    put(alice.actor, "n", "good", {"v": 1})
+    schema = {"properties": {"v": {"type": "integer"}}}
+    make_namespace(alice.actor, "n", schema=schema)
+    assert b"The present schema refuses this value" in admin.get("/state/n/bad").content
+    listed = admin.get("/state?namespace=n&show=invalid").content.decode()
+    assert re.findall(r"Tick (\w+)", listed) == ["all", "bad"]
+    assert "<code>" not in listed or "bad" in listed
+
+
+def test_list__filters__narrow(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "n")
+    make_namespace(alice.actor, "m")
+    for key in ("global", "thread::a", "thread::b", "thread::", "agent_type::p", "zzz"):
+        put(alice.actor, "n", key, 1)
+    put(alice.actor, "m", "thread::a", 1)
+
+    def keys(query: str) -> list[str]:
+        return [
+            f"{item['namespace']}/{item['key']}"
+            for item in admin.get(f"/state.json?{query}").json()["items"]
+        ]
+
+    assert keys("")[:2] == ["m/thread::a", "n/agent_type::p"]
+    assert keys("namespace=n&scope=thread") == ["n/thread::a", "n/thread::b"]
+    assert keys("scope=custom") == ["n/thread::", "n/zzz"]
+    assert keys("prefix=thread::") == ["m/thread::a", "n/thread::", "n/thread::a", "n/thread::b"]
+    assert keys("show=orphans") == []
+    assert len(keys("since=hour")) == 7
+    assert admin.get("/state?namespace=nobody").status_code == 404
+
+
+def test_list__more_than_a_page__pages_without_gap_or_double(admin: Client, alice: Person) -> None:
+    for namespace in ("a", "b"):
+        make_namespace(alice.actor, namespace)
+        for number in range(60):
+            put(alice.actor, namespace, f"k{number:03}", number)
+    url, seen = "/state.json", []
+    while url:
+        page = admin.get(url).json()
+        seen += [(item["namespace"], item["key"]) for item in page["items"]]
+        url = page["next"]
+    assert seen == sorted(seen)
+    assert len(set(seen)) == len(seen) == 120
+    html = admin.get("/state").content.decode()
+    assert 'rel="next"' in html
+
+
+def test_list__delete_ticked__asks_then_deletes_what_was_seen(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "n")
+    for key in ("a", "b", "c/d"):
+        put(alice.actor, "n", key, 1, tags=[key])
+    ticked = ["1 n/a", "1 n/b", "1 n/c/d"]
+    question = admin.post("/entries/delete", {"entry": ticked, "back": "/state?namespace=n"})
+    assert b"Delete 3 entries?" in question.content
+    assert b"n/c/d" in question.content
+    put(alice.actor, "n", "b", "changed since")
+    data = {"entry": ticked, "back": "/state?namespace=n", "confirmed": "yes", "reason": "old"}
+    response = admin.post("/entries/delete", data)
+    assert response["Location"] == "/state?namespace=n"
+    assert [line.key for line in entry_page(alice.actor, limit=9)] == ["b"]
+    page = admin.get("/state?namespace=n").content.decode()
+    assert "Deleted 2 entries; left 1 alone" in page
+    undo = re.search(r'name="entries" value="([^"]+)"', page)
+    assert undo
+    entries = undo[1].replace("&quot;", '"')
+    assert json.loads(entries) == [["n", "a", 2], ["n", "c/d", 2]]
+    put(alice.actor, "n", "a", "written since")
+    admin.post("/entries/undelete", {"entries": entries, "back": "/state"})
+    lines = {line.key: line for line in entry_page(alice.actor, limit=9)}
+    assert lines["c/d"].tags == ["c/d"]
+    assert lines["a"].version == 3
+
+
+@pytest.mark.parametrize(
+    "back", ["https://evil.example/", "//evil.example", "/logout", "/statement"]
+)
+def test_list__back_address_not_ours__is_ignored(back: str, admin: Client) -> None:
+    assert admin.post("/entries/delete", {"back": back})["Location"] == "/state"
+
+
+@pytest.mark.parametrize("entry", ["", "x", "1 n", "1 /k", "-1 n/k", "9" * 30 + " n/k"])
+def test_list__delete_of_nonsense__is_refused(entry: str, admin: Client) -> None:
+    assert admin.post("/entries/delete", {"entry": entry}).status_code == 400
+
+
+def test_list__nothing_yet__shows_how_to_begin(admin: Client) -> None:
+    page = admin.get("/state").content.decode()
+    assert "No entries yet" in page
+    assert "curl -X PUT" in page
+    assert "urllib.request" in page

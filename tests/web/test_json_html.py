@@ -1,0 +1,85 @@
+"""JSON for people: indentation that loses nothing, trees that escape, lines of pointers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state_admin.domain import diffs, values
+from state_admin.templatetags.json_html import diff_table, json_tree, pretty, scalar
+from state_admin.web.json_lines import line_of
+
+_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
+_SCALAR = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+)
+JSON_VALUE = st.recursive(
+    _SCALAR | _TEXT,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(_TEXT, inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@given(JSON_VALUE)
+def test_pretty__any_value__reads_back_the_same(value: values.JSON) -> None:
+    assert values.same(values.load(pretty(value)), value)
+
+
+@pytest.mark.parametrize("text", ["1.10", "1e2", "-0", "10000000000000000000000001", "[1.0,2]"])
+def test_pretty__number__keeps_its_spelling(text: str) -> None:
+    assert pretty(values.load(text)).replace(" ", "") == text
+
+
+@given(JSON_VALUE)
+def test_tree__any_value__holds_no_markup_of_its_own(value: values.JSON) -> None:
+    marked = {"<script>": value, "s": ["<b>&\"'"]}
+    html = json_tree(marked, "/pieces")
+    assert "<script>" not in html
+    assert "<b>" not in html
+
+
+def test_scalar__long_string__is_cut_with_its_length() -> None:
+    html = scalar("x" * 5000)
+    assert "5,000 characters" in html
+    assert len(html) < 1000
+
+
+def _pointers(value: values.JSON, pointer: str = "") -> list[str]:
+    found = [pointer]
+    children = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value if isinstance(value, list) else [])
+    )
+    for name, child in children:
+        found += _pointers(child, pointer + values.pointer_of(name))
+    return found
+
+
+@given(JSON_VALUE)
+def test_line_of__any_place__leads_to_it(value: values.JSON) -> None:
+    text = pretty({"top": value})
+    for pointer in _pointers({"top": value}):
+        line = line_of(text, pointer)
+        assert 1 <= line <= text.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("pointer", "line"),
+    [("", 1), ("/a", 2), ("/b", 3), ("/b/1", 5), ("/b/1/x~1y", 6), ("/nope", 1), ("/b/9", 3)],
+)
+def test_line_of__known_text__is_exact(pointer: str, line: int) -> None:
+    text = '{\n  "a": "}{",\n  "b": [\n    1,\n    {\n      "x/y": 2\n    }\n  ]\n}'
+    json.loads(text)
+    assert line_of(text, pointer) == line
+
+
+def test_diff_table__all_kinds__are_told_apart() -> None:
+    rows = diffs.rows({"a": 1, "b": None}, {"a": 2, "c": "x"})
+    lines = {line["pointer"]: line for line in diff_table(rows)["lines"]}
+    assert (lines["/a"]["before"], lines["/a"]["after"]) == ("1", "2")
+    assert (lines["/b"]["before"], lines["/b"]["after"]) == ("null", None)
+    assert (lines["/c"]["before"], lines["/c"]["after"]) == (None, '"x"')

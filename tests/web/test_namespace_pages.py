@@ -1,0 +1,162 @@
+"""Namespaces by hand: register, change with a look at what breaks, unregister and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from state_admin.models import Entry, Namespace
+from state_admin.services.namespaces import definition
+from tests.builders import Person, make_namespace, put
+
+
+def fields(**changes: Any) -> dict[str, Any]:
+    given = {"name": "team", "schema": '{"type": "object"}', "default": "{}", "reason": "why"}
+    return given | changes
+
+
+def test_register__valid__is_there_for_programs(admin: Client, alice: Person) -> None:
+    response = admin.post("/namespaces/+new", fields(ttl_seconds=60, description="Plans"))
+    assert response["Location"] == "/namespaces/team"
+    known = definition(alice.actor, "team", fresh=True)
+    assert (known.schema, known.default, known.ttl_seconds) == ('{"type":"object"}', "{}", 60)
+    page = admin.get("/namespaces/team").content.decode()
+    assert "Registered team" in page
+    assert "why" in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"schema": "{"}, "The schema is not JSON"),
+        ({"schema": '{"type": "strange"}'}, "The schema is not acceptable"),
+        ({"schema": '{"$ref": "http://169.254.169.254/"}'}, "nothing is fetched"),
+        ({"default": "3"}, "The default does not satisfy the schema"),
+        ({"default": "nope"}, "The default is not JSON"),
+        ({"name": "no spaces"}, "Not a namespace name"),
+        ({"name": ""}, "This field is required"),
+        ({"ttl_seconds": "-1"}, "greater than or equal to 1"),
+    ],
+)
+def test_register__not_acceptable__says_why_and_stores_nothing(
+    changes: dict[str, str], said: str, admin: Client
+) -> None:
+    response = admin.post("/namespaces/+new", fields(**changes))
+    assert response.status_code == 422
+    assert said in response.content.decode()
+    assert not Namespace.objects.exists()
+
+
+@pytest.fixture
+def numbers(alice: Person) -> None:
+    make_namespace(alice.actor, "team", default={})
+    put(alice.actor, "team", "fits", {"n": 1})
+    put(alice.actor, "team", "breaks", {"n": "one"})
+
+
+STRICTER = '{\n  "properties": {"n": {"type": "integer"}}\n}'
+
+
+@pytest.mark.usefixtures("numbers")
+def test_edit__check__shows_what_would_break_and_saves_nothing(admin: Client) -> None:
+    response = admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, check="yes"))
+    page = response.content.decode()
+    assert "1 entry does not fit" in page
+    assert re.findall(r'href="(/state/team/[^"]+)"', page) == ["/state/team/breaks"]
+    assert Namespace.objects.get().schema_version == 1
+
+
+@pytest.mark.usefixtures("numbers")
+def test_edit__breaks_entries__saves_only_when_agreed(admin: Client) -> None:
+    first = admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1))
+    assert b"Save anyway" in first.content
+    assert Namespace.objects.get().schema_version == 1
+    admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, agreed=1))
+    assert Namespace.objects.get().schema_version == 2
+    page = admin.get("/namespaces/team").content.decode()
+    assert "Entries that the schema refuses" in page
+    assert "/state/team/breaks" in page
+
+
+@pytest.mark.usefixtures("numbers")
+def test_edit__changed_meanwhile__refuses_and_keeps_the_text(admin: Client) -> None:
+    admin.post("/namespaces/team/edit", fields(base=1))
+    response = admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, agreed=1))
+    assert response.status_code == 422
+    assert b"someone changed this namespace meanwhile" in response.content.lower()
+    assert b"integer" in response.content
+
+
+@pytest.mark.usefixtures("numbers")
+def test_edit__same_meaning_other_spelling__changes_nothing(admin: Client) -> None:
+    form = admin.get("/namespaces/team/edit").content.decode()
+    assert "<textarea" in form
+    admin.post("/namespaces/team/edit", fields(schema="{ }", default="{ }", base=1))
+    assert Namespace.objects.get().schema_version == 1
+    assert b"Nothing changed" in admin.get("/namespaces/team").content
+
+
+@pytest.mark.usefixtures("numbers")
+def test_unregister__retain__keeps_entries_and_undo_registers_again(admin: Client) -> None:
+    question = admin.get("/namespaces/team/unregister").content.decode()
+    assert "It holds 2 entries." in question
+    admin.post("/namespaces/team/unregister", {"entries": "retain", "reason": "over"})
+    assert Namespace.objects.get().unregistered_at
+    page = admin.get("/namespaces/team").content.decode()
+    assert 'action="/namespaces/team/reregister" data-undo' in page
+    assert admin.get("/state.json?show=orphans").json()["items"][0]["registered"] is False
+    admin.post("/namespaces/team/reregister")
+    assert Namespace.objects.get().unregistered_at is None
+
+
+@pytest.mark.usefixtures("numbers")
+def test_unregister__delete__deletes_and_offers_no_undo(admin: Client) -> None:
+    admin.post("/namespaces/team/unregister", {"entries": "delete"})
+    assert not Entry.objects.all().live().exists()
+    assert b"data-undo>" not in admin.get("/namespaces/team").content.split(b"<template")[0]
+
+
+@pytest.mark.usefixtures("numbers")
+def test_unregister__no_choice_made__is_refused(admin: Client) -> None:
+    response = admin.post("/namespaces/team/unregister", {})
+    assert response.status_code == 409
+    assert b"still holds 2 entries" in response.content
+
+
+@pytest.mark.usefixtures("numbers")
+@pytest.mark.parametrize("action", ["edit", "unregister", "reregister"])
+def test_write__other_workspace__looks_absent(action: str, stranger: Client) -> None:
+    assert stranger.post(f"/namespaces/team/{action}", fields(base=1)).status_code == 404
+
+
+@pytest.mark.usefixtures("numbers")
+@pytest.mark.parametrize("action", ["edit", "unregister", "reregister"])
+def test_write__editor__is_refused(action: str, editor: Client) -> None:
+    assert editor.post(f"/namespaces/team/{action}", fields(base=1)).status_code == 403
+
+
+def test_list__many__pages_and_filters(admin: Client, alice: Person) -> None:
+    for number in range(55):
+        make_namespace(alice.actor, f"n{number:02}")
+    make_namespace(alice.actor, "other")
+    first = admin.get("/namespaces.json").json()
+    second = admin.get(first["next"]).json()
+    names = [item["name"] for item in first["items"] + second["items"]]
+    assert names == [*(f"n{number:02}" for number in range(55)), "other"]
+    assert second["next"] is None
+    filtered = admin.get("/namespaces.json?prefix=n5").json()
+    assert [item["name"] for item in filtered["items"]] == ["n50", "n51", "n52", "n53", "n54"]
+
+
+def test_list__nothing_yet__shows_how_to_begin(admin: Client) -> None:
+    page = admin.get("/namespaces").content.decode()
+    assert "No namespaces yet" in page
+    command = re.search(r"<code>(curl .*?)</code>", page, re.S)
+    assert command
+    body = re.search(r"-d &#x27;(.*?)&#x27;", command[1])
+    assert body
+    json.loads(body[1].replace("&quot;", '"'))

@@ -1,0 +1,140 @@
+"""Every page: who gets it, what it costs, what a stranger learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.builders import Person, make_namespace, put
+
+PAGES = {
+    "overview": "/",
+    "state browser": "/state",
+    "state browser, one namespace": "/state?namespace=notes",
+    "state browser, filtered": "/state?prefix=thread::&scope=thread&since=day&show=invalid",
+    "entry": "/state/notes/thread::t1",
+    "entry, text": "/state/notes/thread::t1?tab=text",
+    "entry, history": "/state/notes/thread::t1?tab=history",
+    "entry, code": "/state/notes/thread::t1?tab=code",
+    "entry, past": "/state/notes/thread::t1?version=1",
+    "entry, difference": "/state/notes/thread::t1?tab=history&old=1&new=3",
+    "entry, missing": "/state/notes/nobody",
+    "entry, part": "/entry/tree/notes/thread::t1?pointer=/steps",
+    "entry, as stored": "/entry/raw/notes/thread::t1",
+    "entry, edit": "/entry/edit/notes/thread::t1",
+    "entry, delete": "/entry/delete/notes/thread::t1",
+    "entry, restore": "/entry/restore/notes/thread::t1?version=1",
+    "new entry": "/entries/new?namespace=notes",
+    "namespaces": "/namespaces",
+    "namespace": "/namespaces/notes",
+    "namespace, edit": "/namespaces/notes/edit",
+    "namespace, unregister": "/namespaces/notes/unregister",
+    "new namespace": "/namespaces/+new",
+    "search": "/go?q=n",
+    "system": "/system",
+    "password": "/password",
+    "workspaces": "/workspaces",
+    "state as JSON": "/state.json?namespace=notes",
+    "namespaces as JSON": "/namespaces.json",
+}
+EDITORS_ONLY = {"entry, edit", "entry, delete", "entry, restore", "new entry"}
+ADMINS_ONLY = {"namespace, edit", "namespace, unregister", "new namespace"}
+
+
+@pytest.fixture
+def notes(alice: Person) -> None:
+    """A namespace with an entry of three versions."""
+    make_namespace(alice.actor, "notes", default={"steps": []})
+    for count in range(3):
+        put(alice.actor, "notes", "thread::t1", {"steps": ["a"] * count, "count": count})
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.usefixtures("notes")
+def test_page__member__answers_within_its_queries(
+    name: str,
+    admin: Client,
+    count_queries: Callable[[Client, str], int],
+    baseline: Callable[[str, int], None],
+) -> None:
+    baseline(name, count_queries(admin, PAGES[name]))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page__anonymous__goes_to_login(name: str, client: Client, db: None) -> None:
+    response = client.get(PAGES[name])
+    assert response.status_code == 302
+    assert response["Location"].startswith("/login?next=/")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page__anonymous_htmx__redirects_the_whole_page(
+    name: str, client: Client, db: None
+) -> None:
+    headers = {"HX-Request": "true", "HX-Current-URL": "http://testserver/state?prefix=x"}
+    response = client.get(PAGES[name], headers=headers)
+    assert response["HX-Redirect"] == "/login?next=%2Fstate%3Fprefix%3Dx"
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.usefixtures("notes")
+def test_page__viewer__reads_but_does_not_edit(name: str, viewer: Client) -> None:
+    refused = name in EDITORS_ONLY | ADMINS_ONLY
+    assert viewer.get(PAGES[name]).status_code == (403 if refused else 200)
+
+
+@pytest.mark.parametrize("name", ADMINS_ONLY)
+@pytest.mark.usefixtures("notes")
+def test_page__editor__does_not_change_namespaces(name: str, editor: Client) -> None:
+    assert editor.get(PAGES[name]).status_code == 403
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if "notes" in PAGES[name]])
+@pytest.mark.usefixtures("notes")
+def test_page__foreign_workspace__looks_absent(name: str, stranger: Client) -> None:
+    response = stranger.get(PAGES[name])
+    if name in ("new entry", "state as JSON"):
+        assert b"thread::t1" not in response.content
+    else:
+        assert response.status_code == 404
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.usefixtures("notes")
+def test_page__any__is_private_and_not_stored(name: str, admin: Client) -> None:
+    response = admin.get(PAGES[name])
+    assert "no-store" in response["Cache-Control"]
+    assert "script-src 'self'" in response["Content-Security-Policy"]
+    assert b" style=" not in response.content
+    assert b"<script>" not in response.content
+
+
+@pytest.mark.usefixtures("notes")
+def test_page__htmx__answers_only_the_part(admin: Client) -> None:
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "div#entry"}
+    response = admin.get("/state/notes/thread::t1", headers=headers)
+    assert b"<html" not in response.content
+    assert b'id="entry"' in response.content
+
+
+@pytest.mark.usefixtures("notes")
+def test_page__htmx_history_restore__answers_the_whole_page(admin: Client) -> None:
+    headers = {"HX-Request": "true", "HX-Request-Type": "full"}
+    assert b"<html" in admin.get("/state/notes/thread::t1", headers=headers).content
+
+
+def test_page__user_without_workspace__says_so(client: Client, alice: Person) -> None:
+    from state_admin.services.users import ensure_user
+
+    client.force_login(ensure_user("dave")[0])
+    response = client.get("/")
+    assert response.status_code == 403
+    assert b"not a member of any workspace" in response.content
+
+
+def test_page__unknown_address__is_our_404(admin: Client) -> None:
+    response = admin.get("/nothing/here")
+    assert response.status_code == 404
+    assert b"There is nothing here" in response.content

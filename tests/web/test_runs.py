@@ -1,0 +1,239 @@
+"""The pages of runs: stuck ones in words, the ways out, tickets."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+
+from state_admin.domain.lifecycle import in_words, stuck_reason
+from state_admin.models import Run, Ticket
+from state_admin.web.runs import draft
+from tests.builders import Person, make_run, make_thread
+from tests.web.stories import tell
+from tests.web.test_threads import htmx, page
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def minutes(count: float) -> datetime:
+    """A moment that many minutes before NOW."""
+    return NOW - timedelta(minutes=count)
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ({"status": "running", "lease_expires_at": minutes(-1)}, ""),
+        ({"status": "running"}, ""),
+        (
+            {"status": "running", "lease_expires_at": minutes(13), "lease_seconds": 60},
+            "silent for 14 min: no commit or heartbeat since 2026-01-31 11:46:00 UTC",
+        ),
+        ({"status": "waiting", "lease_expires_at": minutes(13)}, ""),
+        (
+            {"status": "waiting", "deadline_at": minutes(150)},
+            "waiting 2 h past its deadline of 2026-01-31 09:30:00 UTC",
+        ),
+        ({"status": "waiting", "deadline_at": minutes(-5)}, ""),
+        (
+            {"status": "running", "step_count": 20, "max_rounds": 20},
+            "all of its 20 rounds are used: it has taken 20 steps",
+        ),
+        ({"status": "running", "step_count": 20, "max_rounds": 0}, ""),
+        ({"status": "created", "times_out_at": minutes(0.5)}, "30 s over its time limit"),
+        ({"status": "done", "lease_expires_at": minutes(99), "times_out_at": minutes(99)}, ""),
+    ],
+)
+def test_stuck_reason__each_way__in_words(run: dict[str, object], said: str) -> None:
+    assert stuck_reason(now=NOW, **run) == said  # type: ignore[arg-type]
+
+
+def test_stuck_reason__several__all_of_them() -> None:
+    said = stuck_reason(
+        status="running", now=NOW, lease_expires_at=minutes(2), times_out_at=minutes(1)
+    )
+    assert said.count(";") == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(-5, "0 s"), (59, "59 s"), (3599, "59 min"), (172799, "47 h"), (172800, "2 days")],
+)
+def test_in_words__length__largest_unit(seconds: int, said: str) -> None:
+    assert in_words(timedelta(seconds=seconds)) == said
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": "running", "lease_expires_at": minutes(0)},
+        {"status": "waiting", "deadline_at": minutes(0), "lease_expires_at": None},
+        {"max_rounds": 3, "step_count": 3},
+        {"times_out_at": minutes(0)},
+        {"status": "done", "times_out_at": minutes(0)},
+    ],
+)
+def test_stuck_reason__database__agrees_with_the_query(
+    change: dict[str, object], alice: Person
+) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor)
+    Run.objects.update(**change)
+    run = Run.objects.get()
+    assert bool(run.stuck_reason(datetime.now(UTC))) == Run.objects.all().stuck().exists()
+
+
+def make_stuck(alice: Person) -> None:
+    make_thread(alice.actor, "t1", title="Parcel")
+    make_run(alice.actor, agent_id="courier")
+    Run.objects.update(lease_expires_at=datetime.now(UTC) - timedelta(minutes=13))
+    make_thread(alice.actor, "t2")
+    make_run(alice.actor, "t2", "r2")
+
+
+def test_runs__stuck_one__stands_first_with_the_reason(admin: Client, alice: Person) -> None:
+    make_stuck(alice)
+    shown = page(admin, "/runs")
+    assert "1 run needs a person" in shown
+    assert "Silent for 14 min: no commit or heartbeat since" in shown
+    assert shown.index("/runs/r1") < shown.index("/runs/r2")
+    assert shown.count('href="/runs/r1"') == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["r2", "r1"]),
+        ("status=stuck", ["r1"]),
+        ("status=active", ["r2", "r1"]),
+        ("status=done", []),
+        ("agent=courier", ["r1"]),
+        ("age=1d", []),
+        ("age=nonsense", ["r2", "r1"]),
+    ],
+)
+def test_runs__filtered__only_those(
+    query: str, found: list[str], admin: Client, alice: Person
+) -> None:
+    make_stuck(alice)
+    assert [item["id"] for item in admin.get(f"/runs.json?{query}").json()["items"]] == found
+
+
+def test_runs__none__shows_how_to_start_one(admin: Client) -> None:
+    assert "No runs yet" in page(admin, "/runs")
+
+
+def test_run__waiting__says_for_what_and_lists_its_revisions(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    shown = page(admin, "/runs/r1")
+    assert "Waits for a person&#x27;s permission for a tool call" in shown
+    assert "May I?" in shown
+    assert "Revision 5" in shown
+    assert "Message 34" in shown
+    assert "issue_refund" in shown
+
+
+def test_run__poll__answers_the_numbers_only(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    part = page(admin, "/runs/r1", headers=htmx("run-now"))
+    assert part.lstrip().startswith('<div class="stack" id="run-now"')
+    assert "<textarea" not in part
+
+
+@pytest.mark.parametrize(
+    ("action", "status", "reason"),
+    [("cancel", "done", "cancelled"), ("fail", "done", "error"), ("renew", "running", None)],
+)
+def test_run__stuck__has_ways_out(
+    action: str, status: str, reason: str | None, admin: Client, alice: Person
+) -> None:
+    make_stuck(alice)
+    assert "now running" in page(admin, f"/run/{action}/r1")
+    response = admin.post(f"/run/{action}/r1", {"reason": "nobody there"})
+    assert response["Location"] == "/runs/r1"
+    run = Run.objects.get(public_id="r1")
+    assert run.status == status
+    assert (run.termination_reason or {}).get("type") == reason
+    assert run.stuck_reason(datetime.now(UTC)) == ""
+    if action == "fail":
+        assert run.termination_reason == {"type": "error", "value": "nobody there"}
+        assert "nobody there" in page(admin, "/runs/r1")
+
+
+def test_run__paused_by_hand__can_be_resumed(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor)
+    Run.objects.update(status="waiting", waiting={"reason": "manual_pause"})
+    assert "Resume…" in page(admin, "/runs/r1")
+    admin.post("/run/resume/r1")
+    assert Run.objects.get().status == "running"
+
+
+def test_run__done__offers_nothing_and_refuses(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor)
+    admin.post("/run/cancel/r1")
+    shown = page(admin, "/runs/r1")
+    assert "Cancel…" not in shown
+    assert 'id="run-now" data-live' not in shown
+    assert admin.post("/run/renew/r1").status_code == 409
+    assert admin.get("/run/explode/r1").status_code == 404
+
+
+def test_ticket__right_answer__resumes_the_run(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    assert "&quot;approved&quot;: true" in page(admin, "/runs/r1")
+    response = admin.post(
+        "/ticket/tk1", {"action": "resume", "payload": '{"approved": true}', "reason": "fine"}
+    )
+    assert response["Location"] == "/runs/r1"
+    assert Run.objects.get().status == "running"
+    assert Ticket.objects.get().payload == '{"approved": true}'
+
+
+@pytest.mark.parametrize(
+    "typed", ['{"approved": "yes"}', "{", "[1,", '{"a": 1, "a": 2}', '{"approved": "\\u0000"}', ""]
+)
+def test_ticket__wrong_answer__keeps_what_was_typed(
+    typed: str, admin: Client, alice: Person
+) -> None:
+    tell(alice.actor)
+    response = admin.post("/ticket/tk1", {"action": "resume", "payload": typed})
+    assert response.status_code == 422
+    assert 'aria-invalid="true"' in response.content.decode()
+    assert Ticket.objects.get().status == "pending"
+
+
+def test_ticket__refused__cancels_the_call(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    admin.post("/ticket/tk1", {"action": "cancel", "payload": "not even JSON"})
+    assert Ticket.objects.get().status == "cancelled"
+    assert "issue_refund" in page(admin, "/runs/r1")
+
+
+def test_ticket__decided_twice__the_first_stands(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    admin.post("/ticket/tk1", {"action": "cancel"})
+    assert admin.post("/ticket/tk1", {"action": "resume", "payload": "{}"}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("schema", "answer"),
+    [
+        (None, None),
+        ({"type": "string"}, ""),
+        ({"enum": ["a", "b"]}, "a"),
+        ({"default": 3}, 3),
+        ({"type": ["integer", "null"]}, 0),
+        (
+            {"type": "object", "properties": {"ok": {"type": "boolean"}, "x": True}},
+            {"ok": True, "x": None},
+        ),
+        ({"type": "object"}, {}),
+        ({"type": "array"}, []),
+    ],
+)
+def test_draft__schema__shape_with_empty_leaves(schema: object, answer: object) -> None:
+    assert draft(schema) == answer

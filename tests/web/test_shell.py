@@ -1,0 +1,200 @@
+"""The frame: navigation, counts, errors, health, and the rules of templates and vendored files."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+from django.utils import timezone
+
+from project.env import BASE_DIR
+from state_admin.models import Run, Sweep
+from state_admin.models.counts import bounded_counts
+from state_admin.services.errors import Invalid, Unavailable
+from state_admin.web import errors, shell
+from state_admin.web.shell import shown
+from tests.builders import Person, make_namespace, make_run, make_thread, put
+
+TEMPLATES = sorted((BASE_DIR / "templates").rglob("*.html"))
+STATIC = BASE_DIR / "static"
+
+
+def test_counts__workspace__are_its_own(alice: Person, mallory: Person) -> None:
+    make_namespace(alice.actor, "n")
+    put(alice.actor, "n", "a", 1)
+    put(alice.actor, "n", "b", 1)
+    assert bounded_counts(alice.actor).entries == 2
+    assert bounded_counts(mallory.actor).entries == 0
+    assert bounded_counts(mallory.actor).workspace == "rival"
+
+
+def test_counts__stuck_runs__agree_with_the_queryset(alice: Person) -> None:
+    for number in range(4):
+        make_thread(alice.actor, f"t{number}")
+        make_run(alice.actor, f"t{number}", f"r{number}", max_rounds=3)
+    past = timezone.now() - timedelta(minutes=5)
+    Run.objects.filter(public_id="r0").update(lease_expires_at=past)
+    Run.objects.filter(public_id="r1").update(status="waiting", deadline_at=past)
+    Run.objects.filter(public_id="r2").update(step_count=3)
+    stuck = Run.objects.visible_to(alice.actor).stuck().count()
+    assert stuck == 3
+    assert bounded_counts(alice.actor).stuck_runs == stuck
+    assert bounded_counts(alice.actor).active_runs == 4
+
+
+def test_counts__beyond_the_bound__say_more_than() -> None:
+    assert (shown(10_000), shown(10_001)) == ("10,000", "10,000+")
+
+
+def test_navigation__page__is_marked_current(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "n")
+    for path, label in (
+        ("/", "Overview"),
+        ("/state/n/k", "State browser"),
+        ("/namespaces/n", "Namespaces"),
+    ):
+        page = admin.get(path).content.decode()
+        (current,) = re.findall(
+            r'aria-current="page">\s*<svg.*?</svg>([^<\n]+)', page[: page.index("</nav>")]
+        )
+        assert current.strip() == label
+
+
+def test_navigation__letters__are_distinct() -> None:
+    keys = [item.key for _, items in shell.NAVIGATION for item in items]
+    assert len(set(keys)) == len(keys)
+    assert "g" not in keys
+
+
+def test_palette__typed__finds_pages_keys_and_namespaces(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "nice/key", 1)
+    make_thread(alice.actor, "night")
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
+
+    def found(query: str) -> list[str]:
+        page = admin.get(f"/go?q={query}", headers=headers).content.decode()
+        return re.findall(r'id="hit-[0-9]+" href="([^"]+)"', page)
+
+    assert set(found("n")) >= {"/namespaces/notes", "/state/notes/nice%2Fkey", "/threads/night"}
+    assert found("notes/ni") == ["/state/notes/nice%2Fkey"]
+
+
+def test_palette__other_workspace__finds_nothing(stranger: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "secretive")
+    assert b"/namespaces/secretive" not in stranger.get("/go?q=secret").content
+
+
+def test_error__database_gone__is_a_503_that_says_so(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object, **kwargs: object) -> None:
+        raise OperationalError("server closed the connection")
+
+    monkeypatch.setattr("state_admin.web.overview._newest", broken)
+    response = admin.get("/")
+    assert response.status_code == 503
+    assert b"The database does not answer now" in response.content
+    part = admin.get("/", headers={"HX-Request": "true", "HX-Request-Type": "partial"})
+    assert part["HX-Retarget"] == "#problem"
+    assert b"<html" not in part.content
+
+
+def test_error__unexpected__is_a_500_without_details(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object) -> None:
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr("state_admin.web.overview._newest", broken)
+    admin.raise_request_exception = False
+    response = admin.get("/")
+    assert response.status_code == 500
+    assert b"secret detail" not in response.content
+    assert response["X-Request-ID"].encode() in response.content
+
+
+def test_error__status__follows_the_kind() -> None:
+    assert errors.status_of(Invalid("x")) == 422
+    assert errors.status_of(Unavailable("x")) == 503
+
+
+def test_healthz__process__answers_without_database(client: Client) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_readyz__worker__is_seen_by_its_sweeps(client: Client, db: None) -> None:
+    assert client.get("/readyz").json()["status"] == "degraded"
+    Sweep.objects.create(name="x", started_at=timezone.now())
+    assert client.get("/readyz").json() == {
+        "status": "ok",
+        "checks": {"database": "ok", "migrations": "ok", "worker": "ok"},
+    }
+    Sweep.objects.update(started_at=timezone.now() - timedelta(minutes=3))
+    assert client.get("/readyz").json()["checks"]["worker"] == "silent"
+
+
+def test_readyz__database_gone__is_503(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> bool:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr("state_admin.web.health.migrations_applied", broken)
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["checks"]["database"] == "unreachable"
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: str(path.relative_to(BASE_DIR)))
+def test_template__content_security_policy__is_kept(template: Path) -> None:
+    text = template.read_text()
+    for banned in (
+        r"\sstyle=",
+        r"\shx-on",
+        r"\son[a-z]+=",
+        r"js:",
+        r"javascript:",
+        r"\|safe\b",
+        r"autoescape",
+    ):
+        assert not re.search(banned, text), f"{banned} in {template.name}"
+    for script in re.findall(r"<script[^>]*>", text):
+        assert "src=" in script
+    for trigger in re.findall(r'hx-trigger="([^"]*)"', text):
+        assert "[" not in trigger
+
+
+def test_python__html__is_never_marked_safe_by_hand() -> None:
+    for path in (BASE_DIR / "state_admin").rglob("*.py"):
+        assert "mark_safe" not in path.read_text(), path
+
+
+def test_vendored__files__are_what_the_list_says() -> None:
+    rows = re.findall(
+        r"^\| `([^`]+)` \|.*\| `([0-9a-f]{64})` \|",
+        (STATIC / "vendor/VENDORED.md").read_text(),
+        re.M,
+    )
+    listed = dict(rows)
+    present = {
+        str(path.relative_to(STATIC))
+        for path in (STATIC / "vendor").iterdir()
+        if path.suffix in (".js", ".mjs", ".css")
+    }
+    assert present | {"icons.svg"} == set(listed)
+    for name, digest in listed.items():
+        assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() == digest, name
+
+
+def test_icons__used__are_in_the_sprite() -> None:
+    sprite = set(re.findall(r'<symbol id="([^"]+)"', (STATIC / "icons.svg").read_text()))
+    used = {
+        name for path in TEMPLATES for name in re.findall(r'{% icon "([^"]+)"', path.read_text())
+    } | {item.icon for _, items in shell.NAVIGATION for item in items}
+    assert used <= sprite

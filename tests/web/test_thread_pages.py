@@ -1,0 +1,154 @@
+"""Every page of threads, runs, compactions, tokens: who gets it, what it costs, what it hides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.builders import Person
+from tests.web.stories import Story, tell
+
+JOB = "{job}"
+PAGES = {
+    "threads": "/threads",
+    "threads, filtered": "/threads?prefix=t&resource=user-1&agent=helper-7&status=waiting",
+    "threads, stuck": "/threads?status=stuck",
+    "threads as JSON": "/threads.json",
+    "thread": "/threads/t1",
+    "thread, around a message": "/threads/t1?message=5",
+    "thread, context": "/threads/t1?tab=context",
+    "thread, state": "/threads/t1?tab=state",
+    "thread, state at": "/threads/t1?tab=state&at=3",
+    "thread, difference": "/threads/t1?tab=state&at=3&from=2&to=5",
+    "thread, compactions": "/threads/t1?tab=compactions",
+    "thread, runs": "/threads/t1?tab=runs",
+    "thread, delete": "/thread/delete/t1",
+    "thread, restore": "/thread/restore/t1?at=3",
+    "message": "/thread/message/3/t1",
+    "message, part": "/thread/piece/3/call.0/t1",
+    "state value, part": "/thread/value/3/plan/t1",
+    "runs": "/runs",
+    "runs, filtered": "/runs?status=waiting&agent=helper-7",
+    "runs as JSON": "/runs.json",
+    "run": "/runs/r1",
+    "run, cancel": "/run/cancel/r1",
+    "compactions": "/compactions",
+    "compactions as JSON": "/compactions.json",
+    "compaction": f"/compactions/{JOB}",
+    "compaction, undo": f"/compactions/{JOB}/undo",
+    "state keys": "/state-keys",
+    "tokens": "/tokens",
+}
+EDITORS_ONLY = {"thread, restore", "run, cancel", "compaction, undo"}
+ADMINS_ONLY = {"thread, delete", "tokens"}
+# Lists answer everybody, each with their own rows.
+LISTS = {
+    "threads", "threads, filtered", "threads, stuck", "threads as JSON", "runs", "runs, filtered",
+    "runs as JSON", "compactions", "compactions as JSON", "state keys", "tokens",
+}  # fmt: skip
+
+
+@pytest.fixture
+def story(alice: Person) -> Story:
+    return tell(alice.actor)
+
+
+def address(name: str, story: Story) -> str:
+    return PAGES[name].replace(JOB, story.compaction.public_id)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page__admin__answers_within_its_queries(
+    name: str,
+    admin: Client,
+    story: Story,
+    count_queries: Callable[[Client, str], int],
+    baseline: Callable[[str, int], None],
+) -> None:
+    baseline(name, count_queries(admin, address(name, story)))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page__anonymous__goes_to_login(name: str, client: Client, story: Story) -> None:
+    response = client.get(address(name, story))
+    assert response.status_code == 302
+    assert response["Location"].startswith("/login?next=/")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page__viewer__reads_but_does_not_act(name: str, viewer: Client, story: Story) -> None:
+    response = viewer.get(address(name, story))
+    if name in EDITORS_ONLY | ADMINS_ONLY:
+        assert response.status_code == 403
+        return
+    assert response.status_code == 200
+    page = response.content.decode()
+    for act in (
+        "Restore…",
+        "Cancel…",
+        "Undo…",
+        "Delete…",
+        "Compact now",
+        "Resume with",
+        "Ask again",
+    ):
+        assert act not in page
+
+
+@pytest.mark.parametrize("name", sorted(PAGES.keys() - LISTS))
+def test_page__foreign_workspace__is_absent(name: str, stranger: Client, story: Story) -> None:
+    response = stranger.get(address(name, story))
+    assert response.status_code == 404
+    assert b">Refund of order" not in response.content
+
+
+@pytest.mark.parametrize("name", sorted(LISTS - {"tokens"}))
+def test_list__foreign_workspace__is_empty(name: str, stranger: Client, story: Story) -> None:
+    page = stranger.get(address(name, story)).content.decode()
+    rows = (">Refund of order", "/runs/r1", ">helper-7<", story.compaction.public_id[-8:], ">plan<")
+    for ours in rows:
+        assert ours not in page
+
+
+POSTS = {
+    "/thread/mark/t1?at=3": "editor",
+    "/thread/restore/t1?at=3": "editor",
+    "/thread/compact/t1": "editor",
+    "/thread/delete/t1": "admin",
+    "/run/cancel/r1": "editor",
+    "/run/fail/r1": "editor",
+    "/run/resume/r1": "editor",
+    "/run/renew/r1": "editor",
+    "/ticket/tk1": "editor",
+    f"/compactions/{JOB}/undo": "editor",
+    f"/compactions/{JOB}/cancel": "editor",
+    f"/compactions/{JOB}/retry": "editor",
+    "/tokens": "admin",
+    "/tokens/1/revoke": "admin",
+}
+
+
+@pytest.mark.parametrize("path", POSTS)
+def test_post__role_below__is_refused(
+    path: str, viewer: Client, editor: Client, story: Story
+) -> None:
+    path_now = path.replace(JOB, story.compaction.public_id)
+    assert viewer.post(path_now).status_code == 403
+    if POSTS[path] == "admin":
+        assert editor.post(path_now).status_code == 403
+
+
+@pytest.mark.parametrize("path", POSTS)
+def test_post__stranger__finds_nothing(path: str, stranger: Client, story: Story) -> None:
+    if path == "/tokens":  # makes one of their own
+        pytest.skip("the list of tokens is everybody's own")
+    path = path.replace(JOB, story.compaction.public_id)
+    response = stranger.post(path, {"action": "resume", "payload": '{"approved": true}'})
+    assert response.status_code == 404
+
+
+@pytest.mark.parametrize("path", POSTS)
+def test_post__anonymous__goes_to_login(path: str, client: Client, story: Story) -> None:
+    assert client.post(path.replace(JOB, story.compaction.public_id)).status_code == 302

@@ -1,0 +1,411 @@
+"""The pages of threads: lists, conversation, context, state over time, deletion."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.test import Client
+
+from state_admin.models import AuditRow, Message, Revision, Thread
+from state_admin.services.snapshots import read_snapshot
+from state_admin.web import conversations
+from state_admin.web.addresses import thread_url
+from tests.builders import (
+    Person,
+    append,
+    commit,
+    conversation,
+    make_run,
+    make_state_key,
+    make_thread,
+)
+from tests.web.stories import HOSTILE, compact, tell
+
+
+def htmx(target: str) -> dict[str, str]:
+    return {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": f"div#{target}"}
+
+
+def page(client: Client, path: str, **extra: Any) -> str:
+    response = client.get(path, **extra)
+    assert response.status_code == 200, response.content.decode()[-2000:]
+    return response.content.decode()
+
+
+# The list
+
+
+def test_threads__none__shows_curl_and_python(admin: Client) -> None:
+    shown = page(admin, "/threads")
+    assert "No threads yet" in shown
+    assert "curl -X POST" in shown
+    assert "urllib.request" in shown
+
+
+def test_threads__many__pages_newest_first(admin: Client, alice: Person) -> None:
+    for number in range(60):
+        make_thread(alice.actor, f"n{number:02}")
+    first = admin.get("/threads.json").json()
+    second = admin.get(first["next"]).json()
+    ids = [item["id"] for item in first["items"] + second["items"]]
+    assert ids == [f"n{number:02}" for number in reversed(range(60))]
+    assert second["next"] is None
+
+
+def test_threads__by_prefix__pages_in_order_of_id(admin: Client, alice: Person) -> None:
+    for number in range(60):
+        make_thread(alice.actor, f"n{number:02}")
+    make_thread(alice.actor, "other")
+    first = admin.get("/threads.json?prefix=n").json()
+    second = admin.get(first["next"]).json()
+    ids = [item["id"] for item in first["items"] + second["items"]]
+    assert ids == [f"n{number:02}" for number in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("resource=user-1", ["t1"]),
+        ("agent=helper-7", ["t1"]),
+        ("status=waiting", ["t1"]),
+        ("status=active", ["t1"]),
+        ("status=idle", ["t1-child"]),
+        ("status=running", []),
+        ("status=stuck", []),
+        ("status=nonsense", ["t1-child", "t1"]),
+        ("agent=nobody", []),
+    ],
+)
+def test_threads__filtered__only_those(
+    query: str, found: list[str], admin: Client, alice: Person
+) -> None:
+    tell(alice.actor)
+    assert [i["id"] for i in admin.get(f"/threads.json?{query}").json()["items"]] == found
+
+
+def test_threads__filter_finds_none__offers_all(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    assert "No thread fits these filters" in page(admin, "/threads?prefix=zzz")
+
+
+def test_threads__filter_form__leaves_a_short_address(admin: Client) -> None:
+    headers = htmx("thread-table") | {"HX-Source": "form#filters"}
+    response = admin.get("/threads?prefix=a&resource=&agent=&status=", headers=headers)
+    assert response["HX-Replace-Url"] == "/threads?prefix=a"
+    assert response.content.decode().lstrip().startswith('<div id="thread-table"')
+
+
+# Conversation
+
+
+def test_conversation__tool_round__result_stands_beneath_its_call(
+    admin: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(1))
+    rows = list(Message.objects.filter(thread__public_id="t1").order_by("seq"))
+    items = conversations.converse("t1", rows)
+    assert [item.row.role for item in items] == ["system", "user", "assistant", "assistant"]
+    [call] = items[2].calls
+    assert call.name == "find_trip"
+    assert call.arguments.value == {"trip": "T0000", "page": 0}
+    assert call.result is not None
+    assert call.result.row.seq == 4
+    assert call.result.pieces[0].kind == "data"
+
+
+def test_conversation__call_id_used_again__each_result_to_its_own_call(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    round_of = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "one"},
+    ]
+    append(alice.actor, "t1", *round_of)
+    append(alice.actor, "t1", round_of[0], {**round_of[1], "content": "two"})
+    items = conversations.converse("t1", list(Message.objects.order_by("seq")))
+    said = [item.calls[0].result.pieces[0].text for item in items if item.calls[0].result]
+    assert said == ["one", "two"]
+
+
+@pytest.mark.parametrize("message", range(1, 41))
+def test_window__anywhere__never_parts_a_call_from_its_results(message: int, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(20, rounds=2))
+    log = Message.objects.all()
+    window = conversations.read_window(log, log.count(), message=message)
+    assert window.rows[0].role != "tool"
+    following = log.filter(seq=window.rows[-1].seq + 1).first()
+    assert following is None or following.role != "tool"
+
+
+def test_conversation__long__older_and_newer_reach_everything(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *({"role": "user", "content": f"n{n}"} for n in range(130)))
+    thread = Thread.objects.get()
+    log = Message.objects.all()
+    seen: list[int] = []
+    window = conversations.read_window(log, thread.message_count)
+    assert window.newer is None
+    while window.rows:
+        seen = [row.seq for row in window.rows] + seen
+        if window.older is None:
+            break
+        window = conversations.read_window(log, thread.message_count, before=window.older)
+    assert seen == list(range(1, 131))
+    assert "Newer messages" in page(admin, "/threads/t1?message=1")
+    assert "Older messages" in page(admin, "/threads/t1")
+
+
+def test_conversation__hostile_texts__stay_text(admin: Client, alice: Person) -> None:
+    thread_id = 'a/../b <x>"&?#%41'
+    make_thread(alice.actor, thread_id, title=HOSTILE[0], resource_id=HOSTILE[1])
+    call = {
+        "id": HOSTILE[1],
+        "type": "function",
+        "function": {"name": HOSTILE[0], "arguments": json.dumps({HOSTILE[1]: HOSTILE[2]})},
+    }
+    append(
+        alice.actor,
+        thread_id,
+        *({"role": "user", "content": text, "name": text} for text in HOSTILE),
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": HOSTILE[1], "content": HOSTILE[1]},
+        {"role": "assistant", "content": [{"type": HOSTILE[0], HOSTILE[1]: HOSTILE[2]}]},
+    )
+    make_state_key(alice.actor, "plan", scope="thread")
+    make_run(alice.actor, thread_id, HOSTILE[1][:60], agent_id=HOSTILE[0])
+    commit(alice.actor, HOSTILE[1][:60], {"plan": {HOSTILE[0]: HOSTILE[1]}}, label=HOSTILE[2])
+    paths = [thread_url(thread_id, tab=tab) for tab in ("", "context", "state", "runs")]
+    paths += ["/threads", "/runs", f"/thread/message/7/{quote(thread_id, safe='')}"]
+    for path in paths:
+        shown = page(admin, path)
+        for hostile in ("<script>alert", "<img src=x", "<svg onload", "' onmouseover=alert(1)"):
+            assert hostile not in shown, path
+        assert "14<input" not in shown
+
+
+@pytest.mark.parametrize(
+    "thread_id", [".", "..", "a/b", "a//b", "/", "ü ☃", "a?b#c", "%2F", "a.json"]
+)
+def test_thread__any_id__has_a_page(thread_id: str, admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, thread_id)
+    append(alice.actor, thread_id, {"role": "user", "content": "found it"})
+    assert "found it" in page(admin, thread_url(thread_id))
+
+
+def test_conversation__long_text__is_clipped_and_shown_whole(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", {"role": "user", "content": "word " * 2000 + "end"})
+    assert "Show all 10,003 characters" in page(admin, "/threads/t1")
+    part = page(admin, "/thread/message/1/t1", headers=htmx("x"))
+    assert part.startswith('<div class="text">word')
+    assert part.rstrip().endswith("end</div>")
+    assert "As it was sent" in page(admin, "/thread/message/1/t1")
+
+
+def test_message_piece__large_result__comes_in_parts(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    rows = json.dumps([{"id": n} for n in range(900)])
+    append(
+        alice.actor,
+        "t1",
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": rows},
+    )
+    assert "700 more" in page(admin, "/threads/t1")
+    assert ">899<" in page(admin, "/thread/piece/2/content/t1?start=800")
+    assert admin.get("/thread/piece/2/content/t1?pointer=/9999").status_code == 404
+    assert admin.get("/thread/piece/2/call.7/t1").status_code == 404
+    assert admin.get("/thread/piece/9/content/t1").status_code == 404
+
+
+def test_thread__new_messages_since__says_how_many(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    first = page(admin, "/threads/t1")
+    assert "seen=0" in first
+    append(alice.actor, "t1", {"role": "user", "content": "hello"})
+    now = page(admin, "/threads/t1?tab=conversation&seen=0", headers=htmx("thread-now"))
+    assert now.lstrip().startswith('<div id="thread-now"')
+    assert "1 new message<" in now
+    assert "seen=0" in now
+
+
+def test_thread__parent_and_children__link_both_ways(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    assert 'href="/threads/t1-child"' in page(admin, "/threads/t1")
+    assert "Refund of order 9921" in page(admin, "/threads/t1-child")
+
+
+@pytest.mark.parametrize("query", ["before=x", "message=-1", "after=" + "9" * 30, "seen=½"])
+def test_thread__bad_number__says_so(query: str, admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    assert admin.get(f"/threads/t1?{query}").status_code == 400
+
+
+# Context
+
+
+def test_context__folded__summary_first_and_the_log_beside_it(admin: Client, alice: Person) -> None:
+    story = tell(alice.actor)
+    shown = page(admin, "/threads/t1?tab=context")
+    assert "What the model sees" in shown
+    assert f"1 to {story.compaction.boundary_seq}" in shown
+    assert "data-summary" in shown
+    assert "data-folded" in shown
+
+
+def test_context__fit__says_what_is_left_out(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(8))
+    assert "not fit into 200 tokens" in page(admin, "/threads/t1?tab=context&max_tokens=200")
+
+
+def test_context__dangling_call__shows_the_stand_in(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(1)[:3])
+    assert "Tool execution was interrupted" in page(admin, "/threads/t1?tab=context")
+
+
+# State
+
+
+def test_state__at_a_revision__shows_it_and_what_changed(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    shown = page(admin, "/threads/t1?tab=state&at=3")
+    assert "Revision 3" in shown
+    assert "<del>0</del> → <ins>1</ins>" in shown
+    assert "changed here" in shown
+    assert 'value="3"' in shown
+
+
+def test_state__slider_moved__answers_only_what_it_moves(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    part = page(admin, "/threads/t1?tab=state&at=2", headers=htmx("state-at"))
+    assert part.lstrip().startswith('<div class="stack" id="state-at"')
+    assert 'type="range"' not in part
+
+
+def test_state__revision_that_never_was__404(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    assert admin.get("/threads/t1?tab=state&at=99").status_code == 404
+
+
+def test_state__dropped_revision__says_so_and_leads_to_the_nearest(
+    admin: Client, alice: Person
+) -> None:
+    tell(alice.actor)
+    Revision.objects.filter(number__in=(2, 3)).update(dropped=True)
+    shown = page(admin, "/threads/t1?tab=state&at=3")
+    assert "not kept any more" in shown
+    assert "tab=state&amp;at=1" in shown
+    assert "tab=state&amp;at=4" in shown
+
+
+def test_state__two_revisions__difference(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    shown = page(admin, "/threads/t1?tab=state&at=5&from=2&to=5")
+    assert "From revision 2 to 5" in shown
+    assert "<del>0</del> → <ins>3</ins>" in shown
+
+
+def test_state__label_and_pin__kept_on_the_revision(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    response = admin.post("/thread/mark/t1?at=3", {"label": "before refund", "pinned": "on"})
+    assert response.status_code == 302
+    row = Revision.objects.get(number=3)
+    assert (row.label, row.pinned) == ("before refund", True)
+    assert "before refund" in page(admin, "/threads/t1?tab=state&at=3")
+    admin.post("/thread/mark/t1?at=3", {"label": ""})
+    row.refresh_from_db()
+    assert (row.label, row.pinned) == ("", False)
+
+
+def test_restore__confirmed__state_is_the_old_one_with_reason(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    asked = page(admin, "/thread/restore/t1?at=3")
+    assert "/plan/count changes" in asked
+    assert "run_lifecycle" not in asked
+    newest = Thread.objects.get(public_id="t1").revision
+    response = admin.post(
+        "/thread/restore/t1?at=3", {"reason": "went wrong", "expected": str(newest)}
+    )
+    assert response["Location"] == f"/threads/t1?tab=state&at={newest + 1}"
+    now = read_snapshot(actor=alice.actor, thread_id="t1").parsed()
+    assert now["plan"] == {"count": 1}
+    row = Revision.objects.get(number=newest + 1)
+    assert (row.kind, row.reason) == ("restore", "went wrong")
+
+
+def test_restore__undo_of_the_toast__brings_the_newer_state_back(
+    admin: Client, alice: Person
+) -> None:
+    tell(alice.actor)
+    newest = Thread.objects.get(public_id="t1").revision
+    shown = admin.post("/thread/restore/t1?at=3", {"expected": str(newest)}, follow=True)
+    assert f'action="/thread/restore/t1?at={newest}"' in shown.content.decode()
+    admin.post(f"/thread/restore/t1?at={newest}", {"expected": str(newest + 1)})
+    assert read_snapshot(actor=alice.actor, thread_id="t1").parsed()["plan"] == {"count": 3}
+
+
+def test_restore__somebody_wrote_since__refused(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    response = admin.post("/thread/restore/t1?at=3", {"expected": "1"})
+    assert response.status_code == 409
+    assert read_snapshot(actor=alice.actor, thread_id="t1").parsed()["plan"] == {"count": 3}
+
+
+# Deletion
+
+
+def test_delete__asked__says_what_and_how_many(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    asked = page(admin, "/thread/delete/t1")
+    assert "1 thread, " in asked
+    assert "1 thread descends from it" in asked
+    assert 'value="cascade"' in asked
+    assert Thread.objects.count() == 2
+
+
+def test_delete__children_rejected__nothing_goes(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    assert admin.post("/thread/delete/t1", {"children": "reject"}).status_code == 409
+    assert Thread.objects.count() == 2
+
+
+@pytest.mark.parametrize(("children", "left"), [("detach", 1), ("cascade", 0)])
+def test_delete__confirmed__gone_with_the_reason_in_the_audit(
+    children: str, left: int, admin: Client, alice: Person
+) -> None:
+    tell(alice.actor)
+    response = admin.post("/thread/delete/t1", {"children": children, "reason": "asked to"})
+    assert response["Location"] == "/threads"
+    assert Thread.objects.count() == left
+    assert AuditRow.objects.filter(action="thread.delete", reason="asked to").exists()
+
+
+def test_state_keys__registered__listed_with_their_rules(admin: Client, alice: Person) -> None:
+    assert "No state keys yet" in page(admin, "/state-keys")
+    make_state_key(alice.actor, "facts", reducer="append", scope="thread", default=[])
+    shown = page(admin, "/state-keys?prefix=fa")
+    assert "append" in shown
+    assert "thread" in shown
+
+
+def test_compactions_tab__mine__shows_summary_beside_messages(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    append(alice.actor, "t1", *conversation(8)[1:])
+    compact(alice.actor, "t1")
+    shown = page(admin, "/threads/t1?tab=compactions")
+    assert "The summary that stands now" in shown
+    assert "a later one builds on it" in shown
+    assert shown.count("Undo…") == 1

@@ -1,0 +1,98 @@
+"""The page of API tokens: the secret is seen once, narrowing holds, revoking is final."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from state_admin.models import ApiToken, AuditRow
+from state_admin.services.actors import actor_of_token
+from tests.builders import Person
+from tests.web.stories import HOSTILE
+from tests.web.test_threads import htmx, page
+
+FORM = {"name": "ci", "role": "editor", "namespaces": "", "thread_prefixes": "", "lives": "30"}
+
+
+def make(client: Client, **changes: str) -> tuple[str, str]:
+    """Make a token on the page; the page and the secret on it."""
+    response = client.post("/tokens", FORM | changes)
+    assert response.status_code == 201
+    shown = response.content.decode()
+    found = re.search(r"sh_[0-9a-f]{12}_[0-9a-f]{64}", shown)
+    assert found
+    return shown, found[0]
+
+
+def test_token__made__works_and_is_shown_exactly_once(admin: Client) -> None:
+    shown, secret = make(admin)
+    assert "Copy it now" in shown
+    assert f"Authorization: Bearer {secret}" in shown
+    assert actor_of_token(secret) is not None
+    assert secret not in page(admin, "/tokens")
+    assert secret.rpartition("_")[2] not in page(admin, "/tokens")
+    token = ApiToken.objects.latest("pk")
+    assert token.created_by == "alice"
+    assert token.expires_at is not None
+
+
+def test_token__answer_with_the_secret__is_not_stored_anywhere(admin: Client) -> None:
+    response = admin.post("/tokens", FORM, headers=htmx("tokens"))
+    assert response.status_code == 201
+    assert "no-store" in response["Cache-Control"]
+    assert response.content.decode().lstrip().startswith('<div class="stack" id="tokens"')
+
+
+def test_token__narrowed__holds_globs_and_prefixes(admin: Client) -> None:
+    _, secret = make(admin, namespaces="team_* notes", thread_prefixes="order-", role="viewer")
+    actor = actor_of_token(secret)
+    assert actor is not None
+    assert actor.namespaces == ("team_*", "notes")
+    assert actor.thread_prefixes == ("order-",)
+    assert actor.role == "viewer"
+    assert "team_*" in page(admin, "/tokens")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": ""}, {"name": "   "}, {"role": "emperor"}, {"lives": "forever"}]
+)
+def test_token__wrong_form__makes_none_and_keeps_the_rest(
+    changes: dict[str, str], admin: Client
+) -> None:
+    before = ApiToken.objects.count()
+    response = admin.post("/tokens", FORM | {"namespaces": "kept_*"} | changes)
+    assert response.status_code == 422
+    assert "kept_*" in response.content.decode()
+    assert ApiToken.objects.count() == before
+
+
+def test_token__hostile_name__stays_text(admin: Client) -> None:
+    for hostile in HOSTILE:
+        make(admin, name=hostile, namespaces="x")
+    shown = page(admin, "/tokens")
+    for tag in ("<script>alert", "<img src=x", "<svg onload"):
+        assert tag not in shown
+
+
+def test_token__revoked__is_refused_and_says_so(admin: Client) -> None:
+    _, secret = make(admin)
+    token = ApiToken.objects.latest("pk")
+    assert f"sh_{token.lookup}_" in page(admin, f"/tokens/{token.pk}/revoke")
+    response = admin.post(f"/tokens/{token.pk}/revoke", {"reason": "leaked"})
+    assert response["Location"] == "/tokens"
+    assert actor_of_token(secret) is None
+    assert "revoked" in page(admin, "/tokens")
+    assert AuditRow.objects.filter(action="token.revoke", reason="leaked").exists()
+
+
+def test_token__of_another_workspace__is_absent(
+    admin: Client, stranger: Client, mallory: Person
+) -> None:
+    theirs = ApiToken.objects.get(workspace=mallory.workspace)
+    assert admin.get(f"/tokens/{theirs.pk}/revoke").status_code == 404
+    assert admin.post(f"/tokens/{theirs.pk}/revoke").status_code == 404
+    theirs.refresh_from_db()
+    assert theirs.revoked_at is None
+    assert "mallory" not in page(admin, "/tokens")

@@ -14,12 +14,13 @@ from state_admin.domain import diffs, scopes, values
 from state_admin.domain.values import Raw
 from state_admin.models import Entry, EntryRevision
 from state_admin.models.feed_sql import FeedFilter
-from state_admin.services import entries, namespaces
+from state_admin.services import clearing, entries, namespaces
 from state_admin.services.entries import EntryView, PatchKind
 from state_admin.services.errors import BadRequest, Invalid
 
 from . import etags, pagination, waiting
 from .bodies import Body, Flag, RawField, Text, Whole, answer, no_content, verbatim
+from .clearing import COUNTED, FILTERS, clear, read_dry_run, show_cleared
 from .endpoint import Endpoint
 
 MAX_TTL = 10 * 365 * 86400
@@ -130,6 +131,12 @@ class EntryList(Endpoint):
         shown, cursor = page.close(found, lambda pair: pair[0].key)
         items = [show_row(r, with_value=with_value, valid=v, registered=True) for r, v in shown]
         return answer({"items": items, "next_cursor": cursor})
+
+    @extend_schema(operation_id="clear_namespace", parameters=FILTERS, responses=COUNTED)
+    def delete(self, request: Request, namespace: str) -> HttpResponse:
+        """Delete every entry of a namespace, or those of a `prefix` or `scope_kind`. All or none;
+        `?dry_run=true` only counts."""
+        return clear(self, request, namespace)
 
 
 class EntryDetail(Endpoint):
@@ -336,11 +343,11 @@ class KeyDetail(Endpoint):
     def delete(self, request: Request, key: str) -> HttpResponse:
         """Delete everything under one key. `?dry_run=true` only counts."""
         pagination.refuse_unknown(request, "dry_run")
-        dry_run = pagination.read_choice(request, "dry_run", ("true", "false")) == "true"
-        count = entries.clear_key(
+        dry_run = read_dry_run(request)
+        count = clearing.clear_key(
             actor=self.actor, key=_checked(key), dry_run=dry_run, reason=self.reason
         )
-        return answer({"deleted": 0 if dry_run else count, "matched": count, "dry_run": dry_run})
+        return show_cleared(count, dry_run)
 
 
 def read_entry_body(raw: Any) -> dict[str, Any]:

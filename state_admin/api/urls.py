@@ -11,6 +11,7 @@ from . import (
     batches,
     blame,
     changes,
+    clearing,
     compactions,
     endpoint,
     entries,
@@ -34,6 +35,7 @@ urlpatterns = [
         entries.EntryDetail.as_view(),
         name="entry",
     ),
+    path("v1/state", clearing.StateClear.as_view(), name="state"),
     path("v1/state/<str:namespace>", entries.EntryList.as_view(), name="entries"),
     re_path(
         r"^v1/history/(?P<namespace>[^/]+)/(?P<key>(?s:.+))\Z",

@@ -12,11 +12,13 @@ from .limits import RateBucket, WorkspaceUsage
 from .messages import Message, MessageRole, Visibility
 from .namespaces import Namespace, NamespaceVersion
 from .runs import Origin, Run, RunStatus
+from .search import SearchDocument, SearchPosition
 from .snapshots import Revision, RevisionKind, StateValue
 from .state_keys import Merge, StateKey, StateScope
 from .sweeps import Sweep
 from .threads import Thread
 from .tickets import Ticket, TicketStatus
+from .webhooks import DeliveryStatus, Webhook, WebhookDelivery, WebhookSecret, WebhookStatus
 from .workspaces import Workspace
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "Compaction",
     "CompactionKind",
     "CompactionStatus",
+    "DeliveryStatus",
     "Entry",
     "EntryRevision",
     "IdempotencyRecord",
@@ -45,6 +48,8 @@ __all__ = [
     "Role",
     "Run",
     "RunStatus",
+    "SearchDocument",
+    "SearchPosition",
     "StateKey",
     "StateScope",
     "StateValue",
@@ -55,6 +60,10 @@ __all__ = [
     "Trigger",
     "User",
     "Visibility",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookSecret",
+    "WebhookStatus",
     "Workspace",
     "WorkspaceUsage",
 ]

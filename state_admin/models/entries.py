@@ -68,6 +68,7 @@ class Operation(models.TextChoices):
     RESTORE = "restore"
     EXPIRE = "expire"
     IMPORT = "import"
+    REDACT = "redact"
 
 
 class Entry(models.Model):
@@ -147,6 +148,9 @@ class EntryRevision(ActorStamp):
     pinned = models.BooleanField(default=False, db_default=False)
     # The run on whose behalf it was written, in the caller's words (the Run-Id header).
     run = models.CharField(max_length=128, default="", db_default="", db_collation="C")
+    # When something was removed from this version for good, and by whom; else NULL and "".
+    redacted_at = models.DateTimeField(null=True, blank=True)
+    redacted_by = models.CharField(max_length=150, default="", db_default="", blank=True)
     at = models.DateTimeField(db_default=Now())
 
     objects = EntryRevisionQuerySet.as_manager()

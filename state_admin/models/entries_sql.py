@@ -84,7 +84,7 @@ def read_entries(
     return {(row[0], row[1]): EntryRow._make(row[2:]) for row in rows}
 
 
-def _trail(source: str, namespace: str) -> str:
+def trail(source: str, namespace: str) -> str:
     """What every write leaves behind: history, change and audit rows for the rows of `source`,
     whose `w` is the entry as written; `namespace` is the SQL of its namespace's name."""
     return f"""
@@ -110,7 +110,7 @@ def _trail(source: str, namespace: str) -> str:
 """
 
 
-_TRAIL = _trail("w", "%(namespace)s")
+_TRAIL = trail("w", "%(namespace)s")
 
 _RETURN = """
 SELECT id, version, born_version, created_at, updated_at, expires_at, tags, pinned FROM w
@@ -190,7 +190,7 @@ WITH x AS (
     {_OVER}
     RETURNING e.*
 )"""
-    + _trail("w JOIN namespaces ON namespaces.id = w.namespace_id", "namespaces.name")
+    + trail("w JOIN namespaces ON namespaces.id = w.namespace_id", "namespaces.name")
     + """
 SELECT namespace_id, key, id, version, born_version, created_at, updated_at, expires_at, tags,
     pinned

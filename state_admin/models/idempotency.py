@@ -9,6 +9,10 @@ from django.db.models.functions import Now
 class IdempotencyRecord(models.Model):
     # SHA-256 over the credentials and the key: one caller's key never meets another's.
     scope = models.CharField(max_length=64, primary_key=True)
+    # Whose data the answer may hold; NULL while it is being made.
+    workspace = models.ForeignKey(
+        "Workspace", null=True, blank=True, on_delete=models.CASCADE, db_index=False
+    )
     # SHA-256 over method, path and body.
     fingerprint = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(default=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -197,7 +197,7 @@ def put_entries(
     for index, (namespace, key, value) in enumerate(puts):
         try:
             found = definition(actor, namespace)
-            _check_value(found, value)
+            check_value(found, value)
         except Problem as problem:
             problem.data["index"] = index
             raise
@@ -215,7 +215,7 @@ def put_entries(
             }
         )
     parameters = {
-        **_who(actor, reason),
+        **journal.parameters(actor, reason),
         "operation": Operation.PUT.value,
         "rows": values.dump(rows),
     }
@@ -292,7 +292,7 @@ def delete_entry(
     known = definition(actor, namespace)
     written = entries_sql.delete_entry(
         {
-            **_who(actor, reason),
+            **journal.parameters(actor, reason),
             "namespace_id": known.id,
             "namespace": known.name,
             "key": key,
@@ -319,45 +319,6 @@ def diff_entry(*, actor: Actor, namespace: str, key: str, old: int, new: int) ->
     return before, after
 
 
-def clear_key(*, actor: Actor, key: str, dry_run: bool = False, reason: str = "") -> int:
-    """Delete every entry under one key, over all namespaces the actor sees, orphans too."""
-    require(actor, Role.EDITOR)
-    live = Entry.objects.visible_to(actor).live().filter(key=key)
-    if dry_run:
-        return live.count()
-    with transaction.atomic():
-        return clear_entries(
-            actor, live.values_list("namespace_id", "namespace__name", "key"), reason
-        )
-
-
-def clear_entries(
-    actor: Actor,
-    addresses: Iterable[tuple[int, str, str]],
-    reason: str,
-    operation: Operation = Operation.DELETE,
-) -> int:
-    """Delete entries by (namespace id, name, key), in key order; answers how many were live, or
-    for EXPIRE how many had expired.
-
-    Needs no registered namespace. The caller owns the transaction and the permission.
-    """
-    cleared = 0
-    for namespace_id, name, key in sorted(addresses):
-        parameters = {
-            **_who(actor, reason),
-            "namespace_id": namespace_id,
-            "namespace": name,
-            "key": key,
-            "operation": operation.value,
-            "expected": None,
-            "expired": operation is Operation.EXPIRE,
-            "orphans": True,
-        }
-        cleared += entries_sql.delete_entry(parameters) is not None
-    return cleared
-
-
 def _store(
     actor: Actor,
     namespace: str,
@@ -371,9 +332,9 @@ def _store(
     expected = when.version
     for attempt in range(_ATTEMPTS):
         known = definition(actor, namespace, fresh=attempt > 0)
-        _check_value(known, value)
+        check_value(known, value)
         parameters = {
-            **_who(actor, reason),
+            **journal.parameters(actor, reason),
             **attributes,
             "ttl": known.ttl_seconds if attributes["ttl"] is None else attributes["ttl"],
             "namespace_id": known.id,
@@ -488,7 +449,7 @@ def _check_quota(actor: Actor, namespace: str, key: str, size: int) -> None:
         quotas.check_room(actor, "bytes", size - held.size_bytes)
 
 
-def _check_value(known: Definition, value: Raw) -> None:
+def check_value(known: Definition, value: Raw) -> None:
     """Refuse a value that is too large, cannot be kept, or does not satisfy the schema."""
     size = len(value.text.encode())
     if size > known.max_value_bytes:
@@ -508,14 +469,6 @@ def _check_value(known: Definition, value: Raw) -> None:
             faults,
             schema_version=known.schema_version,
         )
-
-
-def _who(actor: Actor, reason: str) -> dict[str, Any]:
-    return {
-        **journal.stamp(actor, reason),
-        "workspace": actor.workspace_id,
-        "run": actor.run_id,
-    }
 
 
 def is_valid(row: Entry, known: Definition) -> bool:

@@ -70,3 +70,8 @@ def stamp(actor: Actor, reason: str = "") -> dict[str, str]:
         "reason": reason,
         "request_id": actor.request_id,
     }
+
+
+def parameters(actor: Actor, reason: str = "") -> dict[str, Any]:
+    """What the hand-written trail of entries (models/entries_sql.py) needs to know of `actor`."""
+    return {**stamp(actor, reason), "workspace": actor.workspace_id, "run": actor.run_id}

@@ -31,8 +31,8 @@ from state_admin.models import (
 
 from . import journal
 from .actors import system_actor
+from .clearing import clear_entries
 from .compactions import claimable_compactions
-from .entries import clear_entries
 
 Report = dict[str, int]
 

@@ -17,6 +17,7 @@ from state_admin.models import Entry, Namespace, NamespaceVersion
 
 from . import journal
 from .actors import require
+from .clearing import clear_entries
 from .errors import Conflict, Forbidden, Invalid, NotRegistered
 
 DEFAULT_MAX_VALUE_BYTES = 1024 * 1024
@@ -199,8 +200,6 @@ def unregister_namespace(*, actor: Actor, name: str, entries: str = "", reason: 
     With live entries the caller must choose: `entries="retain"` leaves them as orphans,
     `"delete"` deletes them (their history stays). Otherwise Conflict.
     """
-    from .entries import clear_entries  # entries need definitions; only this verb needs entries
-
     require(actor, Role.ADMIN)
     with transaction.atomic():
         held = (

@@ -16,7 +16,7 @@ from state_admin.models import Entry, Message, Run, StateValue, Thread
 
 from . import journal, quotas
 from .actors import require
-from .entries import clear_entries
+from .clearing import clear_entries
 from .errors import Conflict, Forbidden, Invalid, NotFound
 
 Children = Literal["detach", "reject", "cascade"]

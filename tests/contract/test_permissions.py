@@ -64,6 +64,8 @@ TABLE = [
     Row("batch", "POST", "/state/batch", E, 200,
         {"operations": [{"op": "put", "namespace": "notes", "key": "k", "value": 1}]},
         hides="notes", by="namespaces"),
+    Row("state", "DELETE", "/state?prefix=k", E, 200),
+    Row("entries", "DELETE", "/state/notes", E, 200, hides="notes", by="namespaces"),
     Row("entries", "GET", "/state/notes", V, 200, hides="notes", by="namespaces"),
     Row("entry", "GET", "/state/notes/k", V, 200, hides="notes", by="namespaces"),
     Row("entry", "PUT", "/state/notes/k", E, 200, _VALUE, hides="notes", by="namespaces"),

@@ -11,7 +11,7 @@ from django.db import connections
 
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, Entry, EntryRevision
-from state_admin.services import batches, entries
+from state_admin.services import batches, clearing, entries
 from state_admin.services.batches import BatchOperation
 from state_admin.services.errors import Forbidden, Invalid, NotRegistered, VersionConflict
 from tests.builders import Person, make_namespace, make_token, put, raw
@@ -181,7 +181,7 @@ def test_race__batch_against_clear_and_expiry__never_deadlocks(notes: Person) ->
             partial(
                 run, notes, op("delete", "b"), op("delete", "a"), op("delete", "a", None, "more")
             ),
-            partial(entries.clear_key, actor=notes.actor, key="a"),
+            partial(clearing.clear_key, actor=notes.actor, key="a"),
         ]
     _, lost = split(race(works))
     assert lost == []

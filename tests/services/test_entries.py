@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace
-from state_admin.services import entries, maintenance, namespaces
+from state_admin.services import clearing, entries, maintenance, namespaces
 from state_admin.services.entries import Precondition
 from state_admin.services.errors import (
     Conflict,
@@ -359,7 +359,7 @@ def test_expiry_sweep__written_again_meanwhile__leaves_it_alone(alice: Person) -
     put(alice.actor, "notes", "k", 1, ttl_seconds=60)
     due = list(Entry.objects.all().values_list("namespace_id", "namespace__name", "key"))
     expire = entries.Operation.EXPIRE
-    assert entries.clear_entries(alice.actor, due, "", expire) == 0
+    assert clearing.clear_entries(alice.actor, due, "", expire) == 0
     assert read(alice).exists
 
 
@@ -476,9 +476,9 @@ def test_clear__by_key__counts_then_deletes_orphans_too(alice: Person) -> None:
         put(alice.actor, name, "k", 1)
         put(alice.actor, name, "other", 1)
     namespaces.unregister_namespace(actor=alice.actor, name="c", entries="retain")
-    assert entries.clear_key(actor=alice.actor, key="k", dry_run=True) == 3
-    assert entries.clear_key(actor=alice.actor, key="k") == 3
-    assert entries.clear_key(actor=alice.actor, key="k") == 0
+    assert clearing.clear_key(actor=alice.actor, key="k", dry_run=True) == 3
+    assert clearing.clear_key(actor=alice.actor, key="k") == 3
+    assert clearing.clear_key(actor=alice.actor, key="k") == 0
     assert Entry.objects.live().count() == 3
 
 
@@ -487,7 +487,7 @@ def test_clear__narrowed_token__clears_only_what_it_sees(alice: Person) -> None:
         make_namespace(alice.actor, name)
         put(alice.actor, name, "k", 1)
     _, narrow = make_token(alice, namespaces=["a.*"])
-    assert entries.clear_key(actor=narrow, key="k") == 1
+    assert clearing.clear_key(actor=narrow, key="k") == 1
     assert read(alice, namespace="b.x").exists
 
 
@@ -546,7 +546,7 @@ def test_viewer__any_write__is_forbidden_by_the_service_too(alice: Person, bob: 
         lambda: put(bob.actor, "notes", "k", 1),
         lambda: patch(bob, 1),
         lambda: delete(bob),
-        lambda: entries.clear_key(actor=bob.actor, key="k"),
+        lambda: clearing.clear_key(actor=bob.actor, key="k"),
         lambda: make_namespace(bob.actor, "mine"),
         lambda: namespaces.unregister_namespace(actor=bob.actor, name="notes"),
     ):

@@ -10,6 +10,7 @@ import pytest
 from state_admin.domain.access import Role
 from state_admin.services import (
     batches,
+    clearing,
     compactions,
     entries,
     maintenance,
@@ -66,7 +67,8 @@ WORKS: dict[str, Work] = {
     ),
     "delete": lambda a: entries.delete_entry(actor=a, namespace="notes", key="k"),
     "restore": lambda a: entries.restore_entry(actor=a, namespace="notes", key="k", version=1),
-    "clear": lambda a: entries.clear_key(actor=a, key="k"),
+    "clear": lambda a: clearing.clear_key(actor=a, key="k"),
+    "clear matching": lambda a: clearing.clear_matching(actor=a, namespace="notes"),
     "batch": _batch,
     "batch of puts": lambda a: entries.put_entries(
         actor=a, puts=[("notes", key, raw(1)) for key in ("new", "k", "expiring")]
@@ -204,7 +206,7 @@ def test_works__every_verb_of_the_services__is_here() -> None:
     verbs = {
         f"{module.__name__.rpartition('.')[2]}.{name}"
         for module in (
-            batches, compactions, entries, messages, namespaces, runs, snapshots, state_keys,
+            batches, clearing, compactions, entries, messages, namespaces, runs, snapshots, state_keys,
             threads, tickets, tokens, builders.commits,
         )
         for name in vars(module)
@@ -213,9 +215,10 @@ def test_works__every_verb_of_the_services__is_here() -> None:
         and "require(actor" in _source(vars(module)[name])
     }  # fmt: skip
     assert verbs == {
-        "batches.run_batch", "commits.commit", "compactions.cancel_compaction",
+        "batches.run_batch", "clearing.clear_key", "clearing.clear_matching", "commits.commit",
+        "compactions.cancel_compaction",
         "compactions.request_compaction", "compactions.retry_compaction",
-        "compactions.undo_compaction", "entries.clear_key", "entries.delete_entry",
+        "compactions.undo_compaction", "entries.delete_entry",
         "entries.patch_entry", "entries.put_entries", "entries.put_entry",
         "entries.restore_entry",
         "messages.append_messages", "namespaces.register_namespace",

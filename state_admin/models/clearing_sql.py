@@ -1,0 +1,43 @@
+"""The statement that deletes many entries at once, with the trail of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import hot
+from .entries_sql import trail
+
+# The rows are locked by (namespace, key), the order of every batch, before the first one changes:
+# two that meet never wait for each other in a circle. A row that somebody changed while its lock
+# was awaited is looked at again as it is then.
+_CLEAR = (
+    """
+WITH held AS MATERIALIZED (
+    SELECT e.id, n.name
+    FROM unnest(%(namespaces)s::bigint[], %(keys)s::text[]) AS want(namespace_id, key)
+    JOIN entries e ON e.namespace_id = want.namespace_id AND e.key = want.key
+    JOIN namespaces n ON n.id = e.namespace_id
+    WHERE NOT e.deleted
+    ORDER BY n.name COLLATE "C", e.key COLLATE "C"
+    FOR UPDATE OF e
+), w AS (
+    UPDATE entries e SET
+        value = NULL, version = e.version + 1, deleted = true, expires_at = NULL, size_bytes = 0,
+        estimated_tokens = 0, actor_kind = %(actor_kind)s, actor_name = %(actor_name)s,
+        updated_at = now()
+    FROM held
+    WHERE e.id = held.id AND NOT e.deleted
+        AND coalesce(e.expires_at <= now(), false) = %(expired)s
+    RETURNING e.*
+)"""
+    + trail("w JOIN held ON held.id = w.id", "held.name")
+    + "SELECT count(*) FROM w"
+)
+
+
+def clear_entries(parameters: Mapping[str, Any]) -> int:
+    """Delete the entries at the `namespaces` (ids) and `keys`, two arrays of one length: the live
+    ones, or with `expired` those whose time is over. Answers how many there were."""
+    row = hot.fetch_one(_CLEAR, parameters)
+    return row[0] if row else 0

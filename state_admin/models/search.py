@@ -1,0 +1,140 @@
+"""The search index beside the entries: what each holds as words and facts (ADR 6).
+
+An index on the entries themselves would end their HOT updates. So a follower of the change feed
+fills this table, and a search looks at what the follower has not seen yet by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from heapq import merge
+from typing import NamedTuple
+
+from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import connection, models
+from django.db.models.expressions import RawSQL
+
+from . import hot
+from .entries import Entry, EntryQuerySet
+from .workspaces import Workspace
+
+
+class SearchDocument(models.Model):
+    """The words and facts of one entry (domain/search.py), as of `version`.
+
+    No foreign key in the database: it would lock rows of the hot table. Who removes an entry
+    removes its document, and searches join the entries anyway.
+    """
+
+    entry = models.OneToOneField(
+        Entry,
+        primary_key=True,
+        on_delete=models.CASCADE,
+        db_constraint=False,
+        related_name="document",
+    )
+    version = models.BigIntegerField()
+    terms = SearchVectorField()
+
+    class Meta:
+        db_table = "search_documents"
+        indexes = [
+            # Every search.
+            GinIndex(fields=["terms"], name="search_documents_terms"),
+        ]
+
+
+class SearchPosition(models.Model):
+    """How far the index of a workspace has followed its change feed."""
+
+    workspace = models.OneToOneField(Workspace, primary_key=True, on_delete=models.CASCADE)
+    xid = models.BigIntegerField()
+    change_id = models.BigIntegerField()
+    # The database's time when nothing older than the position was missing.
+    at = models.DateTimeField()
+    # While the index is built: entries up to this id are in it. NULL: all are.
+    filled_to = models.BigIntegerField(null=True)
+
+    class Meta:
+        db_table = "search_positions"
+
+
+class Reach(NamedTuple):
+    """What of a workspace the index covers: entries up to `filled_to` (None: all) but for those
+    with a change behind (xid, change_id)."""
+
+    xid: int
+    change_id: int
+    filled_to: int | None
+
+
+_REACH = """
+SELECT xid, change_id, filled_to FROM search_positions
+WHERE workspace_id = %(workspace)s AND at > now() - %(retention)s::interval
+"""
+
+# Changes older than this may be purged: an index that stopped before them cannot catch up.
+STALE: timedelta = settings.CHANGE_RETENTION
+
+
+def read_reach(workspace_id: int) -> Reach:
+    """Read it before the candidates: later documents then only overlap with what is pending."""
+    row = hot.fetch_one(_REACH, {"workspace": workspace_id, "retention": STALE})
+    return Reach._make(row) if row else Reach(0, 0, 0)
+
+
+_INDEXED = "SELECT entry_id FROM search_documents WHERE terms @@ %s::tsquery"
+
+_PENDING = """
+SELECT e.id FROM changes c
+JOIN namespaces n ON n.workspace_id = c.workspace_id AND n.name = c.namespace
+JOIN entries e ON e.namespace_id = n.id AND e.key = c.key
+WHERE c.workspace_id = %s AND (c.xid, c.id) > (%s::text::xid8, %s) AND c.kind LIKE 'entry.%%'
+"""
+
+
+def find_candidates(
+    rows: EntryQuerySet, workspace_id: int, reach: Reach, query: str, limit: int
+) -> Sequence[tuple[int, int]]:
+    """Up to `limit` of `rows` that may meet `query` (a tsquery), newest first: (id, bytes).
+
+    Those that the index names, and those that it does not cover yet.
+    """
+    newest = rows.order_by("-id").values_list("id", "size_bytes")
+    found = [newest.filter(id__in=RawSQL(_INDEXED, [query]))]
+    if reach.filled_to is not None:
+        found.append(newest.filter(id__gt=reach.filled_to))
+    changed = [workspace_id, str(reach.xid), reach.change_id]
+    found.append(newest.filter(id__in=RawSQL(_PENDING, changed)))
+    made: list[tuple[int, int]] = []
+    for each in merge(*(list(branch[:limit]) for branch in found), reverse=True):
+        if not made or made[-1][0] != each[0]:
+            made.append(each)
+    return made[:limit]
+
+
+_STORE = """
+INSERT INTO search_documents AS d (entry_id, version, terms)
+SELECT x.id, x.version, array_to_tsvector(x.terms)
+FROM json_to_recordset(%(rows)s::json) AS x(id bigint, version bigint, terms text[])
+ON CONFLICT (entry_id) DO UPDATE SET version = excluded.version, terms = excluded.terms
+WHERE d.version <> excluded.version
+RETURNING 1
+"""
+
+
+def store_documents(rows: str) -> int:
+    """Insert or replace documents: a JSON list of {id, version, terms}."""
+    return len(hot.fetch_all(_STORE, {"rows": rows}))
+
+
+def lock_documents(workspace_id: int) -> None:
+    """Keep the follower out until the end of the transaction: what it read before would come
+    back after a redaction or an erasure."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtext('search documents'), %s::int)", [workspace_id]
+        )

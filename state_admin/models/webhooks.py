@@ -1,0 +1,256 @@
+"""Webhooks: who is told of changes, how far the telling has come, and every single delivery."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce, Now
+
+from state_admin.domain import access
+from state_admin.domain.access import Actor
+from state_admin.domain.webhooks import Choice
+
+from .feed_sql import FeedFilter, Position
+from .workspaces import Workspace
+
+
+class WebhookStatus(models.TextChoices):
+    ACTIVE = "active"
+    PAUSED = "paused"
+    # By the server, which says why in status_reason.
+    DISABLED = "disabled"
+
+
+class DeliveryStatus(models.TextChoices):
+    QUEUED = "queued"
+    DELIVERING = "delivering"
+    DELIVERED = "delivered"
+    # The last attempt failed; another one follows.
+    FAILED = "failed"
+    # Given up after the last attempt; kept for a replay.
+    DEAD = "dead"
+
+
+UNFINISHED = (DeliveryStatus.QUEUED, DeliveryStatus.DELIVERING, DeliveryStatus.FAILED)
+
+
+class WebhookQuerySet(models.QuerySet["Webhook"]):
+    def visible_to(self, actor: Actor) -> Self:
+        """Those of the actor's workspace that see no more than the actor does."""
+        rows = self.filter(workspace_id=actor.workspace_id)
+        if not actor.namespaces and not actor.thread_prefixes:
+            return rows
+        # A workspace has few, and whether a grant lies within another is a rule of the domain.
+        within = [
+            hook.pk
+            for hook in rows
+            if not access.narrower(
+                actor.role, hook.grant_namespaces, hook.grant_thread_prefixes, creator=actor
+            )
+        ]
+        return rows.filter(pk__in=within)
+
+    def active(self) -> Self:
+        return self.filter(status=WebhookStatus.ACTIVE)
+
+    def with_counts(self) -> Self:
+        """With `waiting` and `dead`: how many deliveries of it are to come, and were given up."""
+        return self.annotate(
+            waiting=_count_of(Q(status__in=UNFINISHED)),
+            dead=_count_of(Q(status=DeliveryStatus.DEAD)),
+        )
+
+
+def _count_of(which: Q) -> Coalesce:
+    rows = WebhookDelivery.objects.filter(which, webhook=OuterRef("pk"), test=False)
+    counted = rows.order_by().values("webhook").annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(counted, output_field=models.IntegerField()), 0)
+
+
+class Webhook(models.Model):
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, related_name="webhooks", db_index=False
+    )
+    public_id = models.CharField(max_length=36, db_collation="C")
+    name = models.CharField(max_length=128)
+    url = models.TextField()
+    status = models.CharField(
+        max_length=8, choices=WebhookStatus.choices, default=WebhookStatus.ACTIVE
+    )
+    status_reason = models.TextField(default="", blank=True)
+    # What it wants: globs of kinds and namespaces, and what a FeedFilter compares. Empty: all.
+    kinds = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
+    namespaces = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
+    key = models.TextField(default="", blank=True, db_collation="C")
+    prefix = models.TextField(default="", blank=True, db_collation="C")
+    thread = models.CharField(max_length=128, default="", blank=True, db_collation="C")
+    run = models.CharField(max_length=128, default="", blank=True, db_collation="C")
+    # What it may see, whatever it wants: the reach of its creator, frozen at its creation.
+    grant_namespaces = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
+    grant_thread_prefixes = ArrayField(
+        models.CharField(max_length=128), default=list, db_default=[]
+    )
+    created_by = models.CharField(max_length=150)
+    # Its place in the feed: every change up to here is a delivery or was not wanted. `place_at` as
+    # in a cursor (streams/cursors.py): no change behind the place is older.
+    place_xid = models.BigIntegerField()
+    place_id = models.BigIntegerField()
+    place_at = models.DateTimeField()
+    # Since when nothing has been delivered although it was tried; NULL while all is well.
+    failing_since = models.DateTimeField(null=True, blank=True)
+    last_error = models.TextField(default="", blank=True)
+    last_delivered_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now())
+
+    objects = WebhookQuerySet.as_manager()
+
+    class Meta:
+        db_table = "webhooks"
+        constraints = [
+            models.UniqueConstraint(fields=["public_id"], name="webhooks_id_unique"),
+        ]
+        indexes = [
+            # The list of a workspace.
+            models.Index(fields=["workspace", "-id"], name="webhooks_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def place(self) -> Position:
+        return Position(self.place_xid, self.place_id)
+
+    @property
+    def choice(self) -> Choice:
+        """The part of its filter that the feed's reader does not know: globs."""
+        return Choice(tuple(self.namespaces), tuple(self.kinds))
+
+    @property
+    def wanted(self) -> FeedFilter:
+        """The rest of its filter."""
+        return FeedFilter(key=self.key, prefix=self.prefix, thread=self.thread, run=self.run)
+
+    @property
+    def reader(self) -> Actor:
+        """The actor as which it reads the feed."""
+        return Actor(
+            kind="system",
+            id=self.public_id,
+            name="webhooks",
+            workspace_id=self.workspace_id,
+            role=access.Role.VIEWER,
+            namespaces=tuple(self.grant_namespaces),
+            thread_prefixes=tuple(self.grant_thread_prefixes),
+        )
+
+
+class WebhookSecretQuerySet(models.QuerySet["WebhookSecret"]):
+    def live(self) -> Self:
+        """Those that sign, newest first."""
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now())).order_by("-pk")
+
+
+class WebhookSecret(models.Model):
+    """A signing secret, of which only the salt is stored: the rest is in the server's SECRET_KEY
+    (docs/adr/0007). Who reads the database cannot sign."""
+
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="secrets")
+    salt = models.CharField(max_length=64)
+    # Which SECRET_KEY it is derived from, as a fingerprint: keys are rotated too.
+    key_id = models.CharField(max_length=16)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    # NULL: the newest, which signs until it is rotated away.
+    expires_at = models.DateTimeField(null=True, blank=True)
+
+    objects = WebhookSecretQuerySet.as_manager()
+
+    class Meta:
+        db_table = "webhook_secrets"
+
+
+class DeliveryQuerySet(models.QuerySet["WebhookDelivery"]):
+    def visible_to(self, actor: Actor) -> Self:
+        return self.filter(webhook__in=Webhook.objects.visible_to(actor))
+
+
+class WebhookDelivery(models.Model):
+    """One change on its way to one webhook. Order is by id: a webhook's rows are inserted in the
+    feed's order, by one pump at a time."""
+
+    webhook = models.ForeignKey(
+        Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False
+    )
+    public_id = models.CharField(max_length=36, db_collation="C")
+    # The change: its place in the feed, and what a list shows of it.
+    change_xid = models.BigIntegerField()
+    change_id = models.BigIntegerField()
+    event_id = models.CharField(max_length=64, db_collation="C")
+    kind = models.CharField(max_length=48)
+    subject = models.TextField(default="", blank=True)
+    # The CloudEvent, byte for byte: a replay years later says what was said then.
+    body = models.TextField()
+    # Asked for by a person: goes out of order, once, whatever the webhook's status.
+    test = models.BooleanField(default=False)
+    status = models.CharField(
+        max_length=10, choices=DeliveryStatus.choices, default=DeliveryStatus.QUEUED
+    )
+    attempts = models.IntegerField(default=0)
+    response_status = models.IntegerField(null=True, blank=True)
+    latency_ms = models.IntegerField(null=True, blank=True)
+    # Why the last attempt failed, in words.
+    error = models.TextField(default="", blank=True)
+    next_attempt_at = models.DateTimeField(db_default=Now())
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    # Fencing: a worker that lost its lease finds another number here and records nothing.
+    claim = models.BigIntegerField(default=0)
+    replays = models.IntegerField(default=0)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    attempted_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = DeliveryQuerySet.as_manager()
+
+    class Meta:
+        db_table = "webhook_deliveries"
+        constraints = [
+            models.UniqueConstraint(fields=["public_id"], name="webhook_deliveries_id_unique"),
+            # One in flight per webhook, or the order would be lost. Decided by the database.
+            models.UniqueConstraint(
+                fields=["webhook"],
+                name="webhook_deliveries_in_flight",
+                condition=Q(status="delivering", test=False),
+            ),
+        ]
+        indexes = [
+            # The next one of a webhook, and how many wait behind it.
+            models.Index(
+                fields=["webhook", "id"],
+                name="webhook_deliveries_unfinished",
+                condition=Q(status__in=["queued", "delivering", "failed"]),
+            ),
+            # The sweep: tests that nobody began, and what a dead worker left behind.
+            models.Index(
+                fields=["id"],
+                name="webhook_deliveries_tests",
+                condition=Q(test=True, status__in=["queued", "delivering", "failed"]),
+            ),
+            models.Index(
+                fields=["lease_expires_at"],
+                name="webhook_deliveries_leases",
+                condition=Q(status="delivering"),
+            ),
+            # The list of a webhook's deliveries, newest first, with and without a status.
+            models.Index(fields=["webhook", "-id"], name="webhook_deliveries_newest"),
+            models.Index(fields=["webhook", "status", "-id"], name="webhook_deliveries_by_status"),
+            # Retention deletes what is finished, by age.
+            models.Index(
+                fields=["status", "finished_at"],
+                name="webhook_deliveries_finished",
+                condition=Q(status__in=["delivered", "dead"]),
+            ),
+        ]

@@ -1,0 +1,107 @@
+"""The statements that decide who delivers what: each one statement, so that races have one winner."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from . import hot
+
+
+class Claimed(NamedTuple):
+    """A delivery that this worker alone may send until its lease ends. `now` is the database's."""
+
+    id: int
+    claim: int
+    attempts: int
+    public_id: str
+    event_id: str
+    body: str
+    test: bool
+    webhook_id: int
+    webhook_public_id: str
+    url: str
+    now: int
+
+
+_UNFINISHED = "('queued', 'delivering', 'failed')"
+
+# Nobody works on it and its time has come.
+_FREE = """(
+    (d.status IN ('queued', 'failed') AND d.next_attempt_at <= now())
+    OR (d.status = 'delivering' AND d.lease_expires_at <= now())
+)"""
+
+_ROOM = "d.attempts < CASE WHEN d.test THEN 1 ELSE %(most)s END"
+
+# Only the first unfinished one of a webhook can be claimed. Two workers that claim two of them at
+# once meet in the unique index webhook_deliveries_in_flight.
+_CLAIM = f"""
+UPDATE webhook_deliveries d
+SET status = 'delivering', attempts = d.attempts + 1, claim = d.claim + 1,
+    attempted_at = now(), lease_expires_at = now() + %(lease)s
+FROM webhooks w
+WHERE d.public_id = %(delivery)s AND w.id = d.webhook_id
+    AND {_FREE} AND {_ROOM}
+    AND (d.test OR (
+        w.status = 'active'
+        AND NOT EXISTS (
+            SELECT 1 FROM webhook_deliveries e
+            WHERE e.webhook_id = d.webhook_id AND e.id < d.id AND NOT e.test
+                AND e.status IN {_UNFINISHED}
+        )
+    ))
+RETURNING d.id, d.claim, d.attempts, d.public_id, d.event_id, d.body, d.test,
+    w.id, w.public_id, w.url, extract(epoch FROM now())::bigint
+"""
+
+# A worker died during the last attempt there was.
+_GIVE_UP = f"""
+UPDATE webhook_deliveries d
+SET status = 'dead', claim = d.claim + 1, lease_expires_at = NULL, finished_at = now(),
+    error = 'the worker stopped during the last attempt; it may have arrived'
+WHERE d.status = 'delivering' AND d.lease_expires_at <= now() AND NOT ({_ROOM})
+RETURNING d.id
+"""
+
+# The first unfinished delivery of each active webhook, where it is free.
+_HEADS = f"""
+SELECT w.public_id, d.public_id
+FROM webhooks w
+CROSS JOIN LATERAL (
+    SELECT * FROM webhook_deliveries e
+    WHERE e.webhook_id = w.id AND NOT e.test AND e.status IN {_UNFINISHED}
+    ORDER BY e.id LIMIT 1
+) d
+WHERE w.status = 'active' AND (%(webhook)s::text = '' OR w.public_id = %(webhook)s)
+    AND {_FREE}
+ORDER BY d.next_attempt_at
+"""
+
+_TESTS = f"""
+SELECT d.public_id FROM webhook_deliveries d
+WHERE d.test AND d.status IN {_UNFINISHED} AND {_FREE} AND {_ROOM}
+ORDER BY d.id LIMIT 100
+"""
+
+
+def claim(delivery: str, *, lease: timedelta, most: int) -> Claimed | None:
+    """Take a delivery. None: not now, not us, or not there. django.db.IntegrityError: another one
+    of the same webhook was taken at the same moment."""
+    row = hot.fetch_one(_CLAIM, {"delivery": delivery, "lease": lease, "most": most})
+    return Claimed._make(row) if row else None
+
+
+def give_up_lost(*, most: int) -> int:
+    """Bury what was being delivered for the last time when its worker died."""
+    return len(hot.fetch_all(_GIVE_UP, {"most": most}))
+
+
+def due_heads(webhook: str = "") -> list[tuple[str, str]]:
+    """(webhook, delivery) for each active webhook that has something to deliver right now."""
+    return [(row[0], row[1]) for row in hot.fetch_all(_HEADS, {"webhook": webhook})]
+
+
+def due_tests() -> list[str]:
+    """Test deliveries that nobody has begun."""
+    return [row[0] for row in hot.fetch_all(_TESTS, {"most": 1})]

@@ -1,0 +1,99 @@
+"""Deletes entries in bulk: by key, namespace, prefix or scope kind (semantics §4, "Clear")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from operator import itemgetter
+
+from django.db import transaction
+
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.scopes import ScopeKind
+from state_admin.models import Entry, Namespace, Operation, clearing_sql
+from state_admin.models.entries import EntryQuerySet
+
+from . import journal
+from .actors import require
+from .errors import BadRequest, Invalid, NotRegistered
+
+# One clearing is one transaction, and the change feed waits for the oldest one still open.
+MOST = 100_000
+_CHUNK = 1000
+
+
+def clear_key(*, actor: Actor, key: str, dry_run: bool = False, reason: str = "") -> int:
+    """Delete every entry under one key, over all namespaces the actor sees, orphans too; answers
+    how many there were."""
+    require(actor, Role.EDITOR)
+    return _clear(actor, Entry.objects.visible_to(actor).live().filter(key=key), dry_run, reason)
+
+
+def clear_matching(
+    *,
+    actor: Actor,
+    namespace: str = "",
+    prefix: str = "",
+    scope_kind: ScopeKind | None = None,
+    dry_run: bool = False,
+    reason: str = "",
+) -> int:
+    """Delete the live entries that meet every filter given; answers how many there were.
+
+    All of them or none. Without a namespace over all that the actor sees, orphans too. BadRequest
+    without any filter, NotRegistered, Invalid for more than MOST.
+    """
+    require(actor, Role.EDITOR)
+    if not (namespace or prefix or scope_kind):
+        raise BadRequest("give a namespace, a prefix or a scope_kind: nothing clears everything")
+    rows = Entry.objects.visible_to(actor).live()
+    if namespace:
+        known = Namespace.objects.visible_to(actor).registered().filter(name=namespace).first()
+        if known is None:
+            raise NotRegistered(namespace)
+        rows = rows.filter(namespace=known)
+    if prefix:
+        rows = rows.filter(key__startswith=prefix)
+    if scope_kind:
+        rows = rows.in_scope(scope_kind)
+    return _clear(actor, rows, dry_run, reason)
+
+
+def _clear(actor: Actor, rows: EntryQuerySet, dry_run: bool, reason: str) -> int:
+    if dry_run:
+        return rows.count()
+    with transaction.atomic():
+        addresses = list(rows.values_list("namespace_id", "namespace__name", "key")[: MOST + 1])
+        if len(addresses) > MOST:
+            raise Invalid(
+                f"more than {MOST:,} entries match",
+                detail="Clear them in parts: narrow it by namespace, prefix or scope_kind.",
+                limit=MOST,
+            )
+        return clear_entries(actor, addresses, reason)
+
+
+def clear_entries(
+    actor: Actor,
+    addresses: Iterable[tuple[int, str, str]],
+    reason: str,
+    operation: Operation = Operation.DELETE,
+) -> int:
+    """Delete entries by (namespace id, name, key), a thousand to a statement; answers how many
+    were live, or for EXPIRE how many had expired.
+
+    Needs no registered namespace. The caller owns the transaction and the permission.
+    """
+    cleared = 0
+    in_order = iter(sorted(addresses, key=itemgetter(1, 2)))
+    while chunk := list(islice(in_order, _CHUNK)):
+        cleared += clearing_sql.clear_entries(
+            {
+                **journal.parameters(actor, reason),
+                "namespaces": [namespace_id for namespace_id, _, _ in chunk],
+                "keys": [key for _, _, key in chunk],
+                "operation": operation.value,
+                "expired": operation is Operation.EXPIRE,
+            }
+        )
+    return cleared

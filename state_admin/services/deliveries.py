@@ -1,0 +1,383 @@
+"""Deliveries of webhooks as workers do them: the feed becomes rows, rows become requests.
+
+A delivery is a row. The pump inserts it in the transaction that moves the webhook's place in the
+feed; a worker claims it by conditional UPDATE, sends outside any transaction, and records what came
+of it if its claim still stands. The broker only wakes workers: the next tick finds what it lost.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import TypeAlias
+
+import orjson
+import structlog
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce, Now
+from django.utils import timezone
+
+from state_admin import egress
+from state_admin.domain import signatures, webhooks
+from state_admin.domain.ids import uuid7
+from state_admin.models import (
+    DeliveryStatus,
+    Webhook,
+    WebhookDelivery,
+    WebhookStatus,
+    feed_sql,
+    webhooks_sql,
+)
+from state_admin.models.feed_sql import FeedEnd, FeedRow
+from state_admin.models.webhooks import UNFINISHED
+from state_admin.models.webhooks_sql import Claimed
+from state_admin.streams import cursors, events
+
+from . import journal
+from .actors import system_actor
+from .webhook_secrets import live_secrets
+
+Rows: TypeAlias = QuerySet[WebhookDelivery, WebhookDelivery]
+
+DRAIN = "state_admin.tasks.webhooks.drain"
+DELIVER = "state_admin.tasks.webhooks.deliver"
+# Changes per read of the feed, and per transaction.
+PAGE = 500
+# Deliveries that may wait for one webhook. Beyond, the feed itself is the queue.
+MOST_WAITING = 10_000
+# A quiet feed proves that nothing was missed; that proof is renewed this often.
+_RENEW_PLACE = timedelta(hours=1)
+# A worker leaves a webhook after this many seconds, so that others get their turn.
+_TURN = 20.0
+# Beyond the timeout of the request: the claim outlives every wait of its worker.
+_LEASE_SLACK = timedelta(seconds=5)
+_PURGE_BATCH = 50_000
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one attempt. `error` is empty when it was accepted."""
+
+    status: int | None
+    error: str
+    latency_ms: int
+    retry_after: float | None = None
+    # No further attempt can help: why the webhook is switched off.
+    hopeless: str = ""
+
+
+# The feed becomes rows ----------------------------------------------------------------------------
+
+
+def pump_webhook(webhook_id: str) -> int:
+    """Queue what is new in the feed for one active webhook; answers how many deliveries.
+
+    Safe to run any number of times at once: only one run moves the place, and inserts the rows in
+    the same transaction.
+    """
+    queued = 0
+    while True:
+        hook = (
+            Webhook.objects.active()
+            .select_related("workspace")
+            .filter(public_id=webhook_id)
+            .first()
+        )
+        if hook is None:
+            return queued
+        made, more = _pump_page(hook)
+        queued += made
+        if not more:
+            return queued
+
+
+def _pump_page(hook: Webhook) -> tuple[int, bool]:
+    """One page: how many deliveries it made, and whether there may be more."""
+    end = feed_sql.read_end(hook.workspace_id)
+    if has_lost_place(hook, end):
+        _disable(hook.pk, "changes were purged before they could be queued for it")
+        return 0, False
+    if end.position <= hook.place:
+        if end.at - hook.place_at > _RENEW_PLACE:
+            _at_place(hook).update(place_at=end.at)
+        return 0, False
+    waiting = WebhookDelivery.objects.filter(webhook=hook, status__in=UNFINISHED).count()
+    limit = min(PAGE, MOST_WAITING - waiting)
+    if limit <= 0:
+        return 0, False
+    rows = feed_sql.read_page(
+        hook.reader, after=hook.place, until=end.position, wanted=hook.wanted, limit=limit
+    )
+    full = len(rows) == limit
+    place, at = (rows[-1].position, rows[-1].at) if full else (end.position, end.at)
+    made = [_delivery(hook, row) for row in rows if hook.choice.takes(row.kind, row.namespace)]
+    with transaction.atomic():
+        # Locks the webhook, so ids are handed out in the feed's order. Zero: another was here.
+        if not _at_place(hook).update(place_xid=place.xid, place_id=place.id, place_at=at):
+            return 0, False
+        WebhookDelivery.objects.bulk_create(made)
+    return len(made), full
+
+
+def has_lost_place(hook: Webhook, end: FeedEnd) -> bool:
+    """Whether changes behind the webhook's place may be gone: the same rule as for cursors."""
+    try:
+        cursors.resume(cursors.seal(hook.place, hook.place_at), end, settings.CHANGE_RETENTION)
+    except cursors.ExpiredCursor:
+        return True
+    return False
+
+
+def _at_place(hook: Webhook) -> QuerySet[Webhook, Webhook]:
+    """The webhook, if it is still active and where it was."""
+    return Webhook.objects.active().filter(
+        pk=hook.pk, place_xid=hook.place_xid, place_id=hook.place_id
+    )
+
+
+def _delivery(hook: Webhook, row: FeedRow) -> WebhookDelivery:
+    event_id = f"chg_{row.id}"
+    subject = webhooks.subject_of(row.namespace, row.key, row.thread, row.run)
+    event = webhooks.cloud_event(
+        event_id=event_id,
+        source=_source(hook),
+        kind=webhooks.TYPE_PREFIX + row.kind,
+        at=row.at,
+        data=events.show(row),
+        subject=subject,
+        sequence=f"{row.xid:019d}.{row.id:019d}",
+    )
+    return WebhookDelivery(
+        webhook=hook,
+        public_id=uuid7(),
+        change_xid=row.xid,
+        change_id=row.id,
+        event_id=event_id,
+        kind=row.kind,
+        subject=subject,
+        body=orjson.dumps(event).decode(),
+    )
+
+
+def make_test(hook: Webhook, *, asked_by: str) -> WebhookDelivery:
+    """Insert a test delivery. Call it inside the transaction of the verb."""
+    public_id = uuid7()
+    event = webhooks.cloud_event(
+        event_id=f"test_{public_id}",
+        source=_source(hook),
+        kind=webhooks.TEST_TYPE,
+        at=timezone.now(),
+        data={"webhook_id": hook.public_id, "asked_by": asked_by},
+    )
+    return WebhookDelivery.objects.create(
+        webhook=hook,
+        public_id=public_id,
+        change_xid=0,
+        change_id=0,
+        event_id=event["id"],
+        kind="webhook.test",
+        body=orjson.dumps(event).decode(),
+        test=True,
+    )
+
+
+def _source(hook: Webhook) -> str:
+    return f"{settings.SITE_URL}/workspaces/{hook.workspace.slug}"
+
+
+# Rows become requests -----------------------------------------------------------------------------
+
+
+def drain(webhook_id: str) -> int:
+    """Deliver what a webhook has, one after the other, until one fails, nothing is due or the turn
+    is over; answers how many arrived."""
+    ends = time.monotonic() + _TURN
+    arrived = 0
+    while time.monotonic() < ends:
+        due = webhooks_sql.due_heads(webhook_id)
+        if not due or deliver(due[0][1]) != DeliveryStatus.DELIVERED:
+            break
+        arrived += 1
+    return arrived
+
+
+def deliver(delivery_id: str) -> DeliveryStatus | None:
+    """Make one attempt, if it is this one's turn. None: it is not, or somebody else has it, or took
+    it over meanwhile. Never begins to send after its lease: one lost claim, one request at most."""
+    timeout = settings.WEBHOOK_TIMEOUT_SECONDS
+    try:
+        with transaction.atomic():
+            claimed = webhooks_sql.claim(
+                delivery_id,
+                lease=timedelta(seconds=timeout) + _LEASE_SLACK,
+                most=settings.WEBHOOK_MAX_ATTEMPTS,
+            )
+    except IntegrityError:
+        return None
+    if claimed is None:
+        return None
+    keys = live_secrets(claimed.webhook_id)
+    if keys:
+        return _settle(claimed, _send(claimed, keys, timeout))
+    why = "its secret was derived from a SECRET_KEY that is gone; rotate its secret"
+    return _settle(claimed, Outcome(None, why, 0, hopeless=why))
+
+
+def _send(claimed: Claimed, keys: list[bytes], timeout: float) -> Outcome:
+    body = claimed.body.encode()
+    headers = {
+        "content-type": "application/cloudevents+json; charset=utf-8",
+        "user-agent": "Statehouse-Webhook/1",
+        "webhook-id": claimed.event_id,
+        "webhook-timestamp": str(claimed.now),
+        "webhook-signature": signatures.sign(keys, claimed.event_id, claimed.now, body),
+        "statehouse-webhook": claimed.webhook_public_id,
+        "statehouse-delivery": claimed.public_id,
+        "statehouse-attempt": str(claimed.attempts),
+    }
+    began = time.monotonic()
+    status, error, hopeless, retry_after = None, "", "", None
+    try:
+        reply = egress.post(
+            claimed.url,
+            body,
+            headers,
+            seconds=timeout,
+            allow_private=settings.WEBHOOK_ALLOW_PRIVATE,
+        )
+        status = reply.status
+        retry_after = _seconds(reply.retry_after, claimed.now)
+        if 300 <= status < 400:
+            error = f"it answered {status}: redirects are not followed, give the final URL"
+        elif not 200 <= status < 300:
+            error = f"it answered {status}"
+        if status == 410:
+            hopeless = "its receiver answered 410 Gone"
+    except (egress.Refused, egress.Failed) as failed:
+        error = str(failed)
+    latency = int((time.monotonic() - began) * 1000)
+    return Outcome(status, error, latency, retry_after, hopeless)
+
+
+def _seconds(retry_after: str, now: int) -> float | None:
+    """A Retry-After in seconds: it is a number or a date."""
+    text = retry_after.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return parsedate_to_datetime(text).timestamp() - now
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _settle(claimed: Claimed, outcome: Outcome) -> DeliveryStatus | None:
+    """Record an attempt if the claim still stands."""
+    status, pause = _next(claimed, outcome)
+    with transaction.atomic():
+        # The webhook first, as whoever manages it: two orders would be a deadlock.
+        hook = Webhook.objects.filter(pk=claimed.webhook_id).select_for_update(no_key=True)
+        if not hook.first():
+            return None
+        mine = WebhookDelivery.objects.filter(
+            pk=claimed.id, claim=claimed.claim, status=DeliveryStatus.DELIVERING
+        )
+        finished = status in (DeliveryStatus.DELIVERED, DeliveryStatus.DEAD)
+        settled = mine.update(
+            status=status,
+            response_status=outcome.status,
+            latency_ms=outcome.latency_ms,
+            error=outcome.error[:500],
+            lease_expires_at=None,
+            next_attempt_at=Now() + timedelta(seconds=pause),
+            finished_at=Now() if finished else None,
+        )
+        if not settled:
+            return None
+        if outcome.hopeless:
+            _disable(claimed.webhook_id, outcome.hopeless)
+        if not claimed.test:
+            _note_health(claimed.webhook_id, outcome)
+    log.info(
+        "webhook.attempt",
+        webhook=claimed.webhook_public_id,
+        delivery=claimed.public_id,
+        attempt=claimed.attempts,
+        status=status.value,
+        response=outcome.status,
+        ms=outcome.latency_ms,
+        error=outcome.error or None,
+    )
+    return status
+
+
+def _next(claimed: Claimed, outcome: Outcome) -> tuple[DeliveryStatus, float]:
+    """The delivery's status after this attempt, and the seconds until the next."""
+    if not outcome.error:
+        return DeliveryStatus.DELIVERED, 0.0
+    if claimed.test or claimed.attempts >= settings.WEBHOOK_MAX_ATTEMPTS:
+        return DeliveryStatus.DEAD, 0.0
+    return DeliveryStatus.FAILED, webhooks.pause_before_retry(
+        claimed.attempts,
+        base=settings.WEBHOOK_RETRY_SECONDS,
+        chance=random.random(),  # noqa: S311
+        asked=outcome.retry_after,
+    )
+
+
+def _note_health(webhook_pk: int, outcome: Outcome) -> None:
+    row = Webhook.objects.filter(pk=webhook_pk)
+    if not outcome.error:
+        row.update(failing_since=None, last_error="", last_delivered_at=Now())
+        return
+    row.update(failing_since=Coalesce("failing_since", Now()), last_error=outcome.error[:500])
+    patience = settings.WEBHOOK_DISABLE_AFTER
+    if row.filter(failing_since__lte=Now() - patience).exists():
+        hours = f"{patience.total_seconds() / 3600:g} h"
+        _disable(webhook_pk, f"nothing arrived for {hours}; the last time {outcome.error}")
+
+
+def _disable(webhook_pk: int, why: str) -> None:
+    """Switch an active webhook off and say why; what waits for it stays."""
+    with transaction.atomic():
+        hook = Webhook.objects.active().filter(pk=webhook_pk)
+        if hook.update(status=WebhookStatus.DISABLED, status_reason=why, updated_at=Now()):
+            row = Webhook.objects.get(pk=webhook_pk)
+            actor = system_actor(row.workspace_id, "webhooks")
+            trace = journal.Trace("webhook.disable", key=row.name, detail={"why": why})
+            journal.record(actor, [trace], reason=why)
+
+
+# Sweeps -------------------------------------------------------------------------------------------
+
+
+def anything_to_do() -> bool:
+    """Whether a tick could find something: without webhooks it costs two probes."""
+    return Webhook.objects.active().exists() or bool(webhooks_sql.due_tests())
+
+
+def tick() -> tuple[dict[str, int], list[str], list[str]]:
+    """Pump all webhooks, and find what nobody works on: a report, the webhooks to drain, and the
+    single deliveries to make."""
+    queued = 0
+    for webhook_id in Webhook.objects.active().order_by("pk").values_list("public_id", flat=True):
+        queued += pump_webhook(webhook_id)
+    lost = webhooks_sql.give_up_lost(most=settings.WEBHOOK_MAX_ATTEMPTS)
+    heads = [webhook_id for webhook_id, _ in webhooks_sql.due_heads()]
+    return {"queued": queued, "given_up": lost}, heads, webhooks_sql.due_tests()
+
+
+def purge_deliveries() -> dict[str, int]:
+    """Delete deliveries past their retention; a dead letter is kept longer, to be replayed."""
+    old = Q(
+        status=DeliveryStatus.DELIVERED, finished_at__lt=Now() - settings.WEBHOOK_RETENTION
+    ) | Q(status=DeliveryStatus.DEAD, finished_at__lt=Now() - settings.WEBHOOK_DEAD_RETENTION)
+    doomed = WebhookDelivery.objects.filter(old).values("pk")[:_PURGE_BATCH]
+    removed, _ = WebhookDelivery.objects.filter(pk__in=doomed).delete()
+    return {"deliveries": removed}

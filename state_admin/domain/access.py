@@ -50,7 +50,7 @@ class Actor:
 
     def sees_namespace(self, name: str) -> bool:
         """Whether one of the globs matches; outside them a namespace does not exist."""
-        return not self.namespaces or any(_matches(glob, name) for glob in self.namespaces)
+        return not self.namespaces or matches_any(self.namespaces, name)
 
     def sees_thread(self, thread_id: str) -> bool:
         """Whether one of the prefixes fits; outside them a thread does not exist."""
@@ -87,6 +87,11 @@ def narrower(
             if not creator.sees_thread(prefix)
         ]
     return reasons
+
+
+def matches_any(globs: Sequence[str], name: str) -> bool:
+    """Whether one of the globs matches; only `*` is special. No glob, no match."""
+    return any(_matches(glob, name) for glob in globs)
 
 
 def _matches(glob: str, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from . import tokens
+from . import scopes, tokens
 from .values import JSON, Fault, Raw
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -59,10 +59,11 @@ def _faults(message: dict[str, JSON]) -> Iterator[tuple[str, str]]:
         if name in message:
             yield f"/{name}", "is set by the server; leave it out"
     identity = message.get("id")
-    if identity is not None and not (
-        isinstance(identity, str) and 1 <= len(identity.encode(errors="replace")) <= 128
-    ):
-        yield "/id", "an id is a string of 1 to 128 bytes"
+    if identity is not None:
+        try:
+            scopes.check_id(identity if isinstance(identity, str) else "")
+        except scopes.BadName as bad:
+            yield "/id", str(bad)
     role = message.get("role")
     if role not in ROLES:
         yield "/role", f"must be one of {', '.join(ROLES)}"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import compaction, maintenance
+from . import compaction, maintenance, webhooks
 
-__all__ = ["compaction", "maintenance"]
+__all__ = ["compaction", "maintenance", "webhooks"]

@@ -16,6 +16,13 @@ BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "state_admin.tasks.maintenance.compact_histories",
         "schedule": 300.0,
     },
+    "webhooks": {
+        "task": "state_admin.tasks.webhooks.tick",
+        "schedule": 1.0,
+        # A worker that comes back after an hour finds one tick to do, not 3600.
+        "options": {"expires": 5},
+    },
+    "purge deliveries": {"task": "state_admin.tasks.webhooks.purge", "schedule": 3600.0},
     "purge leftovers": {
         "task": "state_admin.tasks.maintenance.purge_leftovers",
         "schedule": 3600.0,

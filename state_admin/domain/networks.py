@@ -1,0 +1,66 @@
+"""Which addresses of the internet a server may call because a stranger asked it to (API7, SSRF).
+
+Not here: names. A name is resolved once and its addresses are judged (state_admin/egress.py).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from ipaddress import IPv4Address, IPv6Address
+from typing import Final
+
+# Ways to write an IPv4 address as an IPv6 one that a gateway would turn back: the prefix, and by
+# how many bits the embedded address stands from the right.
+_EMBEDDINGS: Final = (
+    (ipaddress.IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
+    (ipaddress.IPv6Network("::ffff:0:0:0/96"), 0),  # IPv4-translated (SIIT)
+    (ipaddress.IPv6Network("::/96"), 0),  # IPv4-compatible, obsolete
+    (ipaddress.IPv6Network("64:ff9b::/96"), 0),  # NAT64
+    (ipaddress.IPv6Network("2002::/16"), 80),  # 6to4
+)
+
+# What `is_global` of some Python versions lets through.
+_CLOSED: Final = (
+    ipaddress.ip_network("0.0.0.0/8"),
+    ipaddress.ip_network("100.64.0.0/10"),  # carriers and clouds: 100.100.100.200 is metadata
+    ipaddress.ip_network("168.63.129.16/32"),  # the inside of Azure, on a public number
+    ipaddress.ip_network("192.0.0.0/24"),
+    ipaddress.ip_network("192.88.99.0/24"),  # 6to4 relays
+    ipaddress.ip_network("198.18.0.0/15"),
+    ipaddress.ip_network("240.0.0.0/4"),
+    ipaddress.ip_network("64:ff9b:1::/48"),  # NAT64 of a local network
+    ipaddress.ip_network("100::/64"),
+    ipaddress.ip_network("2001::/23"),  # Teredo, ORCHID and other protocols
+    ipaddress.ip_network("2001:db8::/32"),
+    ipaddress.ip_network("3fff::/20"),
+    ipaddress.ip_network("5f00::/16"),
+    ipaddress.ip_network("fec0::/10"),
+)
+
+
+def is_public(address: str) -> bool:
+    """Whether `address` (numeric, as a resolver answers it) is a public unicast address.
+
+    False for anything else: private, loopback, link-local with the clouds' metadata services,
+    shared, multicast, reserved; however it is wrapped into IPv6; and for what is no address.
+    """
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return _is_public(parsed)
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            return False
+        for network, shift in _EMBEDDINGS:
+            if address in network:
+                embedded = IPv4Address((int(address) >> shift) & 0xFFFF_FFFF)
+                return _is_public(embedded)
+    return (
+        address.is_global
+        and not address.is_multicast
+        and not any(address in network for network in _CLOSED if network.version == address.version)
+    )

@@ -1,0 +1,241 @@
+"""What a search asks, whether a value meets it, and what an index must know of a value (ADR 6).
+
+A text asks for words of string leaves, a condition for the value at a JSON Pointer. An index holds
+a value's words and facts (`lexemes`) and may name a value that does not match, never miss one that
+does: `find` decides. Not here: where values and indexes are stored.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from state_admin.domain import places
+from state_admin.domain.values import JSON, dump, pointer_of, same
+
+MAX_TEXT: Final = 1_000
+MAX_TERMS: Final = 32
+MAX_CONDITIONS: Final = 16
+MAX_MATCHES: Final = 10
+_AROUND: Final = 60
+# PostgreSQL takes a megabyte of lexemes. A value with more is named by every search.
+_MOST_BYTES: Final = 600_000
+_EVERY: Final = "~"
+_LONGEST: Final = 64
+
+_ASCII_WORD: Final = re.compile(r"[A-Za-z0-9]+")
+# Letters and digits of any script, with marks that NFKC may join to them. `_` parts words.
+_WORD: Final = re.compile(r"(?:[^\W_]|[\u0300-\u036f])+")
+# Scripts without spaces: each character is a word, and a term of several asks for their sequence.
+_ALONE: Final = re.compile(
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_TERM: Final = re.compile(r'"([^"]*)"?|(\S+)')
+
+
+class Word(NamedTuple):
+    """A word as it is compared, and where it stands in its text."""
+
+    text: str
+    start: int
+    end: int
+
+
+class Term(NamedTuple):
+    """Words that must follow one another in one string leaf; `prefix`: the last may go on."""
+
+    words: tuple[str, ...]
+    prefix: bool
+
+
+class Condition(NamedTuple):
+    """The value at `pointer` must be `same` as `equals`."""
+
+    pointer: str
+    equals: JSON
+
+
+@dataclass(frozen=True)
+class Query:
+    """All terms and all conditions must hold."""
+
+    terms: tuple[Term, ...] = ()
+    where: tuple[Condition, ...] = ()
+
+
+class Match(NamedTuple):
+    """Where a value meets a query, and the text around it: plain text, never markup."""
+
+    pointer: str
+    snippet: str
+
+
+class BadQuery(ValueError):
+    """Nothing can be searched for with this; `str(e)` says why."""
+
+
+def parse(text: str, where: Sequence[tuple[str, JSON]]) -> Query:
+    """A query from what a person types (words, `word*`, "a phrase") and conditions by pointer.
+    Raises BadQuery."""
+    if len(text) > MAX_TEXT:
+        raise BadQuery(f"the text has at most {MAX_TEXT:,} characters")
+    if len(where) > MAX_CONDITIONS:
+        raise BadQuery(f"at most {MAX_CONDITIONS} conditions")
+    terms = []
+    for quoted, plain in _TERM.findall(text):
+        spelled = quoted or plain
+        if found := tuple(word.text for word in words(spelled)):
+            terms.append(Term(found, bool(plain) and plain.endswith("*")))
+    if len(terms) > MAX_TERMS:
+        raise BadQuery(f"at most {MAX_TERMS} words and phrases")
+    if text.strip() and not terms:
+        raise BadQuery("the text holds no letter and no digit to search for")
+    conditions = []
+    for pointer, equals in where:
+        try:
+            conditions.append(Condition(pointer_of(*places.parts_of(pointer)), equals))
+        except places.Mismatch as bad:
+            raise BadQuery(str(bad)) from None
+    if not terms and not conditions:
+        raise BadQuery("give a text, a condition or both")
+    return Query(tuple(terms), tuple(conditions))
+
+
+def words(text: str) -> Iterator[Word]:
+    """The words of a text: letters and digits, compared without case and as NFKC."""
+    if text.isascii():
+        for found in _ASCII_WORD.finditer(text):
+            yield Word(found[0].lower(), found.start(), found.end())
+        return
+    for found in _WORD.finditer(text):
+        start = at = found.start()
+        for alone in _ALONE.finditer(text, start, found.end()):
+            if at < alone.start():
+                yield Word(_fold(text[at : alone.start()]), at, alone.start())
+            yield Word(_fold(alone[0]), alone.start(), alone.end())
+            at = alone.end()
+        if at < found.end():
+            yield Word(_fold(text[at : found.end()]), at, found.end())
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def find(value: JSON, query: Query) -> list[Match] | None:
+    """Where the value meets the query, conditions first; None: it does not."""
+    matches = []
+    for pointer, equals in query.where:
+        try:
+            found = places.find(value, places.parts_of(pointer))
+        except places.Mismatch:
+            return None
+        if not same(found, equals):
+            return None
+        matches.append(Match(pointer, _cut(found if isinstance(found, str) else dump(found))))
+    missing = list(query.terms)
+    for pointer, leaf in _leaves(value):
+        if not missing:
+            break
+        if not isinstance(leaf, str):
+            continue
+        spelled = list(words(leaf))
+        for term in list(missing):
+            at = _place(spelled, term)
+            if at is not None:
+                missing.remove(term)
+                start, end = spelled[at].start, spelled[at + len(term.words) - 1].end
+                matches.append(Match(pointer, _snippet(leaf, start, end)))
+    if missing:
+        return None
+    seen: dict[str, Match] = {}
+    for match in matches:
+        seen.setdefault(match.pointer, match)
+    return list(seen.values())[:MAX_MATCHES]
+
+
+def _place(spelled: list[Word], term: Term) -> int | None:
+    wanted, count = term.words, len(term.words)
+    for at in range(len(spelled) - count + 1):
+        if all(spelled[at + i].text == wanted[i] for i in range(count - 1)):
+            last = spelled[at + count - 1].text
+            if last == wanted[-1] or (term.prefix and last.startswith(wanted[-1])):
+                return at
+    return None
+
+
+def _snippet(text: str, start: int, end: int) -> str:
+    left, right = max(0, start - _AROUND), min(len(text), end + _AROUND)
+    shown = " ".join(text[left:right].split())
+    return ("…" if left else "") + shown + ("…" if right < len(text) else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 2 * _AROUND else text[: 2 * _AROUND] + "…"
+
+
+def lexemes(value: JSON, homes: Sequence[str]) -> list[str]:
+    """What an index holds of a value: its words, its facts, and `homes`, where it lives."""
+    made = set(homes)
+    for pointer, leaf in _leaves(value):
+        made.add(_fact(pointer, leaf))
+        if isinstance(leaf, str):
+            made.update(word.text[:_LONGEST] for word in words(leaf))
+    if sum(len(lexeme.encode()) for lexeme in made) > _MOST_BYTES:
+        return sorted({*homes, _EVERY})
+    return sorted(made)
+
+
+def tsquery(query: Query, home: str) -> str:
+    """The lexemes that a match must have, as PostgreSQL's tsquery."""
+    wanted = []
+    for term in query.terms:
+        *before, last = term.words
+        wanted += [_quoted(word[:_LONGEST]) for word in before]
+        wanted.append(_quoted(last[:_LONGEST]) + (":*" if term.prefix else ""))
+    for pointer, equals in query.where:
+        wanted += [_quoted(_fact(pointer + below, leaf)) for below, leaf in _leaves(equals)]
+    return f"{_quoted(home)} & ({_quoted(_EVERY)} | ({' & '.join(dict.fromkeys(wanted))}))"
+
+
+def home_of(kind: str, identity: int) -> str:
+    """The lexeme of a workspace or namespace. No word and no fact is spelled like it."""
+    return f"@{kind}{identity}"
+
+
+def _quoted(lexeme: str) -> str:
+    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _fact(pointer: str, leaf: JSON) -> str:
+    """A short name for "this stands there", equal for values that are `same`."""
+    if isinstance(leaf, bool) or leaf is None:
+        kind = str(leaf)
+    elif isinstance(leaf, str):
+        kind = "s" + leaf
+    elif isinstance(leaf, (dict, list)):
+        kind = type(leaf).__name__  # empty
+    elif isinstance(leaf, float) and not leaf.is_integer():
+        kind = "n" + float.__repr__(leaf)
+    else:
+        kind = "n" + str(int(leaf))
+    digest = blake2b(f"{pointer}\0{kind}".encode("utf-8", "surrogatepass"), digest_size=9)
+    return "=" + urlsafe_b64encode(digest.digest()).decode()
+
+
+def _leaves(value: JSON) -> Iterator[tuple[str, JSON]]:
+    """Pointer and value of everything that holds nothing, in document order."""
+    stack = [("", value)]
+    while stack:
+        pointer, node = stack.pop()
+        if isinstance(node, dict) and node:
+            stack += [(pointer + pointer_of(name), node[name]) for name in reversed(node)]
+        elif isinstance(node, list) and node:
+            stack += [(f"{pointer}/{i}", node[i]) for i in range(len(node) - 1, -1, -1)]
+        else:
+            yield pointer, node

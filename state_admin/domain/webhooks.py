@@ -1,0 +1,81 @@
+"""What a webhook wants, what it is told, and when a failed delivery is tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from .access import matches_any
+
+TYPE_PREFIX = "statehouse."
+TEST_TYPE = "statehouse.webhook.test"
+
+LONGEST_PAUSE = 3600.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The part of a webhook's filter that is made of globs; empty lists take everything."""
+
+    namespaces: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    def takes(self, kind: str, namespace: str) -> bool:
+        """Whether a change is wanted. One without a namespace is no change of any namespace."""
+        return (not self.kinds or matches_any(self.kinds, kind)) and (
+            not self.namespaces or matches_any(self.namespaces, namespace)
+        )
+
+
+def subject_of(namespace: str, key: str, thread: str, run: str) -> str:
+    """Where to read what changed, relative to `/api/v1/`; "" when the change has no address."""
+    if namespace and key:
+        return f"state/{quote(namespace, safe='')}/{quote(key, safe='')}"
+    if namespace:
+        return f"namespaces/{quote(namespace, safe='')}"
+    if run:
+        return f"runs/{quote(run, safe='')}"
+    return f"threads/{quote(thread, safe='')}" if thread else ""
+
+
+def cloud_event(
+    *,
+    event_id: str,
+    source: str,
+    kind: str,
+    at: datetime,
+    data: Mapping[str, Any],
+    subject: str = "",
+    sequence: str = "",
+) -> dict[str, Any]:
+    """A CloudEvent 1.0 in the structured JSON format. The same change is the same event (source
+    and id) for every webhook and every delivery, so receivers can drop repeats by its id.
+    `sequence` (an official extension) grows with the feed and compares as text."""
+    event: dict[str, Any] = {
+        "specversion": "1.0",
+        "id": event_id,
+        "source": source,
+        "type": kind,
+        "time": at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "datacontenttype": "application/json",
+        "data": dict(data),
+    }
+    if subject:
+        event["subject"] = subject
+    if sequence:
+        event["sequence"] = sequence
+    return event
+
+
+def pause_before_retry(
+    attempt: int, *, base: float, chance: float, asked: float | None = None
+) -> float:
+    """Seconds until the attempt after number `attempt`: doubling from `base` to an hour, plus up
+    to a half of it by `chance` in [0, 1), so that what failed together does not come back
+    together. `asked` is the receiver's Retry-After: honoured when longer, up to the hour."""
+    pause = min(base * 2.0 ** min(attempt - 1, 40), LONGEST_PAUSE)
+    pause *= 1 + chance / 2
+    return min(max(pause, asked or 0.0), LONGEST_PAUSE * 1.5)

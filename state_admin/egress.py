@@ -1,0 +1,233 @@
+"""The one way out of the house to addresses that people typed in: a POST that cannot be turned
+against our own network (API7). Below services and summarizers; knows no business word.
+
+The name is resolved once, all its addresses are judged, and the connection goes to one of those:
+a name server that answers differently the next time (DNS rebinding) is not asked again. Redirects
+are not followed, proxies and .netrc of the environment are not used, the answer's body is dropped.
+"""
+
+from __future__ import annotations
+
+import functools
+import socket
+import ssl
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpcore2
+import httpx2
+
+from .domain.networks import is_public
+
+# Bytes of an answer's body that are read before the connection is closed: enough for a polite
+# end of what receivers usually say.
+_MOST_ANSWER = 64 * 1024
+LONGEST_URL = 2048
+_OPEN_PORTS = (80, 443)
+
+
+class Refused(Exception):
+    """We do not call this address. The message is for the person who typed it in."""
+
+
+class Failed(Exception):
+    """No answer came: refused, unreachable, too slow, broken off, not HTTP, bad certificate."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    retry_after: str = ""
+
+
+def check_url(url: str, *, allow_private: bool) -> None:
+    """Raise Refused for a URL that could never be called. Does not resolve its name: what it
+    means can change at any time, so that is judged at each call."""
+    _parse(url, allow_private)
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port: the part of a URL that holds no secret."""
+    parsed = httpx2.URL(url)
+    return f"{parsed.scheme}://{parsed.netloc.decode('ascii')}"
+
+
+def post(
+    url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, allow_private: bool
+) -> Reply:
+    """POST `body`; the answer's status. Over within `seconds` from name to status, however slowly
+    the other side drips, except that the system's resolver keeps its own time.
+
+    Refused: an address that is not public (unless `allow_private`). Failed: no answer.
+    """
+    target = _parse(url, allow_private)
+    deadline = time.monotonic() + seconds
+    backend = _Backend(deadline, allow_private)
+    address = httpcore2.URL(
+        scheme=target.raw_scheme, host=target.raw_host, port=target.port, target=target.raw_path
+    )
+    timeouts = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
+    sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+    try:
+        with (
+            httpcore2.ConnectionPool(ssl_context=_tls(), network_backend=backend) as pool,
+            pool.stream(
+                "POST", address, headers=sent, content=body, extensions={"timeout": timeouts}
+            ) as response,
+        ):
+            _drop_body(response)
+            said = {name.lower(): value for name, value in response.headers}
+            return Reply(response.status, said.get(b"retry-after", b"").decode("latin-1")[:64])
+    except httpcore2.TimeoutException as late:
+        raise Failed(f"no answer within {seconds:g} s") from late
+    except (httpcore2.NetworkError, httpcore2.ProtocolError, ssl.SSLError) as broken:
+        raise Failed(_plain(broken)) from broken
+
+
+def _parse(url: str, allow_private: bool) -> httpx2.URL:
+    if len(url) > LONGEST_URL:
+        raise Refused(f"a URL has at most {LONGEST_URL} characters")
+    try:
+        parsed = httpx2.URL(url)
+        port = parsed.port
+        parsed.raw_host.decode("ascii")
+    except (httpx2.InvalidURL, ValueError, UnicodeError):
+        raise Refused("not a URL") from None
+    if parsed.scheme not in ("http", "https"):
+        raise Refused("the URL must begin with https:// or http://")
+    if not parsed.host:
+        raise Refused("the URL names no host")
+    if parsed.userinfo:
+        raise Refused("the URL must not hold a user name or password; requests are signed instead")
+    if parsed.fragment:
+        raise Refused("the URL must not hold a #fragment; it would never be sent")
+    if port is not None and not 1 <= port <= 65535:
+        raise Refused("the port must be between 1 and 65535")
+    if port is not None and port < 1024 and port not in _OPEN_PORTS and not allow_private:
+        raise Refused("the port must be 80, 443, or 1024 and above")
+    return parsed
+
+
+def _drop_body(response: httpcore2.Response) -> None:
+    """Read a little of the body, so that an ordinary receiver is not cut off; what it says, how
+    long it is and how it ends do not matter: the status has been given."""
+    seen = 0
+    try:
+        for part in response.iter_stream():
+            seen += len(part)
+            if seen > _MOST_ANSWER:
+                return
+    except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError):
+        return
+
+
+def _plain(error: Exception) -> str:
+    """What went wrong in a few words, without our own addresses."""
+    cause: BaseException = error
+    while cause.__cause__ is not None or cause.__context__ is not None:
+        cause = cause.__cause__ or cause.__context__ or cause
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not valid: {cause.verify_message}"
+    if isinstance(cause, ConnectionRefusedError):
+        return "connection refused"
+    if isinstance(cause, socket.gaierror):
+        return "its name has no address"
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror.lower()
+    return str(error) or type(error).__name__
+
+
+@functools.cache
+def _tls() -> ssl.SSLContext:
+    return httpx2.create_ssl_context(trust_env=False)
+
+
+def _resolve(host: str, port: int) -> list[str]:
+    """All numeric addresses of a name, in the order in which they should be tried."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class _Backend(httpcore2.NetworkBackend):
+    """Connects to judged addresses only, and lets nothing last beyond the deadline."""
+
+    def __init__(self, deadline: float, allow_private: bool) -> None:
+        self._deadline = deadline
+        self._allow_private = allow_private
+        self._tcp = httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.NetworkStream:
+        try:
+            addresses = _resolve(host, port)
+        except (OSError, UnicodeError) as unknown:
+            raise httpcore2.ConnectError("its name has no address") from unknown
+        if not self._allow_private:
+            # One private address among public ones is a trap, not an alternative.
+            closed = [address for address in addresses if not is_public(address)]
+            if closed:
+                raise Refused(
+                    f"{closed[0]} is not a public address; this server does not call private ones"
+                )
+        failure: Exception = httpcore2.ConnectError("its name has no address")
+        for number, address in enumerate(addresses):
+            # The last may have all that is left; each before it, its share.
+            share = _left(self._deadline) / (len(addresses) - number)
+            try:
+                stream = self._tcp.connect_tcp(
+                    address, port, timeout=share, socket_options=socket_options
+                )
+                return _Stream(stream, self._deadline)
+            except (httpcore2.NetworkError, httpcore2.TimeoutException) as refused:
+                failure = refused
+        raise failure
+
+    def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
+    ) -> httpcore2.NetworkStream:
+        raise Refused("not a network address")
+
+
+class _Stream(httpcore2.NetworkStream):
+    """A connection whose every wait ends at the deadline: one byte a second is not progress."""
+
+    def __init__(self, stream: httpcore2.NetworkStream, deadline: float) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, _left(self._deadline))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, _left(self._deadline))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore2.NetworkStream:
+        tls = self._stream.start_tls(ssl_context, server_hostname, _left(self._deadline))
+        return _Stream(tls, self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+def _left(deadline: float) -> float:
+    """Seconds until the deadline; raises when it has passed."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise httpcore2.ReadTimeout("the time is up")
+    return left

@@ -1,0 +1,107 @@
+"""One client's stream of changes: what it missed, then what comes."""
+
+from __future__ import annotations
+
+import functools
+from datetime import datetime
+
+import django.db
+
+from state_admin.domain.access import Actor
+from state_admin.models import feed_sql
+from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
+
+from . import events
+from .channel import Channel
+from .hub import Hub, Subscription, Unready
+
+_PAGE = 500
+
+
+class ChangeStream:
+    """`after`: the client's cursor, or None for "from now"."""
+
+    def __init__(
+        self, hub: Hub, actor: Actor, wanted: FeedFilter, after: tuple[Position, datetime] | None
+    ) -> None:
+        self.hub, self.actor, self.wanted, self.after = hub, actor, wanted, after
+        self._listener: Subscription | None = None
+        self._closed = ""
+
+    def close(self, why: str) -> None:
+        """End it soon: a closing event tells the client why. The first reason stays."""
+        self._closed = self._closed or why
+        if self._listener is not None:
+            self._listener.close(why)
+
+    async def run(self, channel: Channel) -> None:
+        """Until it is closed. Unready and django.db.Error: nothing has been sent yet."""
+        channel.on_end(self.close)
+        try:
+            await self._stream(channel)
+        except (Unready, django.db.Error):
+            if not channel.started:
+                raise
+            self.close("unavailable")
+        if self._closed != "gone":
+            await channel.send(events.closed(self._closed))
+            await channel.finish()
+
+    async def _stream(self, channel: Channel) -> None:
+        position = None
+        if self.after is not None:
+            position = await self._catch_up(channel, self.after[0])
+        async with self.hub.subscribe(self.actor, self.wanted) as listener:
+            self._listener = listener
+            if self._closed:  # while it was catching up
+                return
+            if position is None:
+                position = listener.start
+            else:
+                position = await self._catch_up(channel, position, until=listener.start)
+            if not channel.started:
+                seen_at = self.hub.reached(self.actor.workspace_id)[1]
+                await channel.send(events.hello(*(self.after or (position, seen_at))))
+            await self._follow(channel, listener, position)
+            self.close(listener.closed)
+
+    async def _catch_up(
+        self, channel: Channel, position: Position, *, until: Position | None = None
+    ) -> Position:
+        """Send what lies behind `position`, page by page, up to `until` or the feed's present end.
+        Answers how far that is."""
+        while not self._closed and (until is None or position < until):
+            page = functools.partial(self._page, position, until)
+            rows, end = await channel.in_thread(page)
+            if rows:
+                await self._send(channel, rows)
+                position = rows[-1].position
+            if len(rows) < _PAGE:
+                return max(position, end)
+        return position
+
+    def _page(self, after: Position, until: Position | None) -> tuple[list[FeedRow], Position]:
+        end = until or feed_sql.read_end(self.actor.workspace_id).position
+        rows = feed_sql.read_page(
+            self.actor, after=after, until=end, wanted=self.wanted, limit=_PAGE
+        )
+        return list(rows), end
+
+    async def _follow(self, channel: Channel, listener: Subscription, position: Position) -> None:
+        while True:
+            rows = await listener.take(events.HEARTBEAT)
+            # A cursor of another process may be ahead of this one's reader.
+            rows = [row for row in rows if row.position > position]
+            if rows:
+                await self._send(channel, rows)
+                position = rows[-1].position
+            elif listener.closed:
+                return
+            else:
+                reached, seen_at = self.hub.reached(self.actor.workspace_id)
+                position = max(position, reached)
+                await channel.send(events.heartbeat(position, seen_at))
+
+    async def _send(self, channel: Channel, rows: list[FeedRow]) -> None:
+        begin = b"" if channel.started or self.after is None else events.hello(*self.after)
+        await channel.send(begin + b"".join(map(events.change, rows)))

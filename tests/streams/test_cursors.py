@@ -1,0 +1,75 @@
+"""Cursors: what comes back, and what is refused rather than misread."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+
+import orjson
+import pytest
+
+from state_admin.models.feed_sql import FeedEnd, Position
+from state_admin.streams import cursors
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+WEEK = timedelta(days=7)
+END = FeedEnd(horizon=1000, at=NOW, position=Position(990, 77))
+
+
+def encoded(value: object) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps(value)).decode().rstrip("=")
+
+
+def test_cursor__sealed_and_opened__same_position_and_second() -> None:
+    position = Position(2**40, 2**41)
+
+    assert cursors.unseal(cursors.seal(position, NOW)) == (position, NOW)
+
+
+def test_cursor__same_place__same_text_in_every_process() -> None:
+    assert cursors.seal(Position(5, 6), NOW) == cursors.seal(Position(5, 6), NOW)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x",
+        "é",
+        "AAAA",
+        "=",
+        "\0",
+        encoded(None),
+        encoded({}),
+        encoded([1, 2]),
+        encoded([1, 2, 3, 4]),
+        encoded([1, -2, 3]),
+        encoded([True, 2, 3]),
+        encoded([1.5, 2, 3]),
+        encoded(["1", 2, 3]),
+        encoded([2**63, 2, 3]),
+        encoded([1, 2**63, 3]),
+        encoded([1, 2, 2**61]),
+    ],
+)
+def test_cursor__not_ours__bad(text: str) -> None:
+    with pytest.raises(cursors.BadCursor):
+        cursors.unseal(text)
+
+
+def test_resume__within_retention__position() -> None:
+    fresh = cursors.seal(Position(9, 9), NOW - WEEK + timedelta(seconds=1))
+
+    assert cursors.resume(fresh, END, WEEK) == Position(9, 9)
+
+
+def test_resume__older_than_retention__expired() -> None:
+    old = cursors.seal(Position(9, 9), NOW - WEEK - timedelta(seconds=1))
+
+    with pytest.raises(cursors.ExpiredCursor):
+        cursors.resume(old, END, WEEK)
+
+
+def test_resume__transaction_that_this_database_never_had__expired() -> None:
+    """A cursor from before a restore points into the future: silence would hide what is new."""
+    with pytest.raises(cursors.ExpiredCursor):
+        cursors.resume(cursors.seal(Position(1000, 1), NOW), END, WEEK)

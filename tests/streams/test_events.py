@@ -1,0 +1,53 @@
+"""The wire format of a stream."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from state_admin.models.feed_sql import FeedRow, Position
+from state_admin.streams import cursors, events
+
+AT = datetime(2026, 11, 20, 12, 0, 0, 5, tzinfo=UTC)
+ROW = FeedRow(7, 3, AT, "entry.put", "notes", "a\nb\r🙂", "", "", 2, "alice")
+
+
+def test_change__any_key__one_data_line_with_the_item_of_the_list() -> None:
+    block = events.change(ROW).decode()
+
+    lines = block.split("\n")
+    assert lines[:2] == [f"id: {cursors.seal(Position(7, 3), AT)}", "event: change"]
+    assert lines[3:] == ["", ""]
+    assert json.loads(lines[2].removeprefix("data: ")) == events.show(ROW)
+    assert "\r" not in block
+
+
+def test_show__what_a_change_is_not_about__null() -> None:
+    assert events.show(ROW) == {
+        "cursor": cursors.seal(Position(7, 3), AT),
+        "kind": "entry.put",
+        "namespace": "notes",
+        "key": "a\nb\r🙂",
+        "thread_id": None,
+        "run_id": None,
+        "version": 2,
+        "actor": "alice",
+        "at": "2026-11-20T12:00:00.000005Z",
+    }
+
+
+def test_heartbeat__is_no_event__but_moves_the_last_id() -> None:
+    comment, identity, *rest = events.heartbeat(Position(7, 3), AT).decode().split("\n")
+
+    assert comment.startswith(":")
+    assert identity == f"id: {cursors.seal(Position(7, 3), AT)}"
+    assert rest == ["", ""]
+
+
+def test_closed__tells_why_and_when_to_come_back() -> None:
+    retry, name, data, *rest = events.closed("draining").decode().split("\n")
+
+    assert 500 <= int(retry.removeprefix("retry: ")) < 4000
+    assert name == "event: closed"
+    assert json.loads(data.removeprefix("data: "))["type"] == "/problems/unavailable"
+    assert rest == ["", ""]

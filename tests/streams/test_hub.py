@@ -1,0 +1,319 @@
+"""The hub against a real PostgreSQL: fan-out, order, slow listeners, lost connections."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Coroutine
+from typing import Any
+
+import psycopg
+import pytest
+
+from project.postgres.aio import connect
+from state_admin.domain.access import Actor, Role
+from state_admin.models import feed_sql
+from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
+from state_admin.streams.hub import Hub, Subscription, Unready
+from tests.builders import Person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+EVERYTHING = FeedFilter()
+
+
+async def open_hub(name: str = "test hub") -> psycopg.AsyncConnection[Any]:
+    return await connect(name)
+
+
+class Writer:
+    """A connection that writes changes as services do, and decides when they commit."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Any], workspace: int) -> None:
+        self.connection, self.workspace = connection, workspace
+
+    async def change(self, *keys: str, workspace: int = 0, **columns: str) -> None:
+        named = {"namespace": "notes", "thread": "", "kind": "entry.put"} | columns
+        for key in keys:
+            await self.connection.execute(
+                "INSERT INTO changes (workspace_id, kind, namespace, key, thread)"
+                " VALUES (%s, %s, %s, %s, %s)",
+                (workspace or self.workspace, named["kind"], named["namespace"], key,
+                 named["thread"]),
+            )  # fmt: skip
+
+    async def begin(self) -> None:
+        await self.connection.execute("BEGIN")
+
+    async def commit(self) -> None:
+        await self.connection.execute("COMMIT")
+
+
+async def writer(person: Person) -> Writer:
+    return Writer(await connect("test writer"), person.workspace.pk)
+
+
+async def keys_of(listener: Subscription, count: int) -> list[str]:
+    """The next `count` keys; fewer when nothing more comes in time."""
+    found: list[str] = []
+    while len(found) < count:
+        rows = await listener.take(10)
+        if not rows:
+            break
+        found += [row.key for row in rows]
+    return found
+
+
+async def looked_twice(hub: Hub, person: Person) -> None:
+    for _ in range(2):
+        _, before = hub.reached(person.workspace.pk)
+        while hub.reached(person.workspace.pk)[1] == before:
+            await asyncio.sleep(0.005)
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(asyncio.wait_for(work, 60))
+
+
+async def close(*writers: Writer) -> None:
+    for one in writers:
+        await one.connection.close()
+
+
+def narrowed(actor: Actor, **grant: Any) -> Actor:
+    return Actor("token", "1", "narrow", actor.workspace_id, Role.VIEWER, **grant)
+
+
+def test_hub__many_listeners__each_gets_what_it_wants_and_may_see(
+    alice: Person, mallory: Person
+) -> None:
+    async def scene() -> None:
+        hub, write = Hub(open_hub), await writer(alice)
+        by_namespace = narrowed(alice.actor, namespaces=("team.*",))
+        by_thread = narrowed(alice.actor, thread_prefixes=("a-",))
+        async with (
+            hub.subscribe(alice.actor, EVERYTHING) as everything,
+            hub.subscribe(alice.actor, FeedFilter(prefix="b")) as prefix,
+            hub.subscribe(by_namespace, EVERYTHING) as team,
+            hub.subscribe(by_thread, EVERYTHING) as threads,
+            hub.subscribe(mallory.actor, EVERYTHING) as foreign,
+        ):
+            await write.change("a", "b1")
+            await write.change("b2", namespace="team.x")
+            await write.change("m", workspace=mallory.workspace.pk)
+            await write.change("", namespace="", thread="a-1", kind="thread.create")
+            await write.change("", namespace="", thread="b-1", kind="thread.create")
+            await write.change("end", namespace="")
+
+            assert await keys_of(everything, 6) == ["a", "b1", "b2", "", "", "end"]
+            assert await keys_of(prefix, 2) == ["b1", "b2"]
+            assert await keys_of(team, 4) == ["b2", "", "", "end"]
+            assert await keys_of(threads, 5) == ["a", "b1", "b2", "", "end"]
+            assert await keys_of(foreign, 1) == ["m"]
+        await close(write)
+
+    run(scene())
+
+
+def test_hub__takes_its_id_first_and_commits_last__delivered_in_order_and_not_skipped(
+    alice: Person,
+) -> None:
+    async def scene() -> None:
+        hub = Hub(open_hub)
+        slow, fast = await writer(alice), await writer(alice)
+        async with hub.subscribe(alice.actor, EVERYTHING) as listener:
+            await fast.change("before")
+            assert await keys_of(listener, 1) == ["before"]
+            await slow.begin()
+            await slow.change("took its id first")
+            await fast.change("committed first")
+            # Looks that see the second alone must not hand it out.
+            await looked_twice(hub, alice)
+            assert await listener.take(0) == []
+            await slow.commit()
+
+            assert await keys_of(listener, 2) == ["took its id first", "committed first"]
+        await close(slow, fast)
+
+    run(scene())
+
+
+def test_hub__one_transaction__arrives_together(alice: Person) -> None:
+    async def scene() -> None:
+        hub = Hub(open_hub)
+        one, other = await writer(alice), await writer(alice)
+        async with hub.subscribe(alice.actor, EVERYTHING) as listener:
+            await one.begin()
+            await one.change("a1")
+            await other.change("b")
+            await one.change("a2")
+            await one.commit()
+
+            assert await keys_of(listener, 3) == ["a1", "a2", "b"]
+        await close(one, other)
+
+    run(scene())
+
+
+def test_hub__slow_listener__dropped_alone_and_told(alice: Person) -> None:
+    async def scene() -> None:
+        hub, write = Hub(open_hub), await writer(alice)
+        async with (
+            hub.subscribe(alice.actor, EVERYTHING, room=3) as slow,
+            hub.subscribe(alice.actor, EVERYTHING) as fast,
+        ):
+            await write.change(*"abcdef")
+
+            assert await keys_of(fast, 6) == list("abcdef")
+            assert slow.closed == "slow"
+            assert await slow.take(0) == []
+        await close(write)
+
+    run(scene())
+
+
+def test_hub__later_listener__only_what_comes_after_its_start(alice: Person) -> None:
+    async def scene() -> None:
+        hub, write = Hub(open_hub), await writer(alice)
+        await write.change("long ago")
+        async with hub.subscribe(alice.actor, EVERYTHING) as first:
+            await write.change("a")
+            assert await keys_of(first, 1) == ["a"]
+            async with hub.subscribe(alice.actor, EVERYTHING) as second:
+                assert second.start > first.start
+                await write.change("b")
+
+                assert await keys_of(second, 1) == await keys_of(first, 1) == ["b"]
+        await close(write)
+
+    run(scene())
+
+
+def test_hub__connection_killed__no_gap_and_no_repeat(alice: Person) -> None:
+    async def scene() -> None:
+        hub, write = Hub(open_hub), await writer(alice)
+        async with hub.subscribe(alice.actor, EVERYTHING) as listener:
+            for turn in range(3):
+                await write.change(f"{turn}a")
+                assert await keys_of(listener, 1) == [f"{turn}a"]
+                killed = await write.connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE application_name = 'test hub' AND datname = current_database()"
+                )
+                assert await killed.fetchall() == [(True,)]
+                await write.change(f"{turn}b", f"{turn}c")
+
+                assert await keys_of(listener, 2) == [f"{turn}b", f"{turn}c"]
+        await close(write)
+
+    run(scene())
+
+
+def test_hub__backlog_of_many_pages_after_an_outage__all_of_it(alice: Person) -> None:
+    async def scene() -> None:
+        write = await writer(alice)
+        down = asyncio.Event()
+
+        async def flaky() -> psycopg.AsyncConnection[Any]:
+            if down.is_set():
+                raise psycopg.OperationalError("down")
+            return await open_hub()
+
+        hub = Hub(flaky)
+        async with hub.subscribe(alice.actor, EVERYTHING) as listener:
+            down.set()
+            await write.connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'test hub' AND datname = current_database()"
+            )
+            keys = [f"{n:04}" for n in range(1200)]
+            await write.begin()
+            await write.change(*keys)
+            await write.commit()
+            down.clear()
+
+            assert await keys_of(listener, 1200) == keys
+        await close(write)
+
+    run(scene())
+
+
+def test_hub__nobody_listens__gives_its_connection_back(alice: Person) -> None:
+    async def scene() -> None:
+        hub, write = Hub(open_hub, linger=0.0), await writer(alice)
+
+        async def connections() -> int:
+            found = await write.connection.execute(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE application_name = 'test hub' AND datname = current_database()"
+            )
+            row = await found.fetchone()
+            assert row is not None
+            return int(row[0])
+
+        for _ in range(2):  # and it comes back when asked again
+            async with (
+                hub.subscribe(alice.actor, EVERYTHING),
+                hub.subscribe(alice.actor, EVERYTHING),
+            ):
+                assert await connections() == 1
+            while await connections():
+                await asyncio.sleep(0.01)
+        await close(write)
+
+    run(scene())
+
+
+def test_hub__database_does_not_answer__listener_is_refused(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never() -> psycopg.AsyncConnection[Any]:
+        raise psycopg.OperationalError("down")
+
+    async def scene() -> None:
+        with pytest.raises(Unready):
+            async with Hub(never).subscribe(alice.actor, EVERYTHING):
+                pass
+
+    monkeypatch.setattr("state_admin.streams.hub._READY", 0.05)
+    run(scene())
+
+
+def test_matcher__any_row_and_filter__takes_what_the_page_takes(alice: Person) -> None:
+    dice = random.Random(7)
+    words = ("", "a", "ab", "b", "team.x", "team.y", "a-1")
+
+    async def fill() -> None:
+        write = await writer(alice)
+        for _ in range(150):
+            await write.change(
+                dice.choice(words),
+                namespace=dice.choice(words),
+                thread=dice.choice(words),
+                kind=dice.choice(("entry.put", "run.start")),
+            )
+        await close(write)
+
+    run(fill())
+    end = feed_sql.read_end(alice.workspace.pk).position
+
+    def page(actor: Actor, wanted: FeedFilter) -> list[FeedRow]:
+        return list(
+            feed_sql.read_page(actor, after=Position(), until=end, wanted=wanted, limit=1000)
+        )
+
+    rows = page(alice.actor, EVERYTHING)
+    assert len(rows) >= 150
+    for _ in range(150):
+        actor = narrowed(
+            alice.actor,
+            namespaces=dice.choice(((), ("team.*",), ("a", "*x"), ("*",))),
+            thread_prefixes=dice.choice(((), ("a",), ("a-", "b"))),
+        )
+        wanted = FeedFilter(
+            *(dice.choice(("", dice.choice(words))) for _ in range(4)),
+            run=dice.choice(("", "", "", "r1")),
+            kind=dice.choice(("", "", "entry.put")),
+        )
+        takes = feed_sql.matcher(actor, wanted)
+        assert page(actor, wanted) == [row for row in rows if takes(row)], (actor, wanted)

@@ -1,0 +1,204 @@
+"""`wait=` through the real server: parked polls hold no thread and no connection, and miss nothing.
+
+The server of these tests has a single thread: a poll that kept it would block every other request.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from state_admin.domain.access import Role
+from state_admin.services.tokens import revoke_token
+from tests.builders import Person, make_namespace, make_token, put
+from tests.project.running import Running, wait_for
+from tests.streams.listening import web_on_this_database
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LONG = 30
+
+
+class Poll:
+    """A request under way."""
+
+    def __init__(self, port: int, token: str, path: str, **headers: str) -> None:
+        self.client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        sent = {"Authorization": f"Bearer {token}"} | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
+        self.client.request("GET", f"/api/v1{path}", headers=sent)
+
+    def answer(self) -> tuple[int, Any]:
+        answer = self.client.getresponse()
+        body = answer.read()
+        return answer.status, json.loads(body) if body else None
+
+    def close(self) -> None:
+        self.client.close()
+
+
+@pytest.fixture
+def poll(web: Running) -> Iterator[Callable[..., Poll]]:
+    polls: list[Poll] = []
+
+    def begin(person: Person | str, path: str, **headers: str) -> Poll:
+        token = person if isinstance(person, str) else person.token
+        polls.append(Poll(web.port, token, path, **headers))
+        return polls[-1]
+
+    yield begin
+    for one in polls:
+        one.close()
+
+
+@pytest.fixture(autouse=True)
+def notes(alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+
+
+def parked() -> bool:
+    """Whether the hub follows the feed, and no request thread is in a statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FILTER (WHERE application_name = 'statehouse feed') > 0"
+            " FROM pg_stat_activity WHERE datname = current_database()"
+        )
+        return bool(cursor.fetchone()[0])
+
+
+def test_entry_poll__written_while_it_waits__answers_with_the_new_version(poll, alice) -> None:
+    put(alice.actor, "notes", "k", 1)
+    one = poll(alice, f"/state/notes/k?wait={LONG}")
+    wait_for(parked, "the poll is parked")
+    put(alice.actor, "notes", "other", 1)
+    put(alice.actor, "notes", "k", 2)
+
+    status, body = one.answer()
+
+    assert (status, body["version"], body["value"]) == (200, 2, 2)
+
+
+def test_entry_poll__since_is_old__answers_at_once(poll, alice) -> None:
+    put(alice.actor, "notes", "k", 1)
+
+    assert poll(alice, f"/state/notes/k?wait={LONG}&since=0").answer()[1]["version"] == 1
+
+
+def test_entry_poll__nothing_comes__answers_with_what_there_is(poll, alice) -> None:
+    assert poll(alice, "/state/notes/k?wait=1").answer()[1]["version"] == 0
+
+
+def test_entry_poll__etag_is_still_right__304_after_the_wait(poll, alice) -> None:
+    put(alice.actor, "notes", "k", 1)
+
+    assert poll(alice, "/state/notes/k?wait=1", If_None_Match='"1"').answer() == (304, None)
+
+
+def test_change_poll__only_other_changes_come__waits_for_its_own(poll, alice) -> None:
+    start = alice.api("GET", "/changes?limit=200").json()["next_cursor"]
+    one = poll(alice, f"/changes?wait={LONG}&after={start}&key=mine")
+    wait_for(parked, "the poll is parked")
+    put(alice.actor, "notes", "other", 1)
+    put(alice.actor, "notes", "mine", 1)
+
+    status, body = one.answer()
+
+    assert (status, [item["key"] for item in body["items"]]) == (200, ["mine"])
+    following = poll(alice, f"/changes?after={body['next_cursor']}&key=mine").answer()[1]
+    assert following["items"] == []
+
+
+def test_change_poll__nothing_comes__empty_with_a_cursor(poll, alice) -> None:
+    start = alice.api("GET", "/changes?limit=200").json()["next_cursor"]
+
+    body = poll(alice, f"/changes?wait=1&after={start}").answer()[1]
+
+    assert body["items"] == []
+    put(alice.actor, "notes", "k", 1)
+    again = poll(alice, f"/changes?after={body['next_cursor']}").answer()[1]
+    assert [item["key"] for item in again["items"]] == ["k"]
+
+
+def test_polls__many_parked__the_only_thread_is_free_and_no_connection_is_held(
+    poll, web, alice
+) -> None:
+    polls = [poll(alice, f"/state/notes/k?wait={LONG}") for _ in range(60)]
+    polls += [poll(alice, f"/changes?wait={LONG}&key=k") for _ in range(60)]
+
+    for n in range(20):  # each of them needs the thread
+        status, _ = web.get("/api/v1/state/notes/plain", Authorization=f"Bearer {alice.token}")
+        assert status == 200, n
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name IN ('web', 'statehouse feed')"
+        )
+        assert cursor.fetchone() == (2,)  # the thread's own, and the hub's
+    put(alice.actor, "notes", "k", 1)
+    assert [one.answer()[0] for one in polls] == [200] * 120
+
+
+def test_poll__written_at_any_moment__never_missed(poll, alice) -> None:
+    """The window between the first look and listening is where a naive server sleeps on."""
+    for version in range(1, 25):
+        one = poll(alice, f"/state/notes/k?wait={LONG}&since={version - 1}")
+        writer = threading.Thread(target=_write_through, args=(alice, poll, version))
+        writer.start()
+
+        assert one.answer()[1]["version"] == version
+        writer.join()
+
+
+def _write_through(alice: Person, poll: Any, version: int) -> None:
+    client = poll(alice, "/me").client
+    client.getresponse().read()
+    headers = {"Authorization": f"Bearer {alice.token}", "Content-Type": "application/json"}
+    client.request("PUT", "/api/v1/state/notes/k", json.dumps({"value": version}), headers)
+    assert client.getresponse().status in (200, 201)
+
+
+def test_poll__token_revoked_while_it_waits__401(poll, alice) -> None:
+    token, actor = make_token(alice, Role.VIEWER)
+    one = poll(token, "/state/notes/k?wait=2")
+    wait_for(parked, "the poll is parked")
+    revoke_token(actor=alice.actor, token_id=int(actor.id))
+    put(alice.actor, "notes", "k", 1)
+
+    assert one.answer()[0] == 401
+
+
+def test_sigterm__parked_polls__answer_at_once(start, alice) -> None:
+    server = web_on_this_database(start, WEB_WORKERS="1", WEB_THREADS="1")
+    polls = [Poll(server.port, alice.token, f"/state/notes/k?wait={LONG}") for _ in range(10)]
+    wait_for(parked, "the polls are parked")
+    server.signal(signal.SIGTERM)
+
+    assert [one.answer()[0] for one in polls] == [200] * 10
+    for one in polls:
+        one.close()
+    assert server.wait(10) == 0
+
+
+@pytest.mark.parametrize(("path", "version"), [("/state/notes/k?wait=20&since=0", 1)])
+def test_poll__no_event_loop__waits_in_its_thread(alice, path, version) -> None:
+    """Under Django's test client, or any other WSGI server."""
+    writer = threading.Timer(0.2, _put_and_close, (alice,))
+    writer.start()
+
+    assert alice.api("GET", path).json()["version"] == version
+    writer.join()
+
+
+def _put_and_close(person: Person) -> None:
+    try:
+        put(person.actor, "notes", "k", 1)
+    finally:
+        connection.close()

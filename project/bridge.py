@@ -8,6 +8,7 @@ request itself runs in a thread, exactly as under a WSGI server.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import io
 import json
@@ -25,6 +26,10 @@ from project.threads import Threads
 Stream = Callable[[Message, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
+# How much of a body that is too large anyway is read to let the client finish.
+_MOST_DISCARDED = 64 * 1024 * 1024
+_DISCARD_SECONDS = 5.0
+_DISCARD_PAUSE = 0.3
 # Requests of one process waiting or running; beyond, 503 now is better than an answer too late.
 _MOST_REQUESTS = 512
 # Answers of one process that go on on the loop. Connections beyond (server.py) are for requests.
@@ -36,8 +41,11 @@ _MOST_BODY_BYTES = 64 * 1024 * 1024
 class Refused(Exception):
     """The bridge answers itself, without asking Django."""
 
-    def __init__(self, status: int, slug: str, title: str, detail: str = "") -> None:
+    def __init__(
+        self, status: int, slug: str, title: str, detail: str = "", *, unread: bool = False
+    ) -> None:
         self.status, self.slug, self.title, self.detail = status, slug, title, detail
+        self.unread = unread  # the client is still sending its body
 
     def answer(self) -> tuple[Headers, bytes]:
         request_id = uuid.uuid4().hex
@@ -147,6 +155,8 @@ class Bridge:
             elif answer is not None:
                 await exchange.answer(answer)
         except Refused as refused:
+            if refused.unread:
+                await self._discard(receive)
             headers, body = refused.answer()
             await send(
                 {"type": "http.response.start", "status": refused.status, "headers": headers}
@@ -190,21 +200,34 @@ class Bridge:
         """Room for the body, or a refusal before a byte of it is read."""
         size = int(declared) if declared.isdecimal() else 0
         if size > self.max_body:
-            raise self._too_large()
+            raise self._too_large(unread=True)
         if self._body_bytes + size > max(_MOST_BODY_BYTES, self.max_body):
             raise Refused(503, "unavailable", "too many large bodies at once")
         self._body_bytes += size
         return size
 
-    def _too_large(self) -> Refused:
-        return Refused(413, "too-large", "the body is too large", f"At most {self.max_body} bytes.")
+    def _too_large(self, *, unread: bool) -> Refused:
+        detail = f"At most {self.max_body} bytes."
+        return Refused(413, "too-large", "the body is too large", detail, unread=unread)
+
+    async def _discard(self, receive: Receive) -> None:
+        """Read on and forget. Most clients send all of a body before they look for the answer, and
+        would meet a broken connection instead of the refusal. Who sends nothing waits for it."""
+        left = _MOST_DISCARDED
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DISCARD_SECONDS):
+                while left > 0:
+                    message = await asyncio.wait_for(receive(), _DISCARD_PAUSE)
+                    if message["type"] != "http.request" or not message.get("more_body"):
+                        return
+                    left -= len(message.get("body", b""))
 
     async def _body(self, receive: Receive) -> bytes:
         message = await receive()
         if message["type"] == "http.request" and not message.get("more_body"):
             body: bytes = message.get("body", b"")
             if len(body) > self.max_body:
-                raise self._too_large()
+                raise self._too_large(unread=False)
             return body
         parts = bytearray()
         while True:
@@ -212,7 +235,7 @@ class Bridge:
                 raise _Disconnected
             parts += message.get("body", b"")
             if len(parts) > self.max_body:
-                raise self._too_large()
+                raise self._too_large(unread=bool(message.get("more_body")))
             if not message.get("more_body"):
                 return bytes(parts)
             message = await receive()

@@ -88,6 +88,12 @@ class Server:
             pid = int(self._pidfile()[0])
         except (OSError, ValueError, IndexError):
             return None
+        state, command = self._process(pid)
+        ours = b"postgres" in command and os.fsencode(self.data) in command
+        return pid if ours and state not in "ZX" else None
+
+    def _process(self, pid: int) -> tuple[str, bytes]:
+        """Its state letter (X: gone) and its command line, which is empty as soon as it is dying."""
         if self._child is not None:
             self._child.poll()  # reap it if it died, else it looks alive
         if sys.platform == "linux":
@@ -95,16 +101,15 @@ class Server:
                 state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
                 command = Path(f"/proc/{pid}/cmdline").read_bytes()
             except (OSError, IndexError):
-                return None
+                state, command = "X", b""
         else:
-            said = subprocess.run(
+            command = subprocess.run(
                 ["ps", "-o", "stat=,command=", "-p", str(pid)],  # noqa: S607
                 check=False,
                 capture_output=True,
             ).stdout
-            state, command = said[:1].decode() or "X", said
-        ours = b"postgres" in command and os.fsencode(self.data) in command
-        return pid if ours and state not in "ZX" else None
+            state = command[:1].decode() or "X"
+        return state, command
 
     def _pidfile(self) -> list[str]:
         return (self.data / "postmaster.pid").read_text().splitlines()
@@ -236,7 +241,7 @@ class Server:
             return
         os.kill(pid, signal.SIGINT)
         deadline = time.monotonic() + _STOP_TIMEOUT
-        while self.postmaster() is not None:
+        while self._process(pid)[0] not in "ZX":  # its pid file goes before it does
             if time.monotonic() > deadline:
                 os.kill(pid, signal.SIGQUIT)
                 return

@@ -9,6 +9,7 @@ are not followed, proxies and .netrc of the environment are not used, the answer
 from __future__ import annotations
 
 import functools
+import re
 import socket
 import ssl
 import time
@@ -26,6 +27,8 @@ from .domain.networks import is_public
 _MOST_ANSWER = 64 * 1024
 LONGEST_URL = 2048
 _OPEN_PORTS = (80, 443)
+# As it goes to the resolver: a name (international ones in their ASCII form) or an address.
+_HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
 
 
 class Refused(Exception):
@@ -92,12 +95,12 @@ def _parse(url: str, allow_private: bool) -> httpx2.URL:
     try:
         parsed = httpx2.URL(url)
         port = parsed.port
-        parsed.raw_host.decode("ascii")
+        host = parsed.raw_host.decode("ascii")
     except (httpx2.InvalidURL, ValueError, UnicodeError):
         raise Refused("not a URL") from None
     if parsed.scheme not in ("http", "https"):
         raise Refused("the URL must begin with https:// or http://")
-    if not parsed.host:
+    if not _HOST.fullmatch(host):
         raise Refused("the URL names no host")
     if parsed.userinfo:
         raise Refused("the URL must not hold a user name or password; requests are signed instead")

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth import get_user
-from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.backends import db as sessions
 from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
@@ -72,7 +72,7 @@ def session_key(request: Request) -> str:
 def actor_of_session(key: str, *, request_id: str = "") -> Actor | None:
     """Whom a session stands for in the workspace it has chosen (web/actors.py writes that down)."""
     http = HttpRequest()
-    http.session = _KeptSession(key)
+    http.session = SessionStore(key)
     user = get_user(http)
     if not isinstance(user, User):
         return None
@@ -81,7 +81,9 @@ def actor_of_session(key: str, *, request_id: str = "") -> Actor | None:
     return actor or (actors.actor_of_user(user, request_id=request_id) if chosen else None)
 
 
-class _KeptSession(SessionStore):
+class SessionStore(sessions.SessionStore):
+    """The class must have this name: Django derives the session's signature from it."""
+
     def cycle_key(self) -> None:
         """Not here: the browser would never learn the new key of its session."""
 

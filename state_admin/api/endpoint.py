@@ -61,9 +61,12 @@ class Endpoint(APIView):
             self.request = self.initialize_request(request, *args, **kwargs)
             self.initial(self.request, *args, **kwargs)
 
+        def whose() -> int | None:
+            return getattr(self.request.user, "workspace_id", None)
+
         if request.method in _SAFE or "HTTP_IDEMPOTENCY_KEY" not in request.META:
             return work()
-        return idempotency.once(request, work, check)
+        return idempotency.once(request, work, check, whose)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         return problems.answer_error(exc, self.request)

@@ -63,6 +63,8 @@ def show_entry(entry: EntryView, *, with_value: bool = True) -> dict[str, Any]:
         "size_bytes": entry.size_bytes,
         "estimated_tokens": entry.estimated_tokens,
     }
+    if entry.redacted_at is not None:
+        shown |= {"redacted_at": entry.redacted_at, "redacted_by": entry.redacted_by}
     if not with_value:
         del shown["value"]
     return shown
@@ -268,6 +270,8 @@ def show_revision(row: EntryRevision, *, with_value: bool) -> dict[str, Any]:
         "size_bytes": row.size_bytes,
         "pinned": row.pinned,
     }
+    if row.redacted_at is not None:
+        shown |= {"redacted_at": row.redacted_at, "redacted_by": row.redacted_by}
     if with_value:
         shown["value"] = verbatim(row.value) if row.value is not None else None
     return shown

@@ -45,6 +45,12 @@ def precondition(request: Request) -> Precondition:
     return Precondition(None, changed) if changed else ANY
 
 
+def expected_version(request: Request) -> int | None:
+    """The version or revision that If-Match demands, if it is there."""
+    match = request.META.get("HTTP_IF_MATCH")
+    return version_in("If-Match", match) if match is not None else None
+
+
 def not_modified(request: Request, version: int) -> bool:
     """Whether a conditional GET already has this version."""
     tags = request.META.get("HTTP_IF_NONE_MATCH")

@@ -24,10 +24,14 @@ _FORGOTTEN = (401, 408, 425, 429, 500, 502, 503, 504)
 
 
 def once(
-    request: HttpRequest, work: Callable[[], HttpResponse], check: Callable[[], None]
+    request: HttpRequest,
+    work: Callable[[], HttpResponse],
+    check: Callable[[], None],
+    whose: Callable[[], int | None],
 ) -> HttpResponse:
     """Do `work` and keep its answer, or give the answer it once had. `check` raises for a caller
-    who may not ask: work checks itself, but a kept answer must not outlive its token."""
+    who may not ask: work checks itself, but a kept answer must not outlive its token. `whose`: the
+    workspace, once the work is done."""
     try:
         scope, fingerprint = _identify(request)
         with transaction.atomic():
@@ -40,7 +44,9 @@ def once(
                 transaction.set_rollback(True)
                 return response
             headers = {name: response[name] for name in _KEPT_HEADERS if name in response}
-            replays.keep(scope, response.status_code, headers, response.content)
+            # A secret is shown once and stored nowhere, not even here.
+            body = getattr(response, "kept_content", response.content)
+            replays.keep(scope, whose(), response.status_code, headers, body)
             return response
     except (Problem, RequestDataTooBig) as error:
         return problems.answer_error(error, request)

@@ -33,7 +33,11 @@ class Page:
         if len(rows) <= self.limit:
             return rows, None
         rows = rows[: self.limit]
-        return rows, _seal(self.filters, position(rows[-1]))
+        return rows, self.cursor_to(position(rows[-1]))
+
+    def cursor_to(self, position: Any) -> str:
+        """The cursor to what stands behind `position`."""
+        return _seal(self.filters, position)
 
 
 def read_page(request: Request, position: type[int] | type[str] = int) -> Page:
@@ -45,6 +49,13 @@ def read_page(request: Request, position: type[int] | type[str] = int) -> Page:
     )
     after = _open(query["cursor"], filters, position) if query.get("cursor") else None
     return Page(read_limit(request), after, filters)
+
+
+def page_of(*, limit: int | None, cursor: str | None, filters: Any, path: str) -> Page:
+    """The page that a body asks for; the list is ordered by an integer."""
+    sealed = _fingerprint(filters, path)
+    after = _open(cursor, sealed, int) if cursor else None
+    return Page(limit or DEFAULT_LIMIT, after, sealed)
 
 
 def read_limit(request: Request) -> int:

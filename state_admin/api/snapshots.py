@@ -13,7 +13,7 @@ from state_admin.services import snapshots, threads
 from state_admin.services.errors import BadRequest
 from state_admin.services.snapshots import Snapshot
 
-from . import pagination
+from . import etags, pagination
 from .bodies import Body, Flag, Text, Whole, answer, verbatim
 from .endpoint import Endpoint
 from .entries import show_diff
@@ -115,6 +115,10 @@ class ThreadRestore(Endpoint):
         """Make a new revision whose state equals an old one."""
         body = RestoreSnapshotBody.take(request.data)
         snapshot = snapshots.restore_snapshot(
-            actor=self.actor, thread_id=thread_id, revision=body["revision"], reason=self.reason
+            actor=self.actor,
+            thread_id=thread_id,
+            revision=body["revision"],
+            expected_revision=etags.expected_version(request),
+            reason=self.reason,
         )
         return answer(show_snapshot(snapshot), etag=snapshot.revision)

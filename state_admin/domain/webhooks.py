@@ -26,7 +26,7 @@ class Choice:
     def takes(self, kind: str, namespace: str) -> bool:
         """Whether a change is wanted. One without a namespace is no change of any namespace."""
         return (not self.kinds or matches_any(self.kinds, kind)) and (
-            not self.namespaces or matches_any(self.namespaces, namespace)
+            not self.namespaces or (bool(namespace) and matches_any(self.namespaces, namespace))
         )
 
 

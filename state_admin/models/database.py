@@ -47,4 +47,5 @@ def describe_database() -> Database:
     row = hot.fetch_one(_DATABASE, {})
     if row is None:
         raise RuntimeError("a SELECT without FROM answers one row")
-    return Database(*row, [Table._make(table) for table in hot.fetch_all(_TABLES, {})])
+    tables = [Table._make(table) for table in hot.fetch_all(_TABLES, {})]
+    return Database._make([*row, tables])

@@ -57,6 +57,11 @@ class EntryQuerySet(models.QuerySet["Entry"]):
     def expired(self) -> Self:
         return self.filter(deleted=False, expires_at__lte=Now())
 
+    def touched_since(self, moment: datetime) -> Self:
+        """Those whose value may differ from the one at `moment`: written since, or run out."""
+        ran_out = Q(deleted=False, expires_at__gt=moment, expires_at__lte=Now())
+        return self.filter(Q(updated_at__gt=moment) | ran_out)
+
     def in_scope(self, kind: ScopeKind) -> Self:
         return self.filter(in_scope(kind))
 

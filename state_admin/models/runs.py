@@ -104,6 +104,8 @@ class Run(models.Model):
         indexes = [
             # The list of runs, newest first, and per status.
             models.Index(fields=["workspace", "-id"], name="runs_newest"),
+            # The runs and threads of one agent.
+            models.Index(fields=["workspace", "agent_id", "-id"], name="runs_by_agent"),
             # The lease sweep, the stuck list and the overview read only active runs.
             models.Index(
                 fields=["workspace", "status"],

@@ -76,6 +76,8 @@ SELECT xid, change_id, filled_to FROM search_positions
 WHERE workspace_id = %(workspace)s AND at > now() - %(retention)s::interval
 """
 
+_LAST = 2**63 - 1
+
 # Changes older than this may be purged: an index that stopped before them cannot catch up.
 STALE: timedelta = settings.CHANGE_RETENTION
 
@@ -86,7 +88,22 @@ def read_reach(workspace_id: int) -> Reach:
     return Reach._make(row) if row else Reach(0, 0, 0)
 
 
-_INDEXED = "SELECT entry_id FROM search_documents WHERE terms @@ %s::tsquery"
+# PostgreSQL cannot know how rare a word is, and would walk ten million rows backwards for one that
+# is in a single row, or sort a million for one that is everywhere. So first the newest documents
+# are walked, which is enough for whatever is frequent; only then the index is asked.
+_WALKED = 10_000
+_NEWEST = f"""
+SELECT entry_id FROM (
+    SELECT entry_id, terms FROM search_documents WHERE entry_id < %s
+    ORDER BY entry_id DESC LIMIT {_WALKED}
+) newest WHERE terms @@ %s::tsquery
+"""
+_INDEXED = """
+WITH found AS MATERIALIZED (
+    SELECT entry_id FROM search_documents WHERE terms @@ %s::tsquery AND entry_id < %s
+)
+SELECT entry_id FROM found
+"""
 
 _PENDING = """
 SELECT e.id FROM changes c
@@ -97,20 +114,33 @@ WHERE c.workspace_id = %s AND (c.xid, c.id) > (%s::text::xid8, %s) AND c.kind LI
 
 
 def find_candidates(
-    rows: EntryQuerySet, workspace_id: int, reach: Reach, query: str, limit: int
+    rows: EntryQuerySet,
+    workspace_id: int,
+    reach: Reach,
+    query: str,
+    *,
+    before: int | None,
+    limit: int,
 ) -> Sequence[tuple[int, int]]:
     """Up to `limit` of `rows` that may meet `query` (a tsquery), newest first: (id, bytes).
 
     Those that the index names, and those that it does not cover yet.
     """
-    newest = rows.order_by("-id").values_list("id", "size_bytes")
-    found = [newest.filter(id__in=RawSQL(_INDEXED, [query]))]
+    end = _LAST if before is None else before
+    newest = rows.filter(id__lt=end).order_by("-id").values_list("id", "size_bytes")
+    found = []
+    # RawSQL, since no lookup says @@ or compares rows; what comes from outside is a parameter.
+    if reach.filled_to != 0:
+        indexed = list(newest.filter(id__in=RawSQL(_NEWEST, [end, query]))[:limit])  # noqa: S611
+        if len(indexed) < limit:
+            indexed = list(newest.filter(id__in=RawSQL(_INDEXED, [query, end]))[:limit])  # noqa: S611
+        changed = [workspace_id, str(reach.xid), reach.change_id]
+        pending = newest.filter(id__in=RawSQL(_PENDING, changed))  # noqa: S611
+        found += [indexed, list(pending[:limit])]
     if reach.filled_to is not None:
-        found.append(newest.filter(id__gt=reach.filled_to))
-    changed = [workspace_id, str(reach.xid), reach.change_id]
-    found.append(newest.filter(id__in=RawSQL(_PENDING, changed)))
+        found.append(list(newest.filter(id__gt=reach.filled_to)[:limit]))
     made: list[tuple[int, int]] = []
-    for each in merge(*(list(branch[:limit]) for branch in found), reverse=True):
+    for each in merge(*found, reverse=True):
         if not made or made[-1][0] != each[0]:
             made.append(each)
     return made[:limit]

@@ -30,9 +30,9 @@ def explain(
     actor: Actor, namespace: str, key: str, expected: int, theirs: str, yours: Raw
 ) -> Collision | None:
     """Compare both with the version that the writer had read. None: that version is not known
-    (never was, held no value, or was compacted away), so nothing can be said."""
+    (never was, held no value, was compacted away or redacted), so nothing can be said."""
     rows = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
-    found = rows.filter(version=expected).values_list("value", flat=True).first()
+    found = rows.filter(version=expected, redacted_at=None).values_list("value", flat=True).first()
     if found is None:
         return None
     base, stored, wanted = values.load(found), values.load(theirs), values.load(yours.text)

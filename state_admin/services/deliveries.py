@@ -1,8 +1,8 @@
-"""Deliveries of webhooks as workers do them: the feed becomes rows, rows become requests.
+"""From deliveries to requests: what the workers of webhooks do.
 
-A delivery is a row. The pump inserts it in the transaction that moves the webhook's place in the
-feed; a worker claims it by conditional UPDATE, sends outside any transaction, and records what came
-of it if its claim still stands. The broker only wakes workers: the next tick finds what it lost.
+A delivery is a row. A worker claims it by conditional UPDATE, sends outside any transaction, and
+records what came of it if its claim still stands. The broker only wakes workers: the next tick
+finds what it lost.
 """
 
 from __future__ import annotations
@@ -10,48 +10,33 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from typing import TypeAlias
 
-import orjson
 import structlog
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce, Now
-from django.utils import timezone
 
 from state_admin import egress
 from state_admin.domain import signatures, webhooks
-from state_admin.domain.ids import uuid7
 from state_admin.models import (
     DeliveryStatus,
     Webhook,
     WebhookDelivery,
-    WebhookStatus,
-    feed_sql,
     webhooks_sql,
 )
-from state_admin.models.feed_sql import FeedEnd, FeedRow
-from state_admin.models.webhooks import UNFINISHED
 from state_admin.models.webhooks_sql import Claimed
-from state_admin.streams import cursors, events
 
-from . import journal
-from .actors import system_actor
+from .webhook_pump import disable_webhook, pump_webhook
 from .webhook_secrets import live_secrets
 
 Rows: TypeAlias = QuerySet[WebhookDelivery, WebhookDelivery]
 
 DRAIN = "state_admin.tasks.webhooks.drain"
 DELIVER = "state_admin.tasks.webhooks.deliver"
-# Changes per read of the feed, and per transaction.
-PAGE = 500
-# Deliveries that may wait for one webhook. Beyond, the feed itself is the queue.
-MOST_WAITING = 10_000
-# A quiet feed proves that nothing was missed; that proof is renewed this often.
-_RENEW_PLACE = timedelta(hours=1)
 # A worker leaves a webhook after this many seconds, so that others get their turn.
 _TURN = 20.0
 # Beyond the timeout of the request: the claim outlives every wait of its worker.
@@ -71,128 +56,6 @@ class Outcome:
     retry_after: float | None = None
     # No further attempt can help: why the webhook is switched off.
     hopeless: str = ""
-
-
-# The feed becomes rows ----------------------------------------------------------------------------
-
-
-def pump_webhook(webhook_id: str) -> int:
-    """Queue what is new in the feed for one active webhook; answers how many deliveries.
-
-    Safe to run any number of times at once: only one run moves the place, and inserts the rows in
-    the same transaction.
-    """
-    queued = 0
-    while True:
-        hook = (
-            Webhook.objects.active()
-            .select_related("workspace")
-            .filter(public_id=webhook_id)
-            .first()
-        )
-        if hook is None:
-            return queued
-        made, more = _pump_page(hook)
-        queued += made
-        if not more:
-            return queued
-
-
-def _pump_page(hook: Webhook) -> tuple[int, bool]:
-    """One page: how many deliveries it made, and whether there may be more."""
-    end = feed_sql.read_end(hook.workspace_id)
-    if has_lost_place(hook, end):
-        _disable(hook.pk, "changes were purged before they could be queued for it")
-        return 0, False
-    if end.position <= hook.place:
-        if end.at - hook.place_at > _RENEW_PLACE:
-            _at_place(hook).update(place_at=end.at)
-        return 0, False
-    waiting = WebhookDelivery.objects.filter(webhook=hook, status__in=UNFINISHED).count()
-    limit = min(PAGE, MOST_WAITING - waiting)
-    if limit <= 0:
-        return 0, False
-    rows = feed_sql.read_page(
-        hook.reader, after=hook.place, until=end.position, wanted=hook.wanted, limit=limit
-    )
-    full = len(rows) == limit
-    place, at = (rows[-1].position, rows[-1].at) if full else (end.position, end.at)
-    made = [_delivery(hook, row) for row in rows if hook.choice.takes(row.kind, row.namespace)]
-    with transaction.atomic():
-        # Locks the webhook, so ids are handed out in the feed's order. Zero: another was here.
-        if not _at_place(hook).update(place_xid=place.xid, place_id=place.id, place_at=at):
-            return 0, False
-        WebhookDelivery.objects.bulk_create(made)
-    return len(made), full
-
-
-def has_lost_place(hook: Webhook, end: FeedEnd) -> bool:
-    """Whether changes behind the webhook's place may be gone: the same rule as for cursors."""
-    try:
-        cursors.resume(cursors.seal(hook.place, hook.place_at), end, settings.CHANGE_RETENTION)
-    except cursors.ExpiredCursor:
-        return True
-    return False
-
-
-def _at_place(hook: Webhook) -> QuerySet[Webhook, Webhook]:
-    """The webhook, if it is still active and where it was."""
-    return Webhook.objects.active().filter(
-        pk=hook.pk, place_xid=hook.place_xid, place_id=hook.place_id
-    )
-
-
-def _delivery(hook: Webhook, row: FeedRow) -> WebhookDelivery:
-    event_id = f"chg_{row.id}"
-    subject = webhooks.subject_of(row.namespace, row.key, row.thread, row.run)
-    event = webhooks.cloud_event(
-        event_id=event_id,
-        source=_source(hook),
-        kind=webhooks.TYPE_PREFIX + row.kind,
-        at=row.at,
-        data=events.show(row),
-        subject=subject,
-        sequence=f"{row.xid:019d}.{row.id:019d}",
-    )
-    return WebhookDelivery(
-        webhook=hook,
-        public_id=uuid7(),
-        change_xid=row.xid,
-        change_id=row.id,
-        event_id=event_id,
-        kind=row.kind,
-        subject=subject,
-        body=orjson.dumps(event).decode(),
-    )
-
-
-def make_test(hook: Webhook, *, asked_by: str) -> WebhookDelivery:
-    """Insert a test delivery. Call it inside the transaction of the verb."""
-    public_id = uuid7()
-    event = webhooks.cloud_event(
-        event_id=f"test_{public_id}",
-        source=_source(hook),
-        kind=webhooks.TEST_TYPE,
-        at=timezone.now(),
-        data={"webhook_id": hook.public_id, "asked_by": asked_by},
-    )
-    return WebhookDelivery.objects.create(
-        webhook=hook,
-        public_id=public_id,
-        change_xid=0,
-        change_id=0,
-        event_id=event["id"],
-        kind="webhook.test",
-        body=orjson.dumps(event).decode(),
-        test=True,
-    )
-
-
-def _source(hook: Webhook) -> str:
-    return f"{settings.SITE_URL}/workspaces/{hook.workspace.slug}"
-
-
-# Rows become requests -----------------------------------------------------------------------------
 
 
 def drain(webhook_id: str) -> int:
@@ -301,7 +164,7 @@ def _settle(claimed: Claimed, outcome: Outcome) -> DeliveryStatus | None:
         if not settled:
             return None
         if outcome.hopeless:
-            _disable(claimed.webhook_id, outcome.hopeless)
+            disable_webhook(claimed.webhook_id, outcome.hopeless)
         if not claimed.test:
             _note_health(claimed.webhook_id, outcome)
     log.info(
@@ -340,21 +203,7 @@ def _note_health(webhook_pk: int, outcome: Outcome) -> None:
     patience = settings.WEBHOOK_DISABLE_AFTER
     if row.filter(failing_since__lte=Now() - patience).exists():
         hours = f"{patience.total_seconds() / 3600:g} h"
-        _disable(webhook_pk, f"nothing arrived for {hours}; the last time {outcome.error}")
-
-
-def _disable(webhook_pk: int, why: str) -> None:
-    """Switch an active webhook off and say why; what waits for it stays."""
-    with transaction.atomic():
-        hook = Webhook.objects.active().filter(pk=webhook_pk)
-        if hook.update(status=WebhookStatus.DISABLED, status_reason=why, updated_at=Now()):
-            row = Webhook.objects.get(pk=webhook_pk)
-            actor = system_actor(row.workspace_id, "webhooks")
-            trace = journal.Trace("webhook.disable", key=row.name, detail={"why": why})
-            journal.record(actor, [trace], reason=why)
-
-
-# Sweeps -------------------------------------------------------------------------------------------
+        disable_webhook(webhook_pk, f"nothing arrived for {hours}; the last time {outcome.error}")
 
 
 def anything_to_do() -> bool:

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from state_admin.domain import patches, scopes, tokens, values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.redaction import holds_tombstone
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import Entry, EntryRevision, Operation, entries_sql
 
@@ -55,6 +56,9 @@ class EntryView:
     size_bytes: int = 0
     estimated_tokens: int = 0
     actor: str = ""
+    # Set where something was removed from what is read, for good.
+    redacted_at: datetime | None = None
+    redacted_by: str = ""
 
     @property
     def scope_kind(self) -> str:
@@ -149,6 +153,8 @@ def read_past(
         size_bytes=found.size_bytes,
         estimated_tokens=tokens.estimate_value(text),
         actor=found.actor_name,
+        redacted_at=found.redacted_at,
+        redacted_by=found.redacted_by,
     )
 
 
@@ -481,6 +487,17 @@ def _valid(known: Definition, schema_version: int, text: str) -> bool:
     return schema_version == known.schema_version or known.validator.accepts(values.load(text))
 
 
+def _redaction(row: entries_sql.EntryRow, key: str) -> dict[str, Any]:
+    """When and by whom, if a tombstone stands in what a row holds. Others cost no query."""
+    if not (row.exists and holds_tombstone(row.value)):
+        return {}
+    history = EntryRevision.objects.filter(entry__namespace_id=row.namespace_id, entry__key=key)
+    newest = history.filter(redacted_at__isnull=False).order_by("-version").first()
+    if newest is None:
+        return {}
+    return {"redacted_at": newest.redacted_at, "redacted_by": newest.redacted_by}
+
+
 def view(actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow) -> EntryView:
     """The view of a row that one of the hot reads brought."""
     valid = True
@@ -505,6 +522,7 @@ def view(actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow) -> E
         size_bytes=row.size_bytes,
         estimated_tokens=row.estimated_tokens,
         actor=row.actor_name,
+        **_redaction(row, key),
     )
 
 

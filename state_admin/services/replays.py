@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
+from state_admin.domain import values
 from state_admin.models import IdempotencyRecord
 
 from .errors import InFlight, Invalid
@@ -46,6 +47,32 @@ def claim(scope: str, fingerprint: str) -> Kept | None:
     return Kept(held.status, held.headers, bytes(held.body))
 
 
-def keep(scope: str, status: int, headers: dict[str, str], body: bytes) -> None:
-    """Store the answer that `claim` gave the right to make."""
-    IdempotencyRecord.objects.filter(scope=scope).update(status=status, headers=headers, body=body)
+def keep(
+    scope: str, workspace_id: int | None, status: int, headers: dict[str, str], body: bytes
+) -> None:
+    """Store the answer that `claim` gave the right to make. `workspace_id`: whose data it holds."""
+    IdempotencyRecord.objects.filter(scope=scope).update(
+        workspace_id=workspace_id, status=status, headers=headers, body=body
+    )
+
+
+_WITHDRAWN = {
+    "type": "/problems/gone",
+    "title": "the answer to this request is no longer kept",
+    "status": 410,
+    "detail": "The request was done, once. Something was redacted or erased since.",
+}
+
+
+def withdraw(workspace_id: int) -> int:
+    """Forget every answer kept for a workspace, but not that its request was done: a repeat gets
+    410 Gone. Answers how many.
+
+    All of them, since a part of a secret may stand in any: in a conflict, a page, a snippet.
+    """
+    kept = IdempotencyRecord.objects.filter(workspace_id=workspace_id).exclude(body=b"")
+    return kept.update(
+        status=410,
+        headers={"Content-Type": "application/problem+json"},
+        body=values.dump(_WITHDRAWN).encode(),
+    )

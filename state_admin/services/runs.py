@@ -183,8 +183,9 @@ def change_run(*, actor: Actor, run_id: str, change: RunChange, reason: str = ""
     return run
 
 
-def heartbeat(*, actor: Actor, run_id: str) -> Run:
-    """Renew the lease of an active run: one conditional UPDATE."""
+def heartbeat(*, actor: Actor, run_id: str, reason: str = "") -> Run:
+    """Renew the lease of an active run: one conditional UPDATE. An agent's heartbeat is no change
+    of state and leaves no trail; a person who gives a reason does."""
     require(actor, Role.EDITOR)
     run = find_run(actor, run_id)
     renewed = (
@@ -194,6 +195,9 @@ def heartbeat(*, actor: Actor, run_id: str) -> Run:
     )
     if not renewed:
         raise Conflict(f"run is done: {run_id}", detail="A finished run has no lease.")
+    if reason:
+        trace = journal.Trace("run.renew", thread=run.thread.public_id, run=run_id)
+        journal.record(actor, [trace], reason=reason)
     run.refresh_from_db()
     return run
 

@@ -16,7 +16,7 @@ from state_admin.models.snapshots_sql import Advanced, StateRow
 
 from . import journal
 from .actors import require
-from .errors import Gone, NotFound
+from .errors import Gone, NotFound, RevisionConflict
 from .messages import check_inserted, columns
 from .state_keys import Slot, runtime_slot
 from .threads import find_thread
@@ -93,14 +93,25 @@ def diff_snapshots(
     return before.parsed(), after.parsed()
 
 
-def restore_snapshot(*, actor: Actor, thread_id: str, revision: int, reason: str = "") -> Snapshot:
+def restore_snapshot(
+    *,
+    actor: Actor,
+    thread_id: str,
+    revision: int,
+    expected_revision: int | None = None,
+    reason: str = "",
+) -> Snapshot:
     """Make a new revision whose state equals an old one; history is never rewritten.
+
+    With `expected_revision` it refuses to clobber: RevisionConflict when the thread has moved on.
 
     The run lifecycle stays as it is: restoring state does not restart or end a run.
     """
     require(actor, Role.EDITOR)
     with transaction.atomic():
         thread = find_thread(actor, thread_id, lock=True)
+        if expected_revision is not None and expected_revision != thread.revision:
+            raise RevisionConflict(expected_revision, thread.revision)
         check_kept(thread, revision)
         old = {
             row.key: row

@@ -129,7 +129,7 @@ def change_thread(
     require(actor, Role.EDITOR)
     with transaction.atomic():
         if reparent:
-            _lock_hierarchy(actor.workspace_id)
+            lock_hierarchy(actor.workspace_id)
         thread = find_thread(actor, thread_id, lock=True)
         if reparent:
             if parent_thread_id == thread_id:
@@ -167,7 +167,7 @@ def delete_thread(
     """
     require(actor, Role.ADMIN)
     with transaction.atomic():
-        _lock_hierarchy(actor.workspace_id)
+        lock_hierarchy(actor.workspace_id)
         thread = find_thread(actor, thread_id, lock=True)
         has_children = thread.children.exists()
         if children == "reject" and has_children:
@@ -212,7 +212,7 @@ def _find_parent(actor: Actor, parent_thread_id: str | None) -> Thread | None:
     return parent
 
 
-def _lock_hierarchy(workspace_id: int) -> None:
+def lock_hierarchy(workspace_id: int) -> None:
     """One change of parents at a time per workspace: two that are fine alone can make a cycle."""
     with connection.cursor() as cursor:
         cursor.execute(

@@ -43,7 +43,10 @@ def decide_ticket(
         raise Invalid(
             f"no such action: {action}", [values.Fault("/action", "must be resume or cancel")]
         )
-    values.check(payload, "/payload")
+    try:
+        values.check(payload, "/payload")
+    except values.RefusedJSON as refused:
+        raise Invalid("the answer cannot be stored", refused.faults) from refused
     ticket = find_ticket(actor, ticket_id)
     if action == "resume" and ticket.response_schema and ticket.status == TicketStatus.PENDING:
         faults = schemas.compile_schema(ticket.response_schema).faults(payload.value)

@@ -1,6 +1,7 @@
-"""Webhooks as people manage them: create, change, rotate, pause, resume, test, replay, delete.
+"""Webhooks as people make them: create, change, rotate the secret, delete.
 
-What workers do with them is in services/deliveries.py.
+What starts, stops and repeats their flow is in services/webhook_flow.py; what workers do, in
+services/deliveries.py.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from state_admin import egress
@@ -20,19 +20,16 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
 from state_admin.domain.values import Fault
 from state_admin.models import (
-    DeliveryStatus,
     Webhook,
     WebhookDelivery,
-    WebhookStatus,
     feed_sql,
 )
 from state_admin.models.feed_sql import Position
-from state_admin.models.webhooks import UNFINISHED
 from state_admin.streams import cursors
 
-from . import deliveries, doorbell, journal
+from . import journal
 from .actors import require
-from .errors import BadRequest, Conflict, Gone, Invalid, NotFound, QuotaExceeded
+from .errors import BadRequest, Gone, Invalid, NotFound, QuotaExceeded
 from .webhook_secrets import make_secret, retire_secrets
 
 MOST_PER_WORKSPACE = 100
@@ -74,7 +71,7 @@ def create_webhook(
     require(actor, Role.ADMIN)
     _check(name, url, wanted)
     with transaction.atomic():
-        place, place_at = _place(actor, cursor)
+        place, place_at = find_place(actor, cursor)
         mine = Webhook.objects.filter(workspace_id=actor.workspace_id)
         if mine.count() >= MOST_PER_WORKSPACE:
             raise QuotaExceeded(
@@ -94,7 +91,7 @@ def create_webhook(
             place_at=place_at,
         )
         secret = make_secret(hook)
-        _record(actor, hook, "create", reason, {"to": egress.origin_of(url)})
+        record_verb(actor, hook, "create", reason, {"to": egress.origin_of(url)})
     return find_webhook(actor, hook.public_id), secret
 
 
@@ -111,7 +108,7 @@ def change_webhook(
     see stays as it was at the creation."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
-        hook = _lock(actor, webhook_id)
+        hook = lock_webhook(actor, webhook_id)
         changed: dict[str, object] = _columns(wanted) if wanted is not None else {}
         if name is not None:
             changed["name"] = name.strip()
@@ -121,10 +118,10 @@ def change_webhook(
         _check(kept, hook.url if url is None else url, wanted or Filter())
         if changed:
             Webhook.objects.filter(pk=hook.pk).update(**changed, updated_at=Now())
-            detail = {"changed": sorted(changed)}
+            detail: dict[str, object] = {"changed": sorted(changed)}
             if url is not None:
-                detail["to"] = [egress.origin_of(url)]
-            _record(actor, hook, "change", reason, detail)
+                detail["to"] = egress.origin_of(url)
+            record_verb(actor, hook, "change", reason, detail)
     return find_webhook(actor, webhook_id)
 
 
@@ -137,141 +134,20 @@ def rotate_secret(
     if not 0 <= overlap_seconds <= LONGEST_OVERLAP:
         raise Invalid(f"overlap_seconds must be between 0 and {LONGEST_OVERLAP}")
     with transaction.atomic():
-        hook = _lock(actor, webhook_id)
+        hook = lock_webhook(actor, webhook_id)
         retire_secrets(hook, timedelta(seconds=overlap_seconds))
         secret = make_secret(hook)
-        _record(actor, hook, "rotate", reason, {"overlap_seconds": overlap_seconds})
+        record_verb(actor, hook, "rotate", reason, {"overlap_seconds": overlap_seconds})
     return find_webhook(actor, webhook_id), secret
-
-
-def pause_webhook(*, actor: Actor, webhook_id: str, reason: str = "") -> Webhook:
-    """Send nothing more; its place in the feed is kept. Nothing happens when it is not active."""
-    require(actor, Role.ADMIN)
-    with transaction.atomic():
-        hook = _lock(actor, webhook_id)
-        said = reason or f"paused by {actor.name}"
-        if (
-            Webhook.objects.active()
-            .filter(pk=hook.pk)
-            .update(status=WebhookStatus.PAUSED, status_reason=said, updated_at=Now())
-        ):
-            _record(actor, hook, "pause", reason)
-    return find_webhook(actor, webhook_id)
-
-
-def resume_webhook(
-    *, actor: Actor, webhook_id: str, skip: bool = False, reason: str = ""
-) -> Webhook:
-    """Send again, from where it stopped. `skip`: from now; what waits becomes dead letters.
-
-    Gone when changes behind its place may have been purged meanwhile: only `skip` goes on then.
-    """
-    require(actor, Role.ADMIN)
-    with transaction.atomic():
-        hook = _lock(actor, webhook_id)
-        if hook.status == WebhookStatus.ACTIVE and not skip:
-            return find_webhook(actor, webhook_id)
-        changed: dict[str, object] = {}
-        if skip:
-            end = feed_sql.read_end(hook.workspace_id)
-            changed = _at(end.position, end.at)
-            _waiting(hook).update(
-                status=DeliveryStatus.DEAD,
-                error=f"skipped by {actor.name}",
-                finished_at=Now(),
-            )
-        elif deliveries.has_lost_place(hook, feed_sql.read_end(hook.workspace_id)):
-            raise Gone(
-                "the webhook's place in the feed has expired",
-                detail="Changes that it has not seen may be gone. Let its receiver read the state, "
-                "and resume with skip.",
-            )
-        Webhook.objects.filter(pk=hook.pk).update(
-            status=WebhookStatus.ACTIVE,
-            status_reason="",
-            failing_since=None,
-            last_error="",
-            updated_at=Now(),
-            **changed,
-        )
-        _waiting(hook).update(next_attempt_at=Now())
-        _record(actor, hook, "resume", reason, {"skip": skip})
-        doorbell.ring(deliveries.DRAIN, hook.public_id)
-    return find_webhook(actor, webhook_id)
-
-
-def send_test(*, actor: Actor, webhook_id: str) -> WebhookDelivery:
-    """Send a test event now: out of order, once, even to a paused webhook."""
-    require(actor, Role.ADMIN)
-    with transaction.atomic():
-        hook = _lock(actor, webhook_id)
-        made = deliveries.make_test(hook, asked_by=actor.name)
-        _record(actor, hook, "test", "")
-        doorbell.ring(deliveries.DELIVER, made.public_id)
-    return find_delivery(actor, made.public_id)
 
 
 def delete_webhook(*, actor: Actor, webhook_id: str, reason: str = "") -> None:
     """Forget a webhook with its deliveries. One that is on its way may still arrive."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
-        hook = _lock(actor, webhook_id)
-        _record(actor, hook, "delete", reason)
+        hook = lock_webhook(actor, webhook_id)
+        record_verb(actor, hook, "delete", reason)
         hook.delete()
-
-
-def replay_delivery(*, actor: Actor, delivery_id: str, reason: str = "") -> WebhookDelivery:
-    """Deliver a finished one again, the same event before all that waits; or try one that failed
-    now instead of later. Conflict when it is already under way."""
-    require(actor, Role.ADMIN)
-    with transaction.atomic():
-        hook = _lock(actor, find_delivery(actor, delivery_id).webhook.public_id)
-        delivery = find_delivery(actor, delivery_id)
-        if delivery.test:
-            raise Conflict("a test cannot be replayed; ask for a new one")
-        one = WebhookDelivery.objects.filter(pk=delivery.pk)
-        finished = one.filter(status__in=(DeliveryStatus.DELIVERED, DeliveryStatus.DEAD))
-        again = one.filter(status=DeliveryStatus.FAILED)
-        if not _requeue(finished) and not again.update(next_attempt_at=Now()):
-            raise Conflict(f"the delivery is {delivery.status} already")
-        _record(actor, hook, "replay", reason, {"deliveries": 1})
-        doorbell.ring(deliveries.DRAIN, hook.public_id)
-    return find_delivery(actor, delivery_id)
-
-
-def replay_dead_letters(*, actor: Actor, webhook_id: str, reason: str = "") -> int:
-    """Deliver all that was given up, in the feed's order, before what waits; answers how many."""
-    require(actor, Role.ADMIN)
-    with transaction.atomic():
-        hook = _lock(actor, webhook_id)
-        number = _requeue(
-            WebhookDelivery.objects.filter(webhook=hook, status=DeliveryStatus.DEAD, test=False)
-        )
-        if number:
-            _record(actor, hook, "replay", reason, {"deliveries": number})
-            doorbell.ring(deliveries.DRAIN, hook.public_id)
-    return number
-
-
-def replay_from(*, actor: Actor, webhook_id: str, cursor: str, reason: str = "") -> Webhook:
-    """Set the webhook back to behind `cursor`: every wanted change from there is sent again, in
-    order. Conflict for a cursor ahead of its place; Gone for an expired one."""
-    require(actor, Role.ADMIN)
-    with transaction.atomic():
-        hook = _lock(actor, webhook_id)
-        place, at = _place(actor, cursor)
-        if place > hook.place:
-            raise Conflict(
-                "the cursor is ahead of the webhook",
-                detail="It can be set back only. To leave out what waits, resume it with skip.",
-            )
-        # They come again, in their order.
-        _waiting(hook).filter(
-            Q(change_xid__gt=place.xid) | Q(change_xid=place.xid, change_id__gt=place.id)
-        ).delete()
-        Webhook.objects.filter(pk=hook.pk).update(**_at(place, at), updated_at=Now())
-        _record(actor, hook, "replay", reason, {"cursor": cursor})
-    return find_webhook(actor, webhook_id)
 
 
 def find_webhook(actor: Actor, webhook_id: str) -> Webhook:
@@ -290,7 +166,7 @@ def find_delivery(actor: Actor, delivery_id: str) -> WebhookDelivery:
     return found
 
 
-def _lock(actor: Actor, webhook_id: str) -> Webhook:
+def lock_webhook(actor: Actor, webhook_id: str) -> Webhook:
     """The webhook, held until the end of the transaction: before its deliveries, as workers do."""
     rows = Webhook.objects.visible_to(actor).filter(public_id=webhook_id)
     found = rows.select_for_update(no_key=True).first()
@@ -299,24 +175,7 @@ def _lock(actor: Actor, webhook_id: str) -> Webhook:
     return found
 
 
-def _waiting(hook: Webhook) -> deliveries.Rows:
-    """Its deliveries that are to come and not on their way."""
-    resting = [status for status in UNFINISHED if status != DeliveryStatus.DELIVERING]
-    return WebhookDelivery.objects.filter(webhook=hook, test=False, status__in=resting)
-
-
-def _requeue(rows: deliveries.Rows) -> int:
-    return rows.update(
-        status=DeliveryStatus.QUEUED,
-        attempts=0,
-        replays=F("replays") + 1,
-        next_attempt_at=Now(),
-        finished_at=None,
-        error="",
-    )
-
-
-def _place(actor: Actor, cursor: str) -> tuple[Position, datetime]:
+def find_place(actor: Actor, cursor: str) -> tuple[Position, datetime]:
     """The place that a cursor names, or the feed's end."""
     end = feed_sql.read_end(actor.workspace_id)
     if not cursor:
@@ -331,10 +190,6 @@ def _place(actor: Actor, cursor: str) -> tuple[Position, datetime]:
             "the cursor has expired",
             detail="Changes are kept for a limited time. Read the state, then follow from now.",
         ) from None
-
-
-def _at(place: Position, at: datetime) -> dict[str, object]:
-    return {"place_xid": place.xid, "place_id": place.id, "place_at": at}
 
 
 def _columns(wanted: Filter) -> dict[str, object]:
@@ -372,7 +227,7 @@ def _check_globs(
     ]
 
 
-def _record(
+def record_verb(
     actor: Actor, hook: Webhook, verb: str, reason: str, detail: dict[str, object] | None = None
 ) -> None:
     # By its name, as tokens: an id would tell narrowed readers of the audit of what they cannot see.

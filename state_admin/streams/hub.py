@@ -32,7 +32,7 @@ _AT_ONCE = 500
 # Rows that may wait for one listener; beyond, it is too slow.
 _ROOM = 4096
 # Seconds for which the connection is kept although nobody listens: polls come and go.
-_LINGER = 10.0
+_LINGER = 3.0
 # A statement that takes longer is no answer: the connection is given up.
 _PATIENCE = 10.0
 # Seconds until a new listener knows where the feed ends.

@@ -103,5 +103,7 @@ class ChangeStream:
                 await channel.send(events.heartbeat(position, seen_at))
 
     async def _send(self, channel: Channel, rows: list[FeedRow]) -> None:
-        begin = b"" if channel.started or self.after is None else events.hello(*self.after)
-        await channel.send(begin + b"".join(map(events.change, rows)))
+        if not channel.started and self.after is not None:
+            await channel.send(events.hello(*self.after))
+        for start in range(0, len(rows), _PAGE):
+            await channel.send(b"".join(map(events.change, rows[start : start + _PAGE])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from state_admin.services import maintenance
+from state_admin.services import indexing, maintenance
 from state_admin.tasks.compaction import run as run_compaction
 
 
@@ -31,6 +31,11 @@ def purge_leftovers() -> None:
 @shared_task(name="state_admin.tasks.maintenance.measure_usage")
 def measure_usage() -> None:
     maintenance.run_sweep("measure usage", maintenance.measure_usage)
+
+
+@shared_task(name="state_admin.tasks.maintenance.index_entries")
+def index_entries() -> None:
+    maintenance.run_sweep("index entries", indexing.index_entries)
 
 
 @shared_task(name="state_admin.tasks.maintenance.find_lost_compactions")

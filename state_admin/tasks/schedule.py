@@ -7,6 +7,7 @@ from typing import Any
 BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "expire entries": {"task": "state_admin.tasks.maintenance.expire_entries", "schedule": 15.0},
     "flag stuck runs": {"task": "state_admin.tasks.maintenance.flag_stuck_runs", "schedule": 15.0},
+    "index entries": {"task": "state_admin.tasks.maintenance.index_entries", "schedule": 5.0},
     "find lost compactions": {
         "task": "state_admin.tasks.maintenance.find_lost_compactions",
         "schedule": 15.0,

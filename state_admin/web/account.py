@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import cast
 
 from django.conf import settings
@@ -171,11 +172,15 @@ def _next(request: HttpRequest) -> str:
 
 def _address(request: HttpRequest) -> str:
     """The caller's IP. Behind a trusted proxy, the one that the nearest proxy saw."""
+    seen = [str(request.META.get("REMOTE_ADDR", ""))]
     if getattr(settings, "SECURE_PROXY_SSL_HEADER", None):
-        forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-        if forwarded:
-            return forwarded
-    return str(request.META.get("REMOTE_ADDR") or "0.0.0.0")  # noqa: S104 (a name, not a bind)
+        seen.insert(0, request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip())
+    for text in seen:
+        try:
+            return str(ipaddress.ip_address(text))
+        except ValueError:
+            continue
+    return str(ipaddress.IPv4Address(0))  # a local socket has no address
 
 
 urlpatterns = [

@@ -10,6 +10,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import resolve_url
+from django.template.response import SimpleTemplateResponse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import urlencode
 
@@ -45,6 +46,8 @@ def page(view: View | None = None, *, role: Role = Role.VIEWER) -> View | Callab
                     response = _as_member(asked, role, view, args, kwargs)
                 else:
                     response = _to_login(asked)
+                if isinstance(response, SimpleTemplateResponse):
+                    response.render()  # here, where a failing query still becomes an answer
             except Problem as problem:
                 response = errors.answer(request, problem)
             except (OperationalError, InterfaceError):

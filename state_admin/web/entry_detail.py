@@ -271,6 +271,18 @@ def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
 
 @require_safe
 @entry_page
+def entry_newer(request: Request, namespace: str, key: str) -> HttpResponse:
+    """Whether someone wrote since version `seen`: what stands there does not jump, a line says so."""
+    text = request.GET.get("seen", "")
+    seen = int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else 0
+    now = read_entry(actor=request.actor, namespace=namespace, key=key)
+    changed = now.version > seen or (seen and not now.exists)
+    context = {"entry": now, "seen": seen, "changed": changed, "editing": "editing" in request.GET}
+    return render(request, "entries/_newer.html", context)
+
+
+@require_safe
+@entry_page
 def entry_raw(request: Request, namespace: str, key: str) -> HttpResponse:
     """The value as it is stored, byte for byte."""
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
@@ -283,5 +295,6 @@ def entry_raw(request: Request, namespace: str, key: str) -> HttpResponse:
 urlpatterns = [
     *entry_paths("entry/tree", entry_tree, "entry-tree"),
     *entry_paths("entry/raw", entry_raw, "entry-raw"),
+    *entry_paths("entry/newer", entry_newer, "entry-newer"),
     *entry_paths("state", entry_detail, "entry-detail"),
 ]

@@ -59,7 +59,10 @@ def namespace_list(request: Request) -> HttpResponse:
         "curl": snippets.curl("PUT", "namespaces/team_context", schema),
         "python": snippets.python("PUT", "namespaces/team_context", schema),
     }
-    return render(request, "namespaces/list.html", context, part="namespace-table")
+    response = render(request, "namespaces/list.html", context, part="namespace-table")
+    if (request.htmx.source or "").startswith("form"):
+        response["HX-Replace-Url"] = url  # without the form's empty fields
+    return response
 
 
 @require_safe

@@ -50,7 +50,7 @@ def _resume(actor: Actor, run_id: str, reason: str) -> Run:
 
 
 def _renew(actor: Actor, run_id: str, reason: str) -> Run:
-    return heartbeat(actor=actor, run_id=run_id)
+    return heartbeat(actor=actor, run_id=run_id, reason=reason)
 
 
 ACTS = {
@@ -130,7 +130,7 @@ def decide(request: Request, ticket_id: str) -> HttpResponse:
             payload=_payload(typed) if action == "resume" else Raw("null", None),
             reason=request.POST.get("reason", "").strip(),
         )
-    except (Invalid, values.RefusedJSON) as refused:
+    except Invalid as refused:
         return _again(request, ticket, typed, refused)
     toast(request, "Resumed" if action == "resume" else "Call refused")
     return see_other(request, run_url(run_id), part="run")
@@ -143,20 +143,16 @@ def _payload(typed: str) -> Raw:
         return values.read(typed.strip())
     except values.MalformedJSON as malformed:
         raise Invalid("the answer is not JSON", [Fault("", str(malformed))]) from malformed
+    except values.RefusedJSON as refused:
+        raise Invalid("the answer cannot be stored", refused.faults) from refused
 
 
-def _again(
-    request: Request, ticket: Ticket, typed: str, refused: Invalid | values.RefusedJSON
-) -> HttpResponse:
-    if isinstance(refused, Invalid):
-        title, errors = refused.title, refused.data.get("errors", [])
-    else:
-        title = "the answer cannot be stored"
-        errors = [{"pointer": each.pointer, "message": each.message} for each in refused.faults]
+def _again(request: Request, ticket: Ticket, typed: str, refused: Invalid) -> HttpResponse:
+    errors = refused.data.get("errors", [])
     context = run_context(request, find_run(request.actor, ticket.run.public_id))
     for question in context["questions"]:
         if question.ticket.pk == ticket.pk:
-            question.typed, question.errors, question.mistake = typed, errors, title
+            question.typed, question.errors, question.mistake = typed, errors, refused.title
     return render(request, "runs/detail.html", context, part="run", status=422)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -15,10 +14,8 @@ from django.views.decorators.http import require_safe
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
-from state_admin.domain.values import JSON
 from state_admin.models import Revision, Run, RunStatus, Thread, Ticket, TicketStatus
 from state_admin.services.runs import find_run
-from state_admin.templatetags.json_html import pretty
 
 from . import paging, snippets
 from .actors import page
@@ -26,6 +23,7 @@ from .addresses import run_url, thread_url, with_query
 from .htmx import Request, render, target_id, wants_part
 from .id_address import id_page, id_paths
 from .thread_states import touched_in_words
+from .tickets import question_of
 
 PAGE = 50
 STUCK = 50
@@ -207,7 +205,7 @@ def run_context(request: Request, run: Run) -> dict[str, Any]:
     run_id = run.public_id
     api_path = f"runs/{quote(run_id, safe='')}"
     tickets = list(Ticket.objects.filter(run=run).order_by("pk")[:200])
-    pending = [_question(ticket) for ticket in tickets if ticket.status == TicketStatus.PENDING]
+    pending = [question_of(ticket) for ticket in tickets if ticket.status == TicketStatus.PENDING]
     waiting = run.waiting or {}
     before = paging.whole_number(request, "before")
     timeline, older_url = _timeline(run, before)
@@ -235,41 +233,6 @@ def run_context(request: Request, run: Run) -> dict[str, Any]:
         "curl": snippets.curl("GET", api_path),
         "python": snippets.python("GET", api_path),
     }
-
-
-@dataclass
-class Question:
-    """A pending ticket with what its form shows: parsed arguments, a draft of the answer, and
-    after a mistake what was typed and what is wrong with it."""
-
-    ticket: Ticket
-    args: JSON
-    schema: JSON
-    typed: str
-    mistake: str = ""
-    errors: Sequence[Mapping[str, str]] = ()
-
-
-def _question(ticket: Ticket) -> Question:
-    schema = values.load(ticket.response_schema) if ticket.response_schema else None
-    typed = pretty(draft(schema)) if schema is not None else ""
-    return Question(ticket, values.load(ticket.arguments or "null"), schema, typed)
-
-
-def draft(schema: JSON) -> JSON:
-    """A first answer that a person can change: the shape of the schema with empty leaves."""
-    if not isinstance(schema, dict):
-        return None
-    if "default" in schema:
-        return schema["default"]
-    if isinstance(schema.get("enum"), list) and schema["enum"]:
-        return schema["enum"][0]
-    kind = schema.get("type")
-    kind = kind[0] if isinstance(kind, list) and kind else kind
-    if kind == "object" or "properties" in schema:
-        parts = schema.get("properties")
-        return {name: draft(part) for name, part in parts.items()} if parts else {}
-    return {"string": "", "boolean": True, "integer": 0, "number": 0, "array": []}.get(str(kind))
 
 
 def _timeline(run: Run, before: int | None) -> tuple[list[Moment], str]:

@@ -8,8 +8,7 @@ from typing import Any
 
 from state_admin.domain import values
 from state_admin.models import Message, Thread
-from state_admin.services.contexts import read_context
-from state_admin.services.messages import effective_messages
+from state_admin.services.contexts import Context, read_context
 
 from . import paging
 from .addresses import thread_url
@@ -39,7 +38,7 @@ class Line:
 def show(request: Request, thread: Thread) -> dict[str, Any]:
     limit = paging.whole_number(request, "max_tokens") or None
     context = read_context(actor=request.actor, thread_id=thread.public_id, max_tokens=limit)
-    seen = list(_seen(thread, context.messages, effective_messages(thread)))
+    seen = list(_seen(thread, context))
     log = Message.objects.filter(thread=thread)
     standing = list(log.standing_summaries().lines().order_by("-folds_to", "-seq"))
     before = paging.whole_number(request, "before")
@@ -63,21 +62,17 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     }
 
 
-def _seen(thread: Thread, texts: Sequence[str], rows: Sequence[Message]) -> Iterator[Line]:
+def _seen(thread: Thread, context: Context) -> Iterator[Line]:
     """The messages of the view as lines; what is no row of the log stands in for a result."""
-    at = 0
-    for text in texts:
+    for text, row in zip(context.messages, context.rows, strict=True):
         body = values.load(text)
-        found = next((i for i in range(at, len(rows)) if rows[i].body == text), None)
-        said = _said(body)
-        if found is None:
-            yield Line(0, str(body.get("role")), said)
+        if row is None:
+            yield Line(0, str(body.get("role")), _said(body))
             continue
-        row, at = rows[found], found + 1
         yield Line(
             row.seq,
             row.role,
-            said,
+            _said(body),
             row.estimated_tokens,
             len(row.opens),
             summary_to=row.folds_to,

@@ -12,7 +12,7 @@ from state_admin.domain import diffs, values
 from state_admin.domain.access import Role
 from state_admin.domain.values import JSON
 from state_admin.models import Revision, Thread
-from state_admin.services.errors import BadRequest, NotFound, RevisionConflict
+from state_admin.services.errors import BadRequest, NotFound
 from state_admin.services.snapshots import (
     LIFECYCLE,
     Snapshot,
@@ -202,12 +202,14 @@ def restore(request: Request, thread_id: str) -> HttpResponse:
     thread = find_thread(request.actor, thread_id)
     if request.method == "GET":
         return _ask_restore(request, thread, at)
-    # The service has no precondition yet: what the person saw is compared here, just before.
     expected = request.POST.get("expected", "")
-    if expected.isdigit() and int(expected) != thread.revision:
-        raise RevisionConflict(int(expected), thread.revision)
-    reason = request.POST.get("reason", "")
-    made = restore_snapshot(actor=request.actor, thread_id=thread_id, revision=at, reason=reason)
+    made = restore_snapshot(
+        actor=request.actor,
+        thread_id=thread_id,
+        revision=at,
+        expected_revision=int(expected) if expected.isdigit() else None,
+        reason=request.POST.get("reason", ""),
+    )
     undo = Undo(
         thread_action_url("restore", thread_id, at=thread.revision),
         {"expected": made.revision, "reason": f"undo of revision {made.revision}"},

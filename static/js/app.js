@@ -235,6 +235,16 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// A value typed but not saved is not lost by a slip ------------------------------------------------
+
+addEventListener("beforeunload", (event) => {
+  const typed = (area) => area.value !== area.defaultValue;
+  if ($$("form[data-guard] textarea").some(typed) && !$("form[data-sent]")) event.preventDefault();
+});
+document.addEventListener("submit", (event) => {
+  if (event.target.matches("[data-guard]")) event.target.dataset.sent = "yes";
+});
+
 // Clicks ---------------------------------------------------------------------------------------
 
 async function copy(button) {

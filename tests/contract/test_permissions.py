@@ -16,8 +16,9 @@ from django.db.models.functions import Now
 from django.urls import URLPattern, get_resolver
 
 from state_admin.domain.access import Role
-from state_admin.models import ApiToken
-from state_admin.services import compactions, tokens
+from state_admin.domain.ids import uuid7
+from state_admin.models import ApiToken, WebhookDelivery
+from state_admin.services import compactions, tokens, webhooks
 from tests import builders
 from tests.builders import Person, call, make_namespace, make_person, make_token
 
@@ -49,6 +50,8 @@ class Row:
     narrowed: int | None = None  # the status for a token narrowed to others, when not 404
 
 
+# A webhook that sees everything is beyond every narrowed token.
+_ANY = "namespaces threads"
 _VALUE = {"value": 1}
 _MESSAGE = {"messages": [{"role": "user", "content": "hi"}]}
 _UPDATE = {"updates": [{"key": "plan", "update": 1}]}
@@ -75,9 +78,19 @@ TABLE = [
     Row("entry-diff", "GET", "/diff/notes/k?from=1&to=2", V, 200, hides="notes", by="namespaces"),
     Row("entry-restore", "POST", "/restore/notes/k", E, 200, {"version": 1},
         hides="notes", by="namespaces"),
+    Row("restore", "POST", "/restore", E, 200,
+        {"namespace": "notes", "at": "2026-01-01T00:00:00Z", "dry_run": True},
+        hides="notes", by="namespaces"),
+    Row("entry-redact", "POST", "/redact/notes/k", A, 200, {"reason": "leak"},
+        hides="notes", by="namespaces"),
     Row("entry-blame", "GET", "/blame/notes/k", V, 200, hides="notes", by="namespaces"),
     Row("key", "GET", "/keys/k", V, 200),
     Row("key", "DELETE", "/keys/k", E, 200),
+    Row("search", "POST", "/search", V, 200, {"where": [{"path": "/a", "equals": 2}]}),
+    Row("search", "POST", "/search", V, 200, {"text": "x", "namespace": "notes"},
+        hides="notes", by="namespaces"),
+    Row("erase", "POST", "/erase", A, 200, {"key": "x", "reason": "asked"},
+        by="namespaces threads", narrowed=403),
     Row("state-keys", "GET", "/state-keys", V, 200),
     Row("state-key", "GET", "/state-keys/plan", V, 200, hides="plan"),
     Row("state-key", "PUT", "/state-keys/fresh", A, 201, {}),
@@ -120,6 +133,19 @@ TABLE = [
     Row("compaction-retry", "POST", "/compactions/SKIPPED/retry", E, 202,
         hides="SKIPPED", by="threads"),
     Row("changes", "GET", "/changes", V, 200),
+    Row("webhooks", "GET", "/webhooks", V, 200),
+    Row("webhooks", "POST", "/webhooks", A, 201, {"name": "x", "url": "https://example.com/x"}),
+    Row("webhook", "GET", "/webhooks/HOOK", V, 200, hides="HOOK", by=_ANY),
+    Row("webhook", "PATCH", "/webhooks/HOOK", A, 200, {"name": "y"}, hides="HOOK", by=_ANY),
+    Row("webhook", "DELETE", "/webhooks/HOOK", A, 204, hides="HOOK", by=_ANY),
+    Row("webhook-pause", "POST", "/webhooks/HOOK/pause", A, 200, hides="HOOK", by=_ANY),
+    Row("webhook-resume", "POST", "/webhooks/HOOK/resume", A, 200, hides="HOOK", by=_ANY),
+    Row("webhook-rotate", "POST", "/webhooks/HOOK/rotate", A, 200, hides="HOOK", by=_ANY),
+    Row("webhook-test", "POST", "/webhooks/HOOK/test", A, 202, hides="HOOK", by=_ANY),
+    Row("webhook-replay", "POST", "/webhooks/HOOK/replay", A, 202, {"dead_letters": True},
+        hides="HOOK", by=_ANY),
+    Row("webhook-deliveries", "GET", "/webhooks/HOOK/deliveries", V, 200, hides="HOOK", by=_ANY),
+    Row("delivery-replay", "POST", "/deliveries/LETTER/replay", A, 202, hides="LETTER", by=_ANY),
     Row("audit", "GET", "/audit", A, 200),
     Row("me", "GET", "/me", V, 200),
     Row("usage", "GET", "/usage", V, 200),
@@ -175,6 +201,11 @@ def world(alice: Person, bob: Person, mallory: Person) -> World:
         names[status] = job.public_id
         if status != "QUEUED":
             assert compactions.run_compaction(job.public_id) == status.lower()
+    hook, _ = webhooks.create_webhook(actor=alice.actor, name="billing", url="https://example.com/")
+    letter = WebhookDelivery.objects.create(
+        webhook=hook, public_id=uuid7(), change_xid=1, change_id=1, status="dead", body="{}"
+    )
+    names |= {"HOOK": hook.public_id, "LETTER": letter.public_id}
     return World(
         alice,
         {
@@ -205,7 +236,8 @@ def _expected(row: Row, caller: str) -> int:
     hidden = 404 if row.hides else row.ok
     if caller == "foreign":
         return hidden
-    return (row.narrowed or hidden) if row.by and caller == f"other {row.by}" else row.ok
+    narrows = caller.removeprefix("other ") in row.by.split()
+    return (row.narrowed or hidden) if narrows else row.ok
 
 
 def test_permission__every_path_and_caller__has_the_status_of_the_table(world: World) -> None:
@@ -223,7 +255,7 @@ def test_permission__hidden_thing__answers_like_an_absent_one(world: World) -> N
         if row.hides is None:
             continue
         name = world.names.get(row.hides, row.hides)
-        for caller in ("foreign", *([f"other {row.by}"] if row.by else [])):
+        for caller in ("foreign", *(f"other {by}" for by in row.by.split())):
             hidden, absent = (world.call(caller, row, absent=a) for a in (False, True))
             assert hidden.status_code == absent.status_code == 404, (row, caller)
             assert _shape(hidden) == _shape(absent, f"no-{name}"), (row, caller)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
+from django.utils import timezone
+
+from state_admin.models import Compaction, Run
 from state_admin.services.entries import delete_entry
 from state_admin.services.namespaces import unregister_namespace
-from state_admin.web.addresses import entry_action_url, entry_url
-from tests.builders import Person, make_namespace, put
+from state_admin.web.addresses import entry_action_url, entry_url, thread_url
+from tests.builders import Person, append, make_namespace, make_run, make_thread, put
+from tests.web.stories import HOSTILE, tell
 
 BIG = {"items": [{"id": n, "tags": ["a", "b"]} for n in range(400)], "small": {"a": 1}}
 EVIL_KEY = "thread::<script>alert(1)</script>"
+EVIL_THREAD = "a/../<script>alert(1)</script>"
 
 PAGES = [
     "/",
@@ -41,12 +47,40 @@ PAGES = [
     "/namespaces/team/unregister",
     "/namespaces/+new",
     "/go?q=te",
+    "/threads",
+    "/threads?prefix=nothing",
+    thread_url("t1"),
+    thread_url("t1", message=3),
+    thread_url("t1", tab="context"),
+    thread_url("t1", tab="state"),
+    thread_url("t1", tab="state", at=3),
+    thread_url("t1", tab="state", at=3, **{"from": 2, "to": 5}),
+    thread_url("t1", tab="compactions"),
+    thread_url("t1", tab="runs"),
+    thread_url(EVIL_THREAD),
+    thread_url("empty"),
+    thread_url("empty", tab="state"),
+    thread_url("empty", tab="context"),
+    "/thread/message/3/t1",
+    "/thread/delete/t1",
+    "/thread/restore/t1?at=3",
+    "/runs",
+    "/runs?status=done",
+    "/runs/r1",
+    "/runs/r2",
+    "/run/cancel/r1",
+    "/compactions",
+    "/compactions/c1",
+    "/compactions/c1/undo",
+    "/state-keys",
+    "/tokens",
     "/system",
     "/password",
     "/workspaces",
 ]
 # Empty pages are pages too: what a person meets on the first day.
 EMPTY_PAGES = ["/", "/state", "/namespaces", "/entries/new", "/system", "/go?q=x"]
+EMPTY_PAGES += ["/threads", "/runs", "/compactions", "/state-keys", "/tokens"]
 ANONYMOUS_PAGES = ["/login", "/login/once/anything"]
 
 
@@ -68,3 +102,17 @@ def fill(alice: Person) -> None:
     make_namespace(alice.actor, "old")
     put(alice.actor, "old", "orphan", {"v": 1})
     unregister_namespace(actor=alice.actor, name="old", entries="retain")
+    fill_threads(alice)
+
+
+def fill_threads(alice: Person) -> None:
+    """Conversations with runs: one that waits, one that is stuck, one that is hostile."""
+    tell(alice.actor)
+    Compaction.objects.update(public_id="c1")
+    make_thread(alice.actor, "empty")
+    make_thread(alice.actor, "t2", title="Where is my parcel?")
+    make_run(alice.actor, "t2", "r2", agent_id="courier")
+    silent_since = timezone.now() - timedelta(minutes=13)
+    Run.objects.filter(public_id="r2").update(lease_expires_at=silent_since)
+    make_thread(alice.actor, EVIL_THREAD, title=HOSTILE[0])
+    append(alice.actor, EVIL_THREAD, *({"role": "user", "content": text} for text in HOSTILE))

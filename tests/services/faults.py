@@ -33,6 +33,9 @@ TABLES = (
     "state_values",
     "threads",
     "tickets",
+    "webhook_deliveries",
+    "webhook_secrets",
+    "webhooks",
 )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 from django.db.models.functions import Now
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -48,11 +48,14 @@ from tests import builders
 from tests.builders import make_namespace, make_person, make_state_key, raw
 
 SETTINGS = settings(
-    max_examples=40,
-    stateful_step_count=30,
+    max_examples=25,
+    stateful_step_count=25,
     deadline=None,
+    database=None,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )
+LONG = settings(SETTINGS, max_examples=300, stateful_step_count=50)
 
 KEYS = st.sampled_from(["a", "b", "thread::c"])
 SCALARS = st.sampled_from([None, True, 0, 1, -1.5, "", "x", "é", 10**20])
@@ -479,4 +482,12 @@ def test_threads__deleted_in_the_end__leave_nothing() -> None:
             for model in (Thread, Message, Revision, StateValue):
                 assert not model.objects.exists()
 
-    run_state_machine_as_test(Deleted, settings=settings(SETTINGS, max_examples=8))
+    run_state_machine_as_test(Deleted, settings=settings(SETTINGS, max_examples=4))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("machine", [Entries, Threads])
+@pytest.mark.django_db
+def test_random_history__for_long__agrees(machine: type[InTransaction]) -> None:
+    run_state_machine_as_test(machine, settings=LONG)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import json
 import socket
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.db import connection
 
 from tests.project.running import Running, free_port
@@ -77,6 +79,7 @@ class Listener:
             lines.append(line.decode().rstrip("\n"))
 
     def __iter__(self) -> Iterator[Event]:
+        assert self.status == 200, self.problem()
         while True:
             try:
                 lines = self._block()
@@ -90,7 +93,7 @@ class Listener:
                 yield Event(self.last_id, name, json.loads(fields["data"]))
 
     def take(self, count: int) -> list[Event]:
-        return [event for event, _ in zip(self, range(count), strict=False)]
+        return list(itertools.islice(self, count))
 
     def problem(self) -> dict[str, Any]:
         assert self.answer.headers["Content-Type"] == "application/problem+json"
@@ -119,7 +122,11 @@ def web_on_this_database(start: Any, **env: str) -> Running:
     where = {key: str(params[key]) for key in ("host", "port", "user") if params.get(key)}
     url = f"postgresql:///{connection.settings_dict['NAME']}?{urlencode(where)}"
     server: Running = start(
-        "-m", "project.processes", "web", DATABASE_URL=url, PORT=str(free_port()), **env
+        *("-m", "project.processes", "web"),
+        DATABASE_URL=url,
+        SECRET_KEY=settings.SECRET_KEY,  # sessions of the tests count there
+        PORT=str(free_port()),
+        **env,
     )
     server.wait_until_it_answers("/healthz")
     return server

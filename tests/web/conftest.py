@@ -12,6 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.test.client import ClientHandler
 from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from state_admin.domain.access import Role
 from state_admin.models import hot
@@ -29,6 +30,15 @@ def browser_of(person: Person) -> Client:
     client = person.browser()
     client.handler = _HANDLER
     return client
+
+
+@pytest.fixture(autouse=True)
+def _static_files_by_their_own_names(settings: Settings) -> None:
+    """Hashed names exist only after collectstatic, which tests do without."""
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
 
 
 @pytest.fixture

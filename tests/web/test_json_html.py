@@ -5,25 +5,19 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings
 
 from state_admin.domain import diffs, values
 from state_admin.templatetags.json_html import diff_table, json_tree, pretty, scalar
 from state_admin.web.json_lines import line_of
+from tests.domain import strategies
 
-_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
-_SCALAR = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-)
-JSON_VALUE = st.recursive(
-    _SCALAR | _TEXT,
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(_TEXT, inner, max_size=5),
-    max_leaves=20,
-)
+# A machine that is busy with other tests draws slowly; that says nothing about these.
+patient = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 
 
-@given(JSON_VALUE)
+@patient
+@given(strategies.values)
 def test_pretty__any_value__reads_back_the_same(value: values.JSON) -> None:
     assert values.same(values.load(pretty(value)), value)
 
@@ -33,7 +27,8 @@ def test_pretty__number__keeps_its_spelling(text: str) -> None:
     assert pretty(values.load(text)).replace(" ", "") == text
 
 
-@given(JSON_VALUE)
+@patient
+@given(strategies.values)
 def test_tree__any_value__holds_no_markup_of_its_own(value: values.JSON) -> None:
     marked = {"<script>": value, "s": ["<b>&\"'"]}
     html = json_tree(marked, "/pieces")
@@ -59,7 +54,8 @@ def _pointers(value: values.JSON, pointer: str = "") -> list[str]:
     return found
 
 
-@given(JSON_VALUE)
+@patient
+@given(strategies.values)
 def test_line_of__any_place__leads_to_it(value: values.JSON) -> None:
     text = pretty({"top": value})
     for pointer in _pointers({"top": value}):

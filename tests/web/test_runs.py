@@ -9,7 +9,7 @@ from django.test import Client
 
 from state_admin.domain.lifecycle import in_words, stuck_reason
 from state_admin.models import Run, Ticket
-from state_admin.web.runs import draft
+from state_admin.web.tickets import draft
 from tests.builders import Person, make_run, make_thread
 from tests.web.stories import tell
 from tests.web.test_threads import htmx, page

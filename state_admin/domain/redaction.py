@@ -1,0 +1,53 @@
+"""Tombstones: what stands where something was removed for good (semantics §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from state_admin.domain import places, values
+from state_admin.domain.values import JSON
+
+TOMBSTONE: Final = {"$redacted": True}
+TOMBSTONE_TEXT: Final = values.dump(TOMBSTONE)
+
+
+def redact(value: JSON, pointers: Collection[str]) -> tuple[JSON, set[str]]:
+    """The value with a tombstone at each pointer, and the pointers that led somewhere.
+
+    Without pointers the whole value goes. A place that holds a tombstone, or lies within one,
+    counts as found: what stood there is gone. Raises places.Mismatch for no pointer at all.
+    """
+    found = set()
+    for pointer in pointers or ("",):
+        path = places.parts_of(pointer)
+        try:
+            held = places.find(value, path)
+        except places.Mismatch:
+            if _lies_in_tombstone(value, path):
+                found.add(pointer)
+            continue
+        found.add(pointer)
+        if not values.same(held, TOMBSTONE):
+            value = places.replace(value, path, TOMBSTONE)
+    return value, found
+
+
+def holds_tombstone(text: str) -> bool:
+    """Whether JSON text may hold a tombstone. Cheap: one look at the text."""
+    return '"$redacted"' in text
+
+
+def is_tombstone(text: str | None) -> bool:
+    """Whether JSON text is a tombstone and nothing else."""
+    return text is not None and holds_tombstone(text) and values.same(values.load(text), TOMBSTONE)
+
+
+def _lies_in_tombstone(value: JSON, path: list[str]) -> bool:
+    for length in range(len(path)):
+        try:
+            if values.same(places.find(value, path[:length]), TOMBSTONE):
+                return True
+        except places.Mismatch:
+            return False
+    return False

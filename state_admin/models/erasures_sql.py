@@ -1,0 +1,115 @@
+"""What one erasure touches, table by table: counted first, then gone for good.
+
+A table that points at threads, runs, messages or entries and is not named here makes an erasure
+fail at its foreign key; a test says so before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from . import hot
+
+
+class Scope(NamedTuple):
+    """What an erasure is about: row ids, and the names by which trails call them."""
+
+    workspace: int
+    threads: Sequence[int]
+    entries: Sequence[int]
+    thread_names: Sequence[str]
+    run_names: Sequence[str]
+    keys: Sequence[str]
+
+
+_RUNS = "SELECT id FROM runs WHERE thread_id = ANY(%(threads)s::bigint[])"
+_NAMED = """
+    x.workspace_id = %(workspace)s AND (
+        x.thread = ANY(%(thread_names)s::text[]) OR x.run = ANY(%(run_names)s::text[])
+        OR x.key = ANY(%(keys)s::text[]))
+"""
+_TOLD = """
+    x.webhook_id IN (SELECT id FROM webhooks WHERE workspace_id = %(workspace)s) AND (
+        x.body::json #>> '{data,thread_id}' = ANY(%(thread_names)s::text[])
+        OR x.body::json #>> '{data,run_id}' = ANY(%(run_names)s::text[])
+        OR x.body::json #>> '{data,key}' = ANY(%(keys)s::text[]))
+"""
+
+# Table and condition, in the order in which rows may go.
+DELETED: Final[Mapping[str, str]] = {
+    "tickets": f"x.run_id IN ({_RUNS})",
+    "compactions": "x.thread_id = ANY(%(threads)s::bigint[])",
+    "state_values": "x.thread_id = ANY(%(threads)s::bigint[])",
+    "revisions": "x.thread_id = ANY(%(threads)s::bigint[])",
+    "messages": "x.thread_id = ANY(%(threads)s::bigint[])",
+    "runs": "x.thread_id = ANY(%(threads)s::bigint[])",
+    "threads": "x.id = ANY(%(threads)s::bigint[])",
+    "search_documents": "x.entry_id = ANY(%(entries)s::bigint[])",
+    "entry_revisions": "x.entry_id = ANY(%(entries)s::bigint[])",
+    "entries": "x.id = ANY(%(entries)s::bigint[])",
+    "webhook_deliveries": _TOLD,
+    "changes": _NAMED,
+}
+
+# The audit keeps that something happened, when and by whom; not to what.
+_SCRUB = f"""
+WITH gone AS (
+    UPDATE audit x SET
+        thread = CASE WHEN thread = '' THEN '' ELSE %(mark)s END,
+        key = CASE WHEN key = '' THEN '' ELSE %(mark)s END,
+        run = '', reason = '', detail = '{{}}'
+    WHERE {_NAMED} RETURNING 1
+)
+SELECT count(*) FROM gone
+"""
+
+# Others that name what is gone.
+_LET_GO = (
+    """
+UPDATE threads SET parent_id = NULL,
+    created_from = jsonb_set(created_from::jsonb, '{parent_thread_id}', 'null', false)::json
+WHERE parent_id = ANY(%(threads)s::bigint[]) RETURNING 1
+""",
+    """
+UPDATE threads SET forked_from = NULL
+WHERE workspace_id = %(workspace)s AND forked_from ->> 'thread_id' = ANY(%(thread_names)s::text[])
+RETURNING 1
+""",
+    """
+UPDATE runs SET parent_run_id = '',
+    created_from = jsonb_set(created_from::jsonb, '{parent_run_id}', '""', false)::json
+WHERE workspace_id = %(workspace)s AND parent_run_id = ANY(%(run_names)s::text[]) RETURNING 1
+""",
+)
+
+
+def count(scope: Scope) -> dict[str, int]:
+    """How many rows an erasure would remove, by table, and how many audit rows it would scrub."""
+    found = {
+        table: _number(f"SELECT count(*) FROM {table} x WHERE {condition}", scope._asdict())
+        for table, condition in DELETED.items()
+    }
+    return found | {
+        "audit": _number(f"SELECT count(*) FROM audit x WHERE {_NAMED}", scope._asdict())
+    }
+
+
+def erase(scope: Scope, mark: str) -> dict[str, int]:
+    """Remove the rows; answers what `count` would have. `mark` stands for names in the audit."""
+    for statement in _LET_GO:
+        hot.fetch_all(statement, scope._asdict())
+    gone = {
+        table: _number(
+            f"WITH gone AS (DELETE FROM {table} x WHERE {condition} RETURNING 1)"
+            " SELECT count(*) FROM gone",
+            scope._asdict(),
+        )
+        for table, condition in DELETED.items()
+    }
+    return gone | {"audit": _number(_SCRUB, {**scope._asdict(), "mark": mark})}
+
+
+def _number(statement: str, parameters: Mapping[str, Any]) -> int:
+    row = hot.fetch_one(statement, parameters)
+    return row[0] if row else 0

@@ -1,0 +1,92 @@
+"""What many entries were at a moment, beside what they are now: for a bulk restore."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from . import hot
+from .entries import EntryQuerySet
+
+# An entry untouched since the moment is as it was, but for one whose time ran out since: it may
+# be gone before the sweep has touched it.
+_TOUCHED = """
+SELECT e.id, e.size_bytes + coalesce(r.size_bytes, 0)
+FROM entries e
+JOIN namespaces n ON n.id = e.namespace_id
+LEFT JOIN LATERAL (
+    SELECT size_bytes FROM entry_revisions r
+    WHERE r.entry_id = e.id AND r.at <= %(at)s ORDER BY r.version DESC LIMIT 1
+) r ON true
+WHERE e.id = ANY(%(ids)s)
+ORDER BY n.name COLLATE "C", e.key COLLATE "C"
+"""
+
+_COMPARE = """
+SELECT e.id, e.namespace_id, n.name, e.key, e.version,
+    CASE WHEN NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())
+        THEN e.value::text END,
+    r.version,
+    CASE WHEN r.expires_at IS NULL OR r.expires_at > %(at)s THEN r.value::text END,
+    NOT EXISTS (
+        SELECT 1 FROM entry_revisions next
+        WHERE next.entry_id = e.id AND next.version = coalesce(r.version, 0) + 1
+    ) AND coalesce(r.version, 0) < e.version,
+    r.redacted_at IS NOT NULL
+FROM entries e
+JOIN namespaces n ON n.id = e.namespace_id
+LEFT JOIN LATERAL (
+    SELECT * FROM entry_revisions r
+    WHERE r.entry_id = e.id AND r.at <= %(at)s ORDER BY r.version DESC LIMIT 1
+) r ON true
+WHERE e.id = ANY(%(ids)s)
+ORDER BY n.name COLLATE "C", e.key COLLATE "C"
+"""
+
+_LOCK = """
+SELECT e.id FROM entries e JOIN namespaces n ON n.id = e.namespace_id
+WHERE e.id = ANY(%(ids)s)
+ORDER BY n.name COLLATE "C", e.key COLLATE "C"
+FOR UPDATE OF e
+"""
+
+
+class Moment(NamedTuple):
+    """An entry now and then. A value is JSON text, or None where there was none. `lost`: history
+    compaction removed what stood then."""
+
+    entry_id: int
+    namespace_id: int
+    namespace: str
+    key: str
+    version: int
+    value: str | None
+    then_version: int | None
+    then_value: str | None
+    lost: bool
+    redacted: bool
+
+
+def touched_since(rows: EntryQuerySet, at: datetime, most: int) -> Sequence[tuple[int, int]]:
+    """Those of `rows` that may differ from what they were, as (id, bytes of both values), by
+    (namespace, key); up to `most`."""
+    ids = list(rows.touched_since(at).values_list("id", flat=True)[:most])
+    return [(row[0], row[1]) for row in hot.fetch_all(_TOUCHED, {"ids": ids, "at": at})]
+
+
+def lock_entries(ids: Sequence[int]) -> None:
+    """Lock rows in the order of every batch, until the end of the transaction."""
+    hot.fetch_all(_LOCK, {"ids": list(ids)})
+
+
+def compare(ids: Sequence[int], at: datetime) -> Sequence[Moment]:
+    """The entries now and at the moment, by (namespace, key)."""
+    parameters: Mapping[str, object] = {"ids": list(ids), "at": at}
+    return [Moment._make(row) for row in hot.fetch_all(_COMPARE, parameters)]
+
+
+def is_past(at: datetime) -> bool:
+    """Whether the moment has come, by the database's clock."""
+    row = hot.fetch_one("SELECT %(at)s <= clock_timestamp()", {"at": at})
+    return row is not None and bool(row[0])

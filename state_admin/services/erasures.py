@@ -1,0 +1,105 @@
+"""Erases all there is of one resource, or of one key, for good: the right to be forgotten.
+
+Deleting (entries, threads) keeps history and can be taken back; redaction removes a part. Backups
+and PostgreSQL's dead rows are beyond it (docs/security/threat-model.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from state_admin.domain import scopes
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Entry, Run, Thread, erasures_sql
+from state_admin.models import search as search_models
+from state_admin.models.erasures_sql import Scope
+
+from . import journal, replays
+from .actors import require
+from .errors import BadRequest, Forbidden, Invalid
+from .threads import lock_hierarchy
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """How many rows of each table are gone (or would be), and the mark that stands for the id."""
+
+    counts: dict[str, int]
+    mark: str
+
+
+def erase(
+    *,
+    actor: Actor,
+    reason: str,
+    resource_id: str = "",
+    key: str = "",
+    dry_run: bool = False,
+) -> Erasure:
+    """Erase what belongs to a resource or stands under a key, history included.
+
+    A resource: its threads with messages, runs, tickets, state and compactions, and the entries
+    under `thread::{id}` and `parent_thread::{id}` of each. A key: its entries in every namespace.
+    Rows of feed and webhooks about them go too; audit rows keep when and who, with a hash in place
+    of names. One row of audit and feed says that it happened. The counters of versions go with the
+    entries: written again they begin at 1.
+    """
+    require(actor, Role.ADMIN)
+    if actor.namespaces or actor.thread_prefixes:
+        raise Forbidden(
+            "this token is limited to a part of the workspace",
+            detail="An erasure that leaves out what the token cannot see would be none.",
+        )
+    if bool(resource_id) == bool(key):
+        raise BadRequest("give a resource_id or a key, one of them")
+    if not reason.strip():
+        raise Invalid("an erasure needs a reason", detail="It is kept in the audit.")
+    mark = mark_of(resource_id or key)
+    with transaction.atomic():
+        if not dry_run:
+            search_models.lock_documents(actor.workspace_id)
+            lock_hierarchy(actor.workspace_id)
+        scope = _find(actor, resource_id, key, lock=not dry_run)
+        if dry_run:
+            return Erasure(erasures_sql.count(scope), mark)
+        counts = erasures_sql.erase(scope, mark)
+        if any(counts.values()):
+            counts["stored_answers"] = replays.withdraw(actor.workspace_id)
+        trace = journal.Trace("erase", key=mark, detail=counts)
+        journal.record(actor, [trace], reason=reason)
+    return Erasure(counts, mark)
+
+
+def mark_of(name: str) -> str:
+    """What stands for an erased id: whoever knows the id can tell that it was erased."""
+    return "sha256:" + hashlib.sha256(name.encode()).hexdigest()
+
+
+def _find(actor: Actor, resource_id: str, key: str, *, lock: bool) -> Scope:
+    """What there is. Locked in the order of all other work: threads, then entries by name, key."""
+    threads = Thread.objects.none()
+    if resource_id:
+        threads = Thread.objects.visible_to(actor).filter(resource_id=resource_id).order_by("id")
+    held = threads.select_for_update() if lock else threads
+    found = dict(held.values_list("id", "public_id"))
+    keys = [key] if key else []
+    for public_id in found.values():
+        keys += [scopes.thread_key(public_id), scopes.parent_thread_key(public_id)]
+    entries = Entry.objects.visible_to(actor).filter(key__in=keys)
+    entries = entries.order_by("namespace__name", "key")
+    runs = Run.objects.filter(thread_id__in=found)
+    return Scope(
+        workspace=actor.workspace_id,
+        threads=list(found),
+        entries=list(
+            (entries.select_for_update(of=("self",)) if lock else entries).values_list(
+                "id", flat=True
+            )
+        ),
+        thread_names=list(found.values()),
+        run_names=list(runs.values_list("public_id", flat=True)),
+        keys=keys,
+    )

@@ -1,0 +1,135 @@
+"""Keeps the search index behind the change feed (ADR 6). Searching itself is in search.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from state_admin.domain import search, values
+from state_admin.domain.access import Actor
+from state_admin.models import (
+    Entry,
+    Namespace,
+    SearchDocument,
+    SearchPosition,
+    Workspace,
+    feed_sql,
+)
+from state_admin.models import search as search_models
+from state_admin.models.feed_sql import FeedFilter, Position
+
+from .actors import system_actor
+from .slices import slices
+
+_CHUNK = 1000
+# Steps of one workspace in one sweep, so that a busy one cannot keep the others waiting.
+_MOST_STEPS = 20
+
+Report = dict[str, int]
+
+
+def index_entries() -> Report:
+    """Follow every workspace's feed to its end, or as far as one sweep goes."""
+    report = {"indexed": 0, "removed": 0}
+    for workspace_id in Workspace.objects.order_by("pk").values_list("pk", flat=True):
+        actor = system_actor(workspace_id, "search index")
+        for _ in range(_MOST_STEPS):
+            with transaction.atomic():
+                indexed, removed, more = _advance(actor)
+            report["indexed"] += indexed
+            report["removed"] += removed
+            if not more:
+                break
+    return report
+
+
+def rebuild_index(*, workspace_id: int) -> None:
+    """Have the next sweeps read every entry again. Searches stay right meanwhile, but slower."""
+    SearchPosition.objects.filter(pk=workspace_id).delete()
+
+
+def _advance(actor: Actor) -> tuple[int, int, bool]:
+    """One step: how many were indexed, how many removed, and whether there is more to do."""
+    search_models.lock_documents(actor.workspace_id)
+    end = feed_sql.read_end(actor.workspace_id)
+    held = SearchPosition.objects.filter(pk=actor.workspace_id).first()
+    if held is None or held.at < end.at - search_models.STALE:
+        # From the end of the feed on, and every entry there is: what changes from here on stands
+        # behind the position, whatever its id.
+        held, _ = SearchPosition.objects.update_or_create(
+            pk=actor.workspace_id,
+            defaults={
+                "xid": end.position.xid,
+                "change_id": end.position.id,
+                "at": end.at,
+                "filled_to": 0,
+            },
+        )
+    if held.filled_to is not None:
+        return _fill(actor, held)
+    return _follow(actor, held, end)
+
+
+def _fill(actor: Actor, held: SearchPosition) -> tuple[int, int, bool]:
+    rows = Entry.objects.visible_to(actor).filter(id__gt=held.filled_to)
+    ids = list(rows.order_by("id").values_list("id", flat=True)[:_CHUNK])
+    indexed, removed = _index(ids)
+    held.filled_to = ids[-1] if len(ids) == _CHUNK else None
+    held.save(update_fields=["filled_to"])
+    return indexed, removed, held.filled_to is not None
+
+
+def _follow(actor: Actor, held: SearchPosition, end: feed_sql.FeedEnd) -> tuple[int, int, bool]:
+    rows = feed_sql.read_page(
+        actor,
+        after=Position(held.xid, held.change_id),
+        until=end.position,
+        wanted=FeedFilter(),
+        limit=_CHUNK,
+    )
+    addresses = {(row.namespace, row.key) for row in rows if row.kind.startswith("entry.")}
+    indexed, removed = _index(_find_ids(actor, addresses))
+    more = len(rows) == _CHUNK
+    if rows:
+        held.xid, held.change_id = rows[-1].position
+    held.at = rows[-1].at if more else end.at
+    held.save(update_fields=["xid", "change_id", "at"])
+    return indexed, removed, more
+
+
+def _find_ids(actor: Actor, addresses: set[tuple[str, str]]) -> list[int]:
+    by_namespace: dict[str, list[str]] = {}
+    for namespace, key in addresses:
+        by_namespace.setdefault(namespace, []).append(key)
+    known = Namespace.objects.visible_to(actor).filter(name__in=by_namespace)
+    found: list[int] = []
+    for identity, name in known.values_list("id", "name"):
+        rows = Entry.objects.filter(namespace_id=identity, key__in=by_namespace[name])
+        found += rows.values_list("id", flat=True)
+    return found
+
+
+def _index(ids: Sequence[int]) -> tuple[int, int]:
+    live = Entry.objects.filter(id__in=ids).live()
+    sized = list(live.values_list("id", "size_bytes"))
+    gone = set(ids) - {identity for identity, _ in sized}
+    removed, _ = SearchDocument.objects.filter(entry_id__in=gone).delete()
+    indexed = 0
+    for part in slices(sized):
+        rows = live.filter(id__in=part).values_list(
+            "id", "version", "value", "namespace_id", "namespace__workspace_id"
+        )
+        documents = [
+            {
+                "id": identity,
+                "version": version,
+                "terms": search.lexemes(
+                    values.load(value or "null"),
+                    [search.home_of("n", namespace_id), search.home_of("w", workspace_id)],
+                ),
+            }
+            for identity, version, value, namespace_id, workspace_id in rows
+        ]
+        indexed += search_models.store_documents(values.dump(documents))
+    return indexed, removed

@@ -1,0 +1,159 @@
+"""Removes a secret from every version of an entry, for good (semantics §4).
+
+What is removed is overwritten in place: in the history, in the current value, in the search index,
+and in answers kept for repeats. Not within reach of any server: backups, and PostgreSQL's dead
+rows until it vacuums (docs/security/threat-model.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from state_admin.domain import places, redaction, tokens, values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import Fault
+from state_admin.models import Entry, EntryRevision, Operation, SearchDocument
+from state_admin.models import search as search_models
+
+from . import journal, replays
+from .actors import require
+from .errors import Invalid, NotFound
+from .namespaces import define
+from .slices import slices
+
+MOST_POINTERS = 100
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """The version that says so (0 rewritten: nothing was left to remove, and none was made), how
+    many versions were rewritten, and how many kept answers were withdrawn."""
+
+    version: int
+    rewritten: int
+    answers: int
+
+
+def redact_entry(
+    *, actor: Actor, namespace: str, key: str, reason: str, pointers: Sequence[str] = ()
+) -> Redaction:
+    """Put a tombstone where `pointers` lead (none: in place of the whole value) in every version,
+    and make a new version `redact`, so that nobody takes what they hold for the newest.
+
+    Works on deleted entries and in unregistered namespaces too. The result may not fit the schema:
+    reads then say so. Cannot be undone. Raises NotFound, Invalid (no reason; a pointer that leads
+    nowhere in any version, for then the secret stands somewhere else).
+    """
+    require(actor, Role.ADMIN)
+    _check(pointers, reason)
+    with transaction.atomic():
+        search_models.lock_documents(actor.workspace_id)
+        entry = (
+            Entry.objects.visible_to(actor)
+            .select_related("namespace")
+            .select_for_update(of=("self",))
+            .filter(namespace__name=namespace, key=key)
+            .first()
+        )
+        if entry is None:
+            raise NotFound(f"no entry {namespace}/{key}")
+        rewritten, found = _rewrite_history(actor, entry, pointers)
+        missing = [pointer for pointer in pointers if pointer not in found]
+        if missing:
+            raise Invalid(
+                "nothing stands there in any version",
+                [Fault(pointer, "leads nowhere") for pointer in missing],
+                detail="Nothing was redacted: look where the secret stands.",
+            )
+        SearchDocument.objects.filter(entry_id=entry.pk).delete()
+        if not rewritten:
+            return Redaction(entry.version, 0, 0)
+        _make_version(actor, entry, pointers, reason)
+        answers = replays.withdraw(actor.workspace_id)
+        detail = {"pointers": list(pointers), "versions": rewritten}
+        trace = journal.Trace(
+            "entry.redact", namespace=namespace, key=key, version=entry.version, detail=detail
+        )
+        journal.record(actor, [trace], reason=reason)
+    return Redaction(entry.version, rewritten, answers)
+
+
+def _check(pointers: Sequence[str], reason: str) -> None:
+    if not reason.strip():
+        raise Invalid("a redaction needs a reason", detail="It is kept in history and audit.")
+    if len(pointers) > MOST_POINTERS:
+        raise Invalid(f"at most {MOST_POINTERS} pointers")
+    for index, pointer in enumerate(pointers):
+        try:
+            places.parts_of(pointer)
+        except places.Mismatch as bad:
+            raise Invalid("not a JSON Pointer", [Fault(f"/pointers/{index}", str(bad))]) from None
+
+
+def _rewrite_history(actor: Actor, entry: Entry, pointers: Sequence[str]) -> tuple[int, set[str]]:
+    """How many versions were rewritten, and the pointers that led somewhere."""
+    history = EntryRevision.objects.filter(entry=entry, value__isnull=False)
+    rewritten, found = 0, set[str]()
+    for part in slices(list(history.order_by("version").values_list("version", "size_bytes"))):
+        rows = history.filter(version__in=part).values_list("version", "value")
+        for version, text in rows:
+            text, led, changed = _redact(text or "null", pointers)
+            found |= led
+            if changed:
+                rewritten += 1
+                history.filter(version=version).update(
+                    value=text,
+                    size_bytes=len(text.encode()),
+                    schema_version=0,  # of that shape no schema has judged it
+                    redacted_at=Now(),
+                    redacted_by=actor.name,
+                )
+    return rewritten, found
+
+
+def _redact(text: str, pointers: Sequence[str]) -> tuple[str, set[str], bool]:
+    before = values.load(text)
+    after, found = redaction.redact(before, pointers)
+    return (values.dump(after), found, True) if after is not before else (text, found, False)
+
+
+def _make_version(actor: Actor, entry: Entry, pointers: Sequence[str], reason: str) -> None:
+    text = None
+    if not entry.deleted:
+        text, _, _ = _redact(entry.value or "null", pointers)
+    known = define(entry.namespace)
+    fits = text is not None and known.validator.accepts(values.load(text))
+    entry.value = text
+    entry.version += 1
+    entry.schema_version = known.schema_version if fits else 0
+    entry.size_bytes = len(text.encode()) if text is not None else 0
+    entry.estimated_tokens = tokens.estimate_value(text) if text is not None else 0
+    entry.actor_kind = actor.kind
+    entry.actor_name = actor.name
+    Entry.objects.filter(pk=entry.pk).update(
+        value=entry.value,
+        version=entry.version,
+        schema_version=entry.schema_version,
+        size_bytes=entry.size_bytes,
+        estimated_tokens=entry.estimated_tokens,
+        actor_kind=entry.actor_kind,
+        actor_name=entry.actor_name,
+        updated_at=Now(),
+    )
+    EntryRevision.objects.create(
+        entry=entry,
+        version=entry.version,
+        operation=Operation.REDACT,
+        value=text,
+        schema_version=entry.schema_version,
+        size_bytes=entry.size_bytes,
+        expires_at=entry.expires_at,
+        run=actor.run_id,
+        redacted_at=Now(),
+        redacted_by=actor.name,
+        **journal.stamp(actor, reason),
+    )

@@ -1,0 +1,198 @@
+"""Takes many entries back to a moment, as new versions (semantics §4, "Restore").
+
+One entry back to one version is restore_entry in entries.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from django.db import transaction
+
+from state_admin.domain import tokens, values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.redaction import is_tombstone
+from state_admin.domain.scopes import ScopeKind
+from state_admin.domain.values import Raw
+from state_admin.models import Entry, Operation, clearing_sql, entries_sql, moments_sql
+from state_admin.models.entries import EntryQuerySet
+from state_admin.models.moments_sql import Moment
+
+from . import journal, quotas
+from .actors import require
+from .entries import check_value
+from .errors import BadRequest, Conflict, Invalid, Problem
+from .namespaces import Definition, definition
+from .slices import slices
+
+# Entries written since the moment that one restore takes: it is one transaction.
+MOST = 10_000
+SHOWN = 100
+
+Action = Literal["change", "create", "delete", "refuse"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What happens to one entry. `then_version` None: it was never there. `problem`: why it is
+    left alone."""
+
+    namespace: str
+    key: str
+    action: Action
+    version: int
+    then_version: int | None
+    problem: Problem | None = None
+
+
+@dataclass
+class Restored:
+    """How many entries changed, were made again, were deleted, were left alone; the first 100."""
+
+    counts: dict[str, int] = field(
+        default_factory=lambda: {"change": 0, "create": 0, "delete": 0, "refuse": 0}
+    )
+    first: list[Step] = field(default_factory=list)
+
+
+def restore_entries(
+    *,
+    actor: Actor,
+    at: datetime,
+    namespace: str = "",
+    key: str = "",
+    prefix: str = "",
+    scope_kind: ScopeKind | None = None,
+    dry_run: bool = False,
+    reason: str = "",
+) -> Restored:
+    """Give every entry that meets the filters the value it had at `at`, or none if it had none.
+
+    Each that differs gets a new version; the others stay. All of them or none. What no longer
+    fits its schema, or was compacted away, is reported and left alone; so are namespaces that are
+    not registered. BadRequest without a filter; Invalid for the future, or more than MOST.
+    """
+    require(actor, Role.EDITOR)
+    rows = _choose(actor, namespace, key, prefix, scope_kind)
+    if not moments_sql.is_past(at):
+        raise Invalid("at lies in the future")
+    sized = moments_sql.touched_since(rows, at, MOST + 1)
+    if len(sized) > MOST:
+        raise Invalid(
+            f"more than {MOST:,} entries were written since then",
+            detail="Restore them in parts: narrow it by namespace, key, prefix or scope_kind.",
+            limit=MOST,
+        )
+    report = Restored()
+    with transaction.atomic():
+        for ids in slices(sized):
+            if not dry_run:
+                moments_sql.lock_entries(ids)
+            plan = list(_plan(actor, moments_sql.compare(ids, at)))
+            for step, _ in plan:
+                report.counts[step.action] += 1
+            report.first += [step for step, _ in plan][: SHOWN - len(report.first)]
+            if not dry_run:
+                _carry_out(actor, plan, reason or f"restored to {at.isoformat()}")
+    return report
+
+
+_Planned = tuple[Step, Moment]
+
+
+def _choose(
+    actor: Actor, namespace: str, key: str, prefix: str, scope_kind: ScopeKind | None
+) -> EntryQuerySet:
+    if not (namespace or key or prefix or scope_kind):
+        raise BadRequest("give a namespace, a key, a prefix or a scope_kind")
+    rows = Entry.objects.visible_to(actor).filter(namespace__unregistered_at=None)
+    if namespace:
+        rows = rows.filter(namespace_id=definition(actor, namespace, fresh=True).id)
+    if key:
+        rows = rows.filter(key=key)
+    if prefix:
+        rows = rows.filter(key__startswith=prefix)
+    return rows.in_scope(scope_kind) if scope_kind else rows
+
+
+def _plan(actor: Actor, moments: Sequence[Moment]) -> Iterator[_Planned]:
+    for each in moments:
+        action: Action | None = None
+        problem: Problem | None = None
+        if each.lost:
+            action = "refuse"
+            problem = Conflict("what stood then was compacted away")
+        elif each.redacted and is_tombstone(each.then_value):
+            action = "refuse"
+            problem = Conflict("what stood then was redacted")
+        elif each.then_value is None:
+            action = "delete" if each.value is not None else None
+        elif not _alike(each.then_value, each.value):
+            action = "create" if each.value is None else "change"
+            try:
+                known = definition(actor, each.namespace)
+                check_value(known, Raw(each.then_value, values.load(each.then_value)))
+            except Problem as refused:
+                action, problem = "refuse", refused
+        if action is not None:
+            step = Step(each.namespace, each.key, action, each.version, each.then_version, problem)
+            yield step, each
+
+
+def _alike(then: str, now: str | None) -> bool:
+    """Spelled alike but for spaces."""
+    return now is not None and (
+        then == now or values.dump(values.load(then)) == values.dump(values.load(now))
+    )
+
+
+def _carry_out(actor: Actor, plan: Sequence[_Planned], reason: str) -> None:
+    parameters = {
+        **journal.parameters(actor, reason),
+        "operation": Operation.RESTORE.value,
+        "expired": False,
+    }
+    rows = [
+        _row(definition(actor, each.namespace), each.key, each.then_value)
+        for step, each in plan
+        if step.action in ("change", "create") and each.then_value is not None
+    ]
+    if rows:
+        _check_quota(actor, plan, sum(row["size"] for row in rows))
+        written = entries_sql.put_entries({**parameters, "rows": values.dump(rows)})
+        if len(written) < len(rows):
+            raise Conflict("a namespace changed meanwhile; try again")
+    doomed = [each for step, each in plan if step.action == "delete"]
+    if doomed:
+        clearing_sql.clear_entries(
+            {
+                **parameters,
+                "namespaces": [each.namespace_id for each in doomed],
+                "keys": [each.key for each in doomed],
+            }
+        )
+
+
+def _row(known: Definition, key: str, value: str) -> dict[str, Any]:
+    return {
+        "namespace_id": known.id,
+        "namespace": known.name,
+        "schema_version": known.schema_version,
+        "key": key,
+        "value": value,
+        "size": len(value.encode()),
+        "tokens": tokens.estimate_value(value),
+        "ttl": known.ttl_seconds,
+    }
+
+
+def _check_quota(actor: Actor, plan: Sequence[_Planned], size: int) -> None:
+    if quotas.limited(actor):
+        created = sum(step.action == "create" for step, _ in plan)
+        replaced = sum(len((each.value or "").encode()) for step, each in plan)
+        quotas.check_room(actor, "entries", created)
+        quotas.check_room(actor, "bytes", max(0, size - replaced))
+        quotas.add_usage(actor, entries=created, bytes=max(0, size - replaced))

@@ -1,0 +1,104 @@
+"""Finds live entries by what stands in them (semantics §4, "Search"; ADR 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from state_admin.domain import search, values
+from state_admin.domain.access import Actor
+from state_admin.domain.scopes import ScopeKind
+from state_admin.domain.search import BadQuery, Match, Query
+from state_admin.domain.values import JSON
+from state_admin.models import Entry
+from state_admin.models import search as search_models
+
+from .entries import is_valid
+from .errors import Invalid
+from .namespaces import define, definition
+from .slices import slices
+
+# What one search opens at most. A search that meets more candidates than that answers a short
+# page: the next one goes on from there.
+MOST_OPENED = 2000
+
+
+@dataclass(frozen=True)
+class Hit:
+    """An entry that meets the query, and where it does."""
+
+    entry: Entry
+    matches: list[Match]
+
+    @property
+    def valid(self) -> bool:
+        """Whether the schema of today accepts it."""
+        return is_valid(self.entry, define(self.entry.namespace))
+
+
+@dataclass(frozen=True)
+class Found:
+    """Hits, newest entry first. `after` None: there are no more; else ask again with it."""
+
+    hits: list[Hit]
+    after: int | None
+
+
+def search_entries(
+    *,
+    actor: Actor,
+    text: str = "",
+    where: Sequence[tuple[str, JSON]] = (),
+    namespace: str = "",
+    prefix: str = "",
+    scope_kind: ScopeKind | None = None,
+    limit: int = 50,
+    after: int | None = None,
+) -> Found:
+    """Up to `limit` live entries that the actor sees, whose value holds every word or phrase of
+    `text` in its strings and equals every condition of `where`.
+
+    Right at once after a write: the index only names candidates, each is judged by the value it
+    has now, and what the index has not seen is judged too. Raises Invalid, NotRegistered.
+    """
+    try:
+        query = search.parse(text, where)
+    except BadQuery as bad:
+        raise Invalid("not a query", detail=str(bad)) from bad
+    rows = Entry.objects.visible_to(actor).live().filter(namespace__unregistered_at=None)
+    home = search.home_of("w", actor.workspace_id)
+    if namespace:
+        known = definition(actor, namespace, fresh=True)
+        rows = rows.filter(namespace_id=known.id)
+        home = search.home_of("n", known.id)
+    if prefix:
+        rows = rows.filter(key__startswith=prefix)
+    if scope_kind:
+        rows = rows.in_scope(scope_kind)
+    lexemes = search.tsquery(query, home)
+    reach = search_models.read_reach(actor.workspace_id)
+    hits: list[Hit] = []
+    opened, size = 0, limit + 1
+    while True:
+        candidates = search_models.find_candidates(
+            rows, actor.workspace_id, reach, lexemes, before=after, limit=size
+        )
+        for part in slices(candidates):
+            for row in rows.filter(id__in=part).select_related("namespace").order_by("-id"):
+                matches = _judge(row, query)
+                if matches is None:
+                    continue
+                if len(hits) == limit:
+                    return Found(hits, hits[-1].entry.pk)
+                hits.append(Hit(row, matches))
+        if len(candidates) < size:
+            return Found(hits, None)
+        after = candidates[-1][0]
+        opened += len(candidates)
+        if opened >= MOST_OPENED:
+            return Found(hits, after)
+        size = MOST_OPENED - opened
+
+
+def _judge(row: Entry, query: Query) -> list[Match] | None:
+    return search.find(values.load(row.value or "null"), query)

@@ -1,0 +1,167 @@
+"""The flow of a webhook in people's hands: pause, resume, test, replay."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor, Role
+from state_admin.models import (
+    DeliveryStatus,
+    Webhook,
+    WebhookDelivery,
+    WebhookStatus,
+    feed_sql,
+)
+from state_admin.models.feed_sql import Position
+from state_admin.models.webhooks import UNFINISHED
+
+from . import deliveries, doorbell, webhook_pump
+from .actors import require
+from .errors import Conflict, Gone
+from .webhooks import find_delivery, find_place, find_webhook, lock_webhook, record_verb
+
+
+def pause_webhook(*, actor: Actor, webhook_id: str, reason: str = "") -> Webhook:
+    """Send nothing more; its place in the feed is kept. Nothing happens when it is not active."""
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        hook = lock_webhook(actor, webhook_id)
+        said = reason or f"paused by {actor.name}"
+        if (
+            Webhook.objects.active()
+            .filter(pk=hook.pk)
+            .update(status=WebhookStatus.PAUSED, status_reason=said, updated_at=Now())
+        ):
+            record_verb(actor, hook, "pause", reason)
+    return find_webhook(actor, webhook_id)
+
+
+def resume_webhook(
+    *, actor: Actor, webhook_id: str, skip: bool = False, reason: str = ""
+) -> Webhook:
+    """Send again, from where it stopped. `skip`: from now; what waits becomes dead letters.
+
+    Gone when changes behind its place may have been purged meanwhile: only `skip` goes on then.
+    """
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        hook = lock_webhook(actor, webhook_id)
+        if hook.status == WebhookStatus.ACTIVE and not skip:
+            return find_webhook(actor, webhook_id)
+        changed: dict[str, object] = {}
+        if skip:
+            end = feed_sql.read_end(hook.workspace_id)
+            changed = _at(end.position, end.at)
+            _waiting(hook).update(
+                status=DeliveryStatus.DEAD,
+                error=f"skipped by {actor.name}",
+                finished_at=Now(),
+            )
+        elif webhook_pump.has_lost_place(hook, feed_sql.read_end(hook.workspace_id)):
+            raise Gone(
+                "the webhook's place in the feed has expired",
+                detail="Changes that it has not seen may be gone. Let its receiver read the state, "
+                "and resume with skip.",
+            )
+        Webhook.objects.filter(pk=hook.pk).update(
+            status=WebhookStatus.ACTIVE,
+            status_reason="",
+            failing_since=None,
+            last_error="",
+            updated_at=Now(),
+            **changed,
+        )
+        _waiting(hook).update(next_attempt_at=Now())
+        record_verb(actor, hook, "resume", reason, {"skip": skip})
+        doorbell.ring(deliveries.DRAIN, hook.public_id)
+    return find_webhook(actor, webhook_id)
+
+
+def send_test(*, actor: Actor, webhook_id: str) -> WebhookDelivery:
+    """Send a test event now: out of order, once, even to a paused webhook."""
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        hook = lock_webhook(actor, webhook_id)
+        made = webhook_pump.make_test(hook, asked_by=actor.name)
+        record_verb(actor, hook, "test", "")
+        doorbell.ring(deliveries.DELIVER, made.public_id)
+    return find_delivery(actor, made.public_id)
+
+
+def replay_delivery(*, actor: Actor, delivery_id: str, reason: str = "") -> WebhookDelivery:
+    """Deliver a finished one again, the same event before all that waits; or try one that failed
+    now instead of later. Conflict when it is already under way."""
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        hook = lock_webhook(actor, find_delivery(actor, delivery_id).webhook.public_id)
+        delivery = find_delivery(actor, delivery_id)
+        if delivery.test:
+            raise Conflict("a test cannot be replayed; ask for a new one")
+        one = WebhookDelivery.objects.filter(pk=delivery.pk)
+        finished = one.filter(status__in=(DeliveryStatus.DELIVERED, DeliveryStatus.DEAD))
+        again = one.filter(status=DeliveryStatus.FAILED)
+        if not _requeue(finished) and not again.update(next_attempt_at=Now()):
+            raise Conflict(f"the delivery is {delivery.status} already")
+        record_verb(actor, hook, "replay", reason, {"deliveries": 1})
+        doorbell.ring(deliveries.DRAIN, hook.public_id)
+    return find_delivery(actor, delivery_id)
+
+
+def replay_dead_letters(*, actor: Actor, webhook_id: str, reason: str = "") -> int:
+    """Deliver all that was given up, in the feed's order, before what waits; answers how many."""
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        hook = lock_webhook(actor, webhook_id)
+        number = _requeue(
+            WebhookDelivery.objects.filter(webhook=hook, status=DeliveryStatus.DEAD, test=False)
+        )
+        if number:
+            record_verb(actor, hook, "replay", reason, {"deliveries": number})
+            doorbell.ring(deliveries.DRAIN, hook.public_id)
+    return number
+
+
+def replay_from(*, actor: Actor, webhook_id: str, cursor: str, reason: str = "") -> Webhook:
+    """Set the webhook back to behind `cursor`: every wanted change from there is sent again, in
+    order. Conflict for a cursor ahead of its place; Gone for an expired one."""
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        hook = lock_webhook(actor, webhook_id)
+        place, at = find_place(actor, cursor)
+        if place > hook.place:
+            raise Conflict(
+                "the cursor is ahead of the webhook",
+                detail="It can be set back only. To leave out what waits, resume it with skip.",
+            )
+        # They come again, in their order.
+        _waiting(hook).filter(
+            Q(change_xid__gt=place.xid) | Q(change_xid=place.xid, change_id__gt=place.id)
+        ).delete()
+        Webhook.objects.filter(pk=hook.pk).update(**_at(place, at), updated_at=Now())
+        record_verb(actor, hook, "replay", reason, {"cursor": cursor})
+    return find_webhook(actor, webhook_id)
+
+
+def _waiting(hook: Webhook) -> deliveries.Rows:
+    """Its deliveries that are to come and not on their way."""
+    resting = [status for status in UNFINISHED if status != DeliveryStatus.DELIVERING]
+    return WebhookDelivery.objects.filter(webhook=hook, test=False, status__in=resting)
+
+
+def _requeue(rows: deliveries.Rows) -> int:
+    return rows.update(
+        status=DeliveryStatus.QUEUED,
+        attempts=0,
+        replays=F("replays") + 1,
+        next_attempt_at=Now(),
+        finished_at=None,
+        error="",
+    )
+
+
+def _at(place: Position, at: datetime) -> dict[str, object]:
+    return {"place_xid": place.xid, "place_id": place.id, "place_at": at}

@@ -1,0 +1,160 @@
+"""From the feed to deliveries: the pump of webhooks, and when it must stop.
+
+The rows are inserted in the transaction that moves the webhook's place in the feed: every change
+becomes one delivery, whoever dies in between.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import orjson
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from state_admin.domain import webhooks
+from state_admin.domain.ids import uuid7
+from state_admin.models import Webhook, WebhookDelivery, WebhookStatus, feed_sql
+from state_admin.models.feed_sql import FeedEnd, FeedRow
+from state_admin.models.webhooks import UNFINISHED
+from state_admin.streams import cursors, events
+
+from . import journal
+from .actors import system_actor
+
+# Changes per read of the feed, and per transaction.
+PAGE = 500
+# Deliveries that may wait for one webhook. Beyond, the feed itself is the queue.
+MOST_WAITING = 10_000
+# A quiet feed proves that nothing was missed; that proof is renewed this often.
+_RENEW_PLACE = timedelta(hours=1)
+
+
+def pump_webhook(webhook_id: str) -> int:
+    """Queue what is new in the feed for one active webhook; answers how many deliveries.
+
+    Safe to run any number of times at once: only one run moves the place, and inserts the rows in
+    the same transaction.
+    """
+    queued = 0
+    while True:
+        hook = (
+            Webhook.objects.active()
+            .select_related("workspace")
+            .filter(public_id=webhook_id)
+            .first()
+        )
+        if hook is None:
+            return queued
+        made, more = _pump_page(hook)
+        queued += made
+        if not more:
+            return queued
+
+
+def _pump_page(hook: Webhook) -> tuple[int, bool]:
+    """One page: how many deliveries it made, and whether there may be more."""
+    end = feed_sql.read_end(hook.workspace_id)
+    if has_lost_place(hook, end):
+        disable_webhook(hook.pk, "changes were purged before they could be queued for it")
+        return 0, False
+    if end.position <= hook.place:
+        if end.at - hook.place_at > _RENEW_PLACE:
+            _at_place(hook).update(place_at=end.at)
+        return 0, False
+    waiting = WebhookDelivery.objects.filter(webhook=hook, status__in=UNFINISHED).count()
+    limit = min(PAGE, MOST_WAITING - waiting)
+    if limit <= 0:
+        return 0, False
+    rows = feed_sql.read_page(
+        hook.reader, after=hook.place, until=end.position, wanted=hook.wanted, limit=limit
+    )
+    full = len(rows) == limit
+    place, at = (rows[-1].position, rows[-1].at) if full else (end.position, end.at)
+    made = [_delivery(hook, row) for row in rows if hook.choice.takes(row.kind, row.namespace)]
+    with transaction.atomic():
+        # Locks the webhook, so ids are handed out in the feed's order. Zero: another was here.
+        if not _at_place(hook).update(place_xid=place.xid, place_id=place.id, place_at=at):
+            return 0, False
+        WebhookDelivery.objects.bulk_create(made)
+    return len(made), full
+
+
+def has_lost_place(hook: Webhook, end: FeedEnd) -> bool:
+    """Whether changes behind the webhook's place may be gone: the same rule as for cursors."""
+    try:
+        cursors.resume(cursors.seal(hook.place, hook.place_at), end, settings.CHANGE_RETENTION)
+    except cursors.ExpiredCursor:
+        return True
+    return False
+
+
+def _at_place(hook: Webhook) -> QuerySet[Webhook, Webhook]:
+    """The webhook, if it is still active and where it was."""
+    return Webhook.objects.active().filter(
+        pk=hook.pk, place_xid=hook.place_xid, place_id=hook.place_id
+    )
+
+
+def _delivery(hook: Webhook, row: FeedRow) -> WebhookDelivery:
+    event_id = f"chg_{row.id}"
+    subject = webhooks.subject_of(row.namespace, row.key, row.thread, row.run)
+    event = webhooks.cloud_event(
+        event_id=event_id,
+        source=_source(hook),
+        kind=webhooks.TYPE_PREFIX + row.kind,
+        at=row.at,
+        data=events.show(row),
+        subject=subject,
+        sequence=f"{row.xid:019d}.{row.id:019d}",
+    )
+    return WebhookDelivery(
+        webhook=hook,
+        public_id=uuid7(),
+        change_xid=row.xid,
+        change_id=row.id,
+        event_id=event_id,
+        kind=row.kind,
+        subject=subject,
+        body=orjson.dumps(event).decode(),
+    )
+
+
+def make_test(hook: Webhook, *, asked_by: str) -> WebhookDelivery:
+    """Insert a test delivery. Call it inside the transaction of the verb."""
+    public_id = uuid7()
+    event = webhooks.cloud_event(
+        event_id=f"test_{public_id}",
+        source=_source(hook),
+        kind=webhooks.TEST_TYPE,
+        at=timezone.now(),
+        data={"webhook_id": hook.public_id, "asked_by": asked_by},
+    )
+    return WebhookDelivery.objects.create(
+        webhook=hook,
+        public_id=public_id,
+        change_xid=0,
+        change_id=0,
+        event_id=event["id"],
+        kind="webhook.test",
+        body=orjson.dumps(event).decode(),
+        test=True,
+    )
+
+
+def _source(hook: Webhook) -> str:
+    return f"{settings.SITE_URL}/workspaces/{hook.workspace.slug}"
+
+
+def disable_webhook(webhook_pk: int, why: str) -> None:
+    """Switch an active webhook off and say why; what waits for it stays."""
+    with transaction.atomic():
+        hook = Webhook.objects.active().filter(pk=webhook_pk)
+        if hook.update(status=WebhookStatus.DISABLED, status_reason=why, updated_at=Now()):
+            row = Webhook.objects.get(pk=webhook_pk)
+            actor = system_actor(row.workspace_id, "webhooks")
+            trace = journal.Trace("webhook.disable", key=row.name, detail={"why": why})
+            journal.record(actor, [trace], reason=why)

@@ -1,0 +1,186 @@
+"""What a search asks and what meets it (semantics §4, "Search")."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state_admin.domain import search, values
+from state_admin.domain.search import BadQuery, find, lexemes, parse, words
+from tests.domain import strategies
+
+
+def found(
+    value: object, text: str = "", *where: tuple[str, object]
+) -> list[tuple[str, str]] | None:
+    matches = find(value, parse(text, where))
+    return None if matches is None else [tuple(match) for match in matches]
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ("Ship the feature", ["ship", "the", "feature"]),
+        ("team_context, v2.10", ["team", "context", "v2", "10"]),
+        ("alice@example.com", ["alice", "example", "com"]),
+        ("Straße ﬁn ÅNGSTRÖM", ["strasse", "fin", "ångström"]),
+        ("cafe\u0301", ["café"]),
+        ("部署v2完成", ["部", "署", "v2", "完", "成"]),
+        ("мир🙂труд", ["мир", "труд"]),
+        ("…!", []),
+    ],
+)
+def test_words__of_any_script__are_compared_without_case(text: str, spelled: list[str]) -> None:
+    made = list(words(text))
+    assert [word.text for word in made] == spelled
+    assert all(text[word.start : word.end] for word in made)
+
+
+_VALUE = {
+    "goal": "Ship the payment feature before the freeze",
+    "steps": [{"title": "Write tests", "done": True, "n": 1.0}, {"title": "Deploy to eu-west-1"}],
+    "a/b": {"~": None},
+    "empty": {"list": [], "object": {}},
+    "big": 10**30,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "pointers"),
+    [
+        ("payment", ["/goal"]),
+        ("PAYMENT ship", ["/goal"]),
+        ("tests payment", ["/goal", "/steps/0/title"]),
+        ("pay*", ["/goal"]),
+        ("pay", None),
+        ('"the payment"', ["/goal"]),
+        ('"payment the"', None),
+        ('"unfinished quote', None),
+        ("eu-west-1", ["/steps/1/title"]),
+        ("west-eu", None),
+        ("deploy nothing", None),
+        ("goal", None),  # a key, not a value
+        ("true", None),
+    ],
+)
+def test_find__text__needs_every_term_in_some_leaf(text: str, pointers: list[str] | None) -> None:
+    made = found(_VALUE, text)
+    assert (None if made is None else [pointer for pointer, _ in made]) == pointers
+
+
+@pytest.mark.parametrize(
+    ("pointer", "equals", "holds"),
+    [
+        ("/steps/0/done", True, True),
+        ("/steps/0/done", 1, False),
+        ("/steps/0/n", 1, True),
+        ("/steps/0/n", True, False),
+        ("/steps/1/n", None, False),
+        ("/a~1b/~0", None, True),
+        ("/a~1b", {"~": None}, True),
+        ("/empty", {"object": {}, "list": []}, True),
+        ("/empty/list", {}, False),
+        ("/big", 10**30, True),
+        ("/big", 1e30, False),
+        ("/steps/00/done", True, False),
+        ("", _VALUE, True),
+    ],
+)
+def test_find__condition__is_equality_of_json_values(
+    pointer: str, equals: object, holds: bool
+) -> None:
+    assert (found(_VALUE, "", (pointer, equals)) is not None) == holds
+
+
+def test_find__long_text__shows_where_as_plain_text() -> None:
+    text = "x " * 100 + "<b>needle</b>\n\tin hay " + "y " * 100
+    [(pointer, snippet)] = found([text], "needle") or []
+    assert pointer == "/0"
+    assert "<b>needle</b> in hay" in snippet
+    assert (snippet[0], snippet[-1]) == ("…", "…")
+    assert len(snippet) < 150
+    assert found({"n": [1, "z" * 500]}, "", ("/n", [1, "z" * 500])) == [
+        ("/n", ('[1,"' + "z" * 500)[:120] + "…")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("", []),
+        ("  ", []),
+        ("!?", []),
+        ("x" * 1001, []),
+        ("w " * 33, []),
+        ("", [("a", 1)]),
+        ("", [("/a~2", 1)]),
+        ("", [("/a", 1)] * 17),
+    ],
+)
+def test_parse__nothing_to_search_for__is_refused(
+    text: str, where: list[tuple[str, object]]
+) -> None:
+    with pytest.raises(BadQuery):
+        parse(text, where)
+
+
+def test_lexemes__more_than_an_index_takes__are_named_by_every_search() -> None:
+    value = [f"word{number:06}" for number in range(60_000)]
+    assert lexemes(value, ["@w1"]) == ["@w1", "~"]
+    assert "'~'" in search.tsquery(parse("any", []), "@w1")
+
+
+_LEXEME = re.compile(r"'((?:[^']|'')*)'(:\*)?")
+
+
+def wanted(query: search.Query) -> list[tuple[str, bool]]:
+    """The lexemes of a query behind its home and the mark of every search."""
+    text = search.tsquery(query, "@w1")
+    made = [(part.replace("''", "'"), bool(more)) for part, more in _LEXEME.findall(text)]
+    assert made[:2] == [("@w1", False), ("~", False)]
+    return made[2:]
+
+
+def holds(held: list[str], query: search.Query) -> bool:
+    return all(
+        any(each.startswith(lexeme) if more else each == lexeme for each in held)
+        for lexeme, more in wanted(query)
+    )
+
+
+def _places(value: object, pointer: str = "") -> list[tuple[str, object]]:
+    made = [(pointer, value)]
+    if isinstance(value, dict):
+        for name, member in value.items():
+            made += _places(member, pointer + values.pointer_of(name))
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            made += _places(item, f"{pointer}/{index}")
+    return made
+
+
+@given(strategies.close_values, st.data())
+def test_index__any_value_that_matches__is_never_missed(value: object, data: st.DataObject) -> None:
+    held = lexemes(value, ["@w1"])
+    pointer, equals = data.draw(st.sampled_from(_places(value)))
+    query = parse("", [(pointer, equals)])
+    assert find(value, query) is not None
+    assert holds(held, query)
+
+
+@given(st.text(), st.data())
+def test_index__any_text_that_matches__is_never_missed(text: str, data: st.DataObject) -> None:
+    spelled = list(words(text))
+    if not spelled:
+        return
+    first = data.draw(st.integers(0, len(spelled) - 1))
+    last = data.draw(st.integers(first, len(spelled) - 1))
+    part = text[spelled[first].start : spelled[last].end].replace('"', " ")
+    query = search.Query(
+        (search.Term(tuple(w.text for w in words(part)), data.draw(st.booleans())),)
+    )
+    assert find({"a": [text]}, query) is not None
+    assert holds(lexemes({"a": [text]}, []), query)

@@ -1,0 +1,96 @@
+"""What a webhook wants, says, and how patient it is; and that its signatures are the standard's."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state_admin.domain import signatures, webhooks
+from state_admin.domain.webhooks import Choice
+
+
+@pytest.mark.parametrize(
+    ("choice", "takes"),
+    [
+        (Choice(), True),
+        (Choice(kinds=("entry.*",)), True),
+        (Choice(kinds=("run.*", "entry.put")), True),
+        (Choice(kinds=("run.*",)), False),
+        (Choice(kinds=("entry",)), False),
+        (Choice(namespaces=("team_*",)), True),
+        (Choice(namespaces=("*",)), True),
+        (Choice(namespaces=("team",)), False),
+        (Choice(kinds=("entry.*",), namespaces=("other",)), False),
+    ],
+)
+def test_choice__change_of_an_entry__is_taken_by_kind_and_namespace(
+    choice: Choice, takes: bool
+) -> None:
+    assert choice.takes("entry.put", "team_context") is takes
+
+
+def test_choice__namespaces_and_a_change_without_one__is_not_taken() -> None:
+    assert not Choice(namespaces=("*",)).takes("run.start", "")
+
+
+@pytest.mark.parametrize(
+    ("place", "subject"),
+    [
+        (("notes", "a/b c", "", ""), "state/notes/a%2Fb%20c"),
+        (("notes", "", "", ""), "namespaces/notes"),
+        (("", "", "t/1", ""), "threads/t%2F1"),
+        (("", "", "t1", "r1"), "runs/r1"),
+        (("", "token", "", ""), ""),
+    ],
+)
+def test_subject__each_place__is_its_path_in_the_api(
+    place: tuple[str, str, str, str], subject: str
+) -> None:
+    assert webhooks.subject_of(*place) == subject
+
+
+def test_cloud_event__without_subject__has_only_what_it_knows() -> None:
+    event = webhooks.cloud_event(
+        event_id="chg_1", source="/w", kind="statehouse.x", at=datetime(2026, 1, 2, tzinfo=UTC),
+        data={},
+    )  # fmt: skip
+    assert event == {
+        "specversion": "1.0",
+        "id": "chg_1",
+        "source": "/w",
+        "type": "statehouse.x",
+        "time": "2026-01-02T00:00:00.000000Z",
+        "datacontenttype": "application/json",
+        "data": {},
+    }
+
+
+@given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
+def test_pause__any_attempt__grows_within_its_bounds(attempt: int, chance: float) -> None:
+    pause = webhooks.pause_before_retry(attempt, base=5, chance=chance)
+    least = min(5 * 2.0 ** min(attempt - 1, 40), 3600)
+    assert least <= pause <= least * 1.5
+
+
+@pytest.mark.parametrize(
+    ("asked", "pause"), [(None, 5.0), (1.0, 5.0), (60.0, 60.0), (1e9, 5400.0), (-5.0, 5.0)]
+)
+def test_pause__retry_after__is_honoured_within_bounds(asked: float | None, pause: float) -> None:
+    assert webhooks.pause_before_retry(1, base=5, chance=0, asked=asked) == pause
+
+
+def test_sign__example_of_the_standard__has_its_signature() -> None:
+    """From the Standard Webhooks specification's reference libraries."""
+    secret = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    body = b'{"test": 2432232314}'
+    signed = signatures.sign([secret], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body)
+    assert signed == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_sign__several_secrets__one_signature_each_in_order() -> None:
+    both = signatures.sign([b"new", b"old"], "m", 1, b"{}")
+    assert both.split(" ") == [signatures.sign([key], "m", 1, b"{}") for key in (b"new", b"old")]

@@ -1,0 +1,168 @@
+"""What people do about agents: unblock a run, undo a compaction, restore a thread, hand out a token."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from state_admin.models import Run
+from state_admin.services.actors import actor_of_token
+from state_admin.services.contexts import read_context
+from state_admin.services.snapshots import read_snapshot
+from tests.builders import Person, append, make_run, make_thread
+from tests.web.stories import tell
+
+from .conftest import Watched, open_context
+
+
+@pytest.fixture
+def story(server: LiveServer, alice: Person) -> None:
+    tell(alice.actor)
+    make_thread(alice.actor, "t2", title="Where is my parcel?")
+    make_run(alice.actor, "t2", "r2", agent_id="courier")
+    silent_since = timezone.now() - timedelta(minutes=13)
+    Run.objects.filter(public_id="r2").update(lease_expires_at=silent_since)
+
+
+def plan(alice: Person) -> object:
+    return read_snapshot(actor=alice.actor, thread_id="t1").parsed()["plan"]
+
+
+@pytest.mark.usefixtures("story")
+def test_stuck_run__keyboard_only__unblocked(page: Page) -> None:
+    page.goto("/")
+    page.keyboard.press("g")
+    page.keyboard.press("r")
+    expect(page.locator("#run-table")).to_contain_text("Silent for 14 min: no commit or heartbeat")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="r2")).to_be_visible()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent.includes('Cancel…')"):
+            break
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Cancel this run?")
+    expect(dialog.get_by_label("Reason")).to_be_focused()
+    page.keyboard.type("the worker is gone")
+    page.keyboard.press("Enter")
+    expect(page.locator("#run-now")).to_contain_text("cancelled")
+    expect(page.locator("[data-toast]")).to_contain_text("Run cancelled")
+    run = Run.objects.get(public_id="r2")
+    assert run.termination_reason == {"type": "cancelled"}
+
+
+@pytest.mark.usefixtures("story")
+def test_waiting_run__answered__goes_on(watched: Watched) -> None:
+    watched.expected.add(422)
+    page = watched.page
+    page.goto("/runs/r1")
+    answer = page.get_by_label("Answer, as JSON")
+    answer.fill('{"approved": "certainly"}')
+    page.get_by_role("button", name="Resume with this answer").click()
+    expect(page.locator("#run")).to_contain_text("is not of type")
+    expect(answer).to_have_value('{"approved": "certainly"}')
+    answer.fill('{"approved": true}')
+    page.get_by_role("button", name="Resume with this answer").click()
+    expect(page.locator("#run-now")).to_contain_text("running")
+    expect(answer).to_have_count(0)
+    assert Run.objects.get(public_id="r1").status == "running"
+
+
+@pytest.mark.usefixtures("story")
+def test_compaction__undone__the_model_sees_everything_again(page: Page, alice: Person) -> None:
+    page.goto("/threads/t1")
+    page.get_by_role("link", name="Compactions").last.click()
+    expect(page).to_have_url(re.compile(r"tab=compactions"))
+    expect(page.locator("#thread")).to_contain_text("The summary that stands now")
+    page.get_by_role("link", name="Undo…").click()
+    dialog = page.get_by_role("dialog", name="Undo this compaction?")
+    dialog.get_by_label("Reason").fill("it lost the amounts")
+    dialog.get_by_role("button", name="Undo compaction").click()
+    expect(page.locator("#thread-jobs")).to_contain_text("undone")
+    expect(page.locator("#thread")).not_to_contain_text("The summary that stands now")
+    assert read_context(actor=alice.actor, thread_id="t1").folded_to_seq is None
+
+
+@pytest.mark.usefixtures("story")
+def test_thread__slider_then_restore_then_undo(page: Page, alice: Person) -> None:
+    page.goto("/threads/t1?tab=state")
+    newest = int(page.locator("#at").input_value())
+    page.locator("#at").focus()
+    for _ in range(newest - 3):
+        page.keyboard.press("ArrowLeft")
+    expect(page.locator("#state-at")).to_contain_text("Revision 3")
+    expect(page).to_have_url(re.compile(r"at=3$"))
+    expect(page.locator("#at")).to_be_focused()
+    expect(page.locator(".held[data-lit]").first).to_contain_text("plan")
+    page.get_by_role("link", name="Restore…").click()
+    dialog = page.get_by_role("dialog", name="Restore revision 3?")
+    expect(dialog).to_contain_text("/plan/count changes")
+    dialog.get_by_label("Reason").fill("it went wrong")
+    dialog.get_by_role("button", name="Restore").click()
+    expect(page.locator("#state-at")).to_contain_text(f"Revision {newest + 1}")
+    expect(page.locator("#state-at")).to_contain_text("it went wrong")
+    assert plan(alice) == {"count": 1}
+    page.locator("[data-undo] button").click()
+    expect(page).to_have_url(re.compile(rf"at={newest + 2}$"))
+    assert plan(alice) == {"count": 3}
+
+
+@pytest.mark.usefixtures("story")
+def test_token__made_copied_used_revoked(page: Page) -> None:
+    page.goto("/tokens")
+    page.get_by_label("Name", exact=True).fill("ci")
+    page.get_by_role("button", name="Make token").click()
+    expect(page.get_by_role("heading", name="The token “ci” is ready")).to_be_focused()
+    page.get_by_role("button", name="Copy Token").click()
+    expect(page.locator("[data-toast]").last).to_contain_text("Copied")
+    secret = page.evaluate("navigator.clipboard.readText()")
+    assert actor_of_token(secret) is not None
+    page.reload()
+    expect(page.locator("main")).not_to_contain_text(secret)
+    page.get_by_role("link", name="Revoke ci").click()
+    dialog = page.get_by_role("dialog", name="Revoke the token")
+    dialog.get_by_label("Reason").fill("leaked")
+    dialog.get_by_role("button", name="Revoke token").click()
+    expect(page.locator("#tokens")).to_contain_text("revoked")
+    assert actor_of_token(secret) is None
+
+
+@pytest.mark.usefixtures("story")
+def test_conversation__someone_writes__says_so_without_jumping(page: Page, alice: Person) -> None:
+    page.goto("/threads/t1")
+    append(alice.actor, "t1", {"role": "user", "content": "one more thing"})
+    more = page.get_by_role("link", name="1 new message")
+    expect(more).to_be_visible()
+    expect(page.locator(".messages")).not_to_contain_text("one more thing")
+    more.click()
+    expect(page.locator(".messages")).to_contain_text("one more thing")
+
+
+@pytest.mark.usefixtures("story")
+def test_without_javascript__filter_read_compare_cancel__work(
+    browser: Browser, server: LiveServer, alice: Person
+) -> None:
+    context = open_context(browser, server, alice, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/threads")
+    page.get_by_label("Id begins with").fill("t1")
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_role("link", name="Refund of order 9921").click()
+    page.get_by_role("link", name="State", exact=True).click()
+    page.get_by_role("link", name="The revision before").click()
+    expect(page).to_have_url(re.compile(r"tab=state&at=\d+$"))
+    page.get_by_label("Compare", exact=True).fill("2")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("main")).to_contain_text("From revision 2 to")
+    page.goto("/runs/r2")
+    page.get_by_role("link", name="Cancel…").click()
+    page.get_by_label("Reason").fill("plain")
+    page.get_by_role("button", name="Cancel run").click()
+    expect(page.locator("main")).to_contain_text("cancelled")
+    context.close()

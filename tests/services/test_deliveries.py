@@ -1,0 +1,558 @@
+"""Deliveries to real receivers: order, retries, dead letters, and what must never be called."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+from django.test import override_settings
+
+from state_admin.models import AuditRow, DeliveryStatus, Webhook, WebhookDelivery, webhooks_sql
+from state_admin.services import deliveries, webhook_flow, webhook_pump, webhooks
+from state_admin.services.webhooks import Filter
+from tests.builders import Person, make_namespace, put
+from tests.project.running import free_port
+from tests.receiving import Handler, Manners, Receiver, answer, flood, hang, is_signed, receiving
+from tests.services.racing import race
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def deployment(settings: Any) -> Any:
+    """One that may call this machine and never waits before it tries again."""
+    settings.WEBHOOK_ALLOW_PRIVATE = True
+    settings.WEBHOOK_RETRY_SECONDS = 0.0
+    settings.WEBHOOK_MAX_ATTEMPTS = 3
+    return settings
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def notes(alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+
+
+def make(alice: Person, receiver: Receiver | str, **fields: Any) -> tuple[Webhook, str]:
+    url = receiver if isinstance(receiver, str) else receiver.url
+    wanted = fields.pop("wanted", Filter(kinds=("entry.*",)))
+    return webhooks.create_webhook(actor=alice.actor, name="hook", url=url, wanted=wanted, **fields)
+
+
+def write(alice: Person, *keys: str) -> None:
+    for key in keys:
+        put(alice.actor, "notes", key, {"of": key})
+
+
+def work(hook: Webhook) -> list[tuple[str, str]]:
+    """Pump and drain once; the deliveries as (key, status), in their order."""
+    webhook_pump.pump_webhook(hook.public_id)
+    deliveries.drain(hook.public_id)
+    return [(row.subject.rpartition("/")[2], row.status) for row in rows_of(hook)]
+
+
+def rows_of(hook: Webhook) -> list[WebhookDelivery]:
+    return list(WebhookDelivery.objects.filter(webhook=hook).order_by("pk"))
+
+
+def by_attempt(*statuses: int) -> Manners:
+    """The n-th request gets the n-th status; those behind, 204."""
+
+    def manners(handler: Handler, number: int) -> None:
+        answer((*statuses, 204)[min(number - 1, len(statuses))])(handler, number)
+
+    return manners
+
+
+# What arrives --------------------------------------------------------------------------------
+
+
+def test_deliver__change__arrives_as_a_signed_cloud_event(
+    alice: Person, receiver: Receiver, settings: Any
+) -> None:
+    hook, secret = make(alice, receiver)
+    write(alice, "a/b")
+    assert work(hook) == [("a%2Fb", "delivered")]
+    (received,) = receiver.received
+    (row,) = rows_of(hook)
+    event = received.event
+    assert event | {"data": None, "sequence": None, "time": None} == {
+        "specversion": "1.0",
+        "id": row.event_id,
+        "source": f"{settings.SITE_URL}/workspaces/acme",
+        "type": "statehouse.entry.put",
+        "subject": "state/notes/a%2Fb",
+        "time": None,
+        "datacontenttype": "application/json",
+        "data": None,
+        "sequence": None,
+    }
+    change = alice.api("GET", "/changes?kind=entry.put").json()["items"][0]
+    assert event["data"] == change
+    assert event["time"] == change["at"]
+    assert received.headers["content-type"] == "application/cloudevents+json; charset=utf-8"
+    assert received.headers["webhook-id"] == event["id"]
+    assert received.headers["statehouse-webhook"] == hook.public_id
+    assert received.headers["statehouse-delivery"] == row.public_id
+    assert received.headers["statehouse-attempt"] == "1"
+    assert is_signed(received, secret)
+    assert row.response_status == 204
+    assert row.latency_ms is not None
+    hook.refresh_from_db()
+    assert hook.last_delivered_at is not None
+
+
+def test_deliver__secret_rotated__signed_with_both_until_the_overlap_ends(
+    alice: Person, receiver: Receiver
+) -> None:
+    hook, first = make(alice, receiver)
+    _, second = webhooks.rotate_secret(actor=alice.actor, webhook_id=hook.public_id)
+    write(alice, "a")
+    work(hook)
+    hook.secrets.filter(expires_at__isnull=False).update(expires_at=Now())
+    write(alice, "b")
+    work(hook)
+    both, new_only = receiver.received
+    assert [is_signed(both, secret) for secret in (first, second)] == [True, True]
+    assert [is_signed(new_only, secret) for secret in (first, second)] == [False, True]
+
+
+def test_deliver__secret_key_is_gone__sends_nothing_unsigned_and_says_so(
+    alice: Person, receiver: Receiver
+) -> None:
+    hook, _ = make(alice, receiver)
+    write(alice, "a")
+    with override_settings(SECRET_KEY="another", SECRET_KEY_FALLBACKS=[]):
+        assert work(hook) == [("a", "failed")]
+    hook.refresh_from_db()
+    assert (hook.status, receiver.received) == ("disabled", [])
+    assert "rotate its secret" in hook.status_reason
+
+
+def test_sequence__later_change__compares_greater_as_text(
+    alice: Person, receiver: Receiver
+) -> None:
+    hook, _ = make(alice, receiver)
+    write(alice, *(f"k{number}" for number in range(12)))
+    work(hook)
+    sequences = [received.event["sequence"] for received in receiver.received]
+    assert sequences == sorted(set(sequences))
+
+
+# Order ---------------------------------------------------------------------------------------
+
+
+def test_drain__several_workers_and_failures_between__accepted_in_feed_order(
+    alice: Person,
+) -> None:
+    accepted: list[str] = []
+    overlaps: list[int] = []
+    at_once = threading.Lock()
+
+    def moody(handler: Handler, number: int) -> None:
+        if not at_once.acquire(blocking=False):
+            overlaps.append(number)
+            return
+        status = 500 if number % 4 == 0 else 204
+        if status == 204:
+            accepted.append(handler.server.received[number - 1].key)
+        at_once.release()
+        answer(status)(handler, number)
+
+    keys = [f"k{number:02}" for number in range(20)]
+    with receiving(moody) as receiver:
+        hook, _ = make(alice, receiver)
+        write(alice, *keys)
+        webhook_pump.pump_webhook(hook.public_id)
+        while webhooks_sql.due_heads():
+            race([lambda: deliveries.drain(hook.public_id)] * 3)
+    assert (accepted, overlaps) == (keys, [])
+    assert {row.status for row in rows_of(hook)} == {"delivered"}
+
+
+def test_deliver__one_that_is_not_the_first__is_not_taken(
+    alice: Person, receiver: Receiver
+) -> None:
+    hook, _ = make(alice, receiver)
+    write(alice, "a", "b")
+    webhook_pump.pump_webhook(hook.public_id)
+    first, second = rows_of(hook)
+    assert deliveries.deliver(second.public_id) is None
+    assert deliveries.deliver(first.public_id) == DeliveryStatus.DELIVERED
+    assert deliveries.deliver(first.public_id) is None
+    assert deliveries.deliver(second.public_id) == DeliveryStatus.DELIVERED
+    assert receiver.keys == ["a", "b"]
+
+
+def test_deliver__two_workers_take_the_same__one_request(alice: Person, receiver: Receiver) -> None:
+    hook, _ = make(alice, receiver)
+    write(alice, "a")
+    webhook_pump.pump_webhook(hook.public_id)
+    (row,) = rows_of(hook)
+    outcomes = race([lambda: deliveries.deliver(row.public_id)] * 4)
+    assert sorted(map(str, outcomes)) == ["None"] * 3 + ["delivered"]
+    assert receiver.keys == ["a"]
+
+
+def test_deliver__replayed_one_and_the_next_at_the_same_moment__one_in_flight(
+    alice: Person,
+) -> None:
+    """The first is queued again while the second is under way: the index keeps them apart."""
+    gate = threading.Event()
+
+    def wait(handler: Handler, number: int) -> None:
+        if number == 2:
+            gate.wait(30)
+        answer(204)(handler, number)
+
+    with receiving(wait) as receiver:
+        hook, _ = make(alice, receiver)
+        write(alice, "a", "b")
+        webhook_pump.pump_webhook(hook.public_id)
+        first, second = rows_of(hook)
+        deliveries.deliver(first.public_id)
+
+        def replay_meanwhile() -> Any:
+            receiver.wait_for(2)
+            webhook_flow.replay_delivery(actor=alice.actor, delivery_id=first.public_id)
+            refused = deliveries.deliver(first.public_id)
+            gate.set()
+            return refused
+
+        assert race([lambda: deliveries.deliver(second.public_id), replay_meanwhile]) == [
+            "delivered",
+            None,
+        ]
+        assert deliveries.deliver(first.public_id) == "delivered"
+        assert receiver.keys == ["a", "b", "a"]
+
+
+# Failures ------------------------------------------------------------------------------------
+
+
+def test_deliver__receiver_fails_twice__arrives_at_the_third_attempt(alice: Person) -> None:
+    with receiving(by_attempt(500, 503)) as receiver:
+        hook, _ = make(alice, receiver)
+        write(alice, "a")
+        assert work(hook) == [("a", "failed")]
+        hook.refresh_from_db()
+        assert (hook.last_error, hook.status) == ("it answered 500", "active")
+        assert hook.failing_since is not None
+        work(hook)
+        assert work(hook) == [("a", "delivered")]
+    (row,) = rows_of(hook)
+    assert (row.attempts, row.error) == (3, "")
+    hook.refresh_from_db()
+    assert (hook.failing_since, hook.last_error) == (None, "")
+    ids = {received.headers["webhook-id"] for received in receiver.received}
+    assert len(ids) == 1
+    assert [r.headers["statehouse-attempt"] for r in receiver.received] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 302])
+def test_deliver__attempts_used_up__dead_letter_and_the_next_goes_on(
+    alice: Person, status: int
+) -> None:
+    with receiving(by_attempt(status, status, status)) as receiver:
+        hook, _ = make(alice, receiver)
+        write(alice, "a", "b")
+        for _ in range(2):
+            assert work(hook) == [("a", "failed"), ("b", "queued")]
+        work(hook)
+        assert work(hook) == [("a", "dead"), ("b", "delivered")]
+    row = rows_of(hook)[0]
+    assert (row.attempts, row.response_status) == (3, status)
+    assert f"it answered {status}" in row.error
+
+
+def test_deliver__failed__waits_longer_each_time(
+    alice: Person, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.WEBHOOK_RETRY_SECONDS = 100
+    monkeypatch.setattr("random.random", lambda: 0.0)
+    with receiving(by_attempt(500, 500)) as receiver:
+        hook, _ = make(alice, receiver)
+        write(alice, "a")
+        for pause in (100, 200):
+            work(hook)
+            assert work(hook) == [("a", "failed")]
+            due = Now() + timedelta(seconds=pause)
+            slack = timedelta(seconds=30)
+            soon = WebhookDelivery.objects.filter(
+                next_attempt_at__gt=due - slack, next_attempt_at__lte=due
+            )
+            assert soon.update(next_attempt_at=Now()) == 1
+        assert work(hook) == [("a", "delivered")]
+        assert len(receiver.received) == 3
+
+
+def test_deliver__retry_after__is_honoured(alice: Person) -> None:
+    with receiving(answer(503, Retry_After="1800")) as receiver:
+        hook, _ = make(alice, receiver)
+        write(alice, "a")
+        work(hook)
+    late = WebhookDelivery.objects.filter(next_attempt_at__gt=Now() + timedelta(seconds=1700))
+    assert late.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "seconds"),
+    [
+        ("7", 7.0),
+        ("", None),
+        ("soon", None),
+        ("-1", None),
+        ("9" * 40, 999999999.0),
+        ("Thu, 01 Jan 1970 00:01:00 GMT", 50.0),
+        ("Thu, 99 Jan 1970 00:01:00 GMT", None),
+    ],
+)
+def test_retry_after__any_text__is_read_or_ignored(retry_after: str, seconds: float | None) -> None:
+    assert deliveries._seconds(retry_after, 10) == seconds
+
+
+def test_deliver__receiver_hangs__fails_in_time_and_is_tried_again(
+    alice: Person, settings: Any
+) -> None:
+    settings.WEBHOOK_TIMEOUT_SECONDS = 0.2
+    with receiving(hang) as receiver:
+        hook, _ = make(alice, receiver)
+        write(alice, "a")
+        assert work(hook) == [("a", "failed")]
+    (row,) = rows_of(hook)
+    assert row.error == "no answer within 0.2 s"
+    assert row.response_status is None
+
+
+def test_deliver__answer_without_end__counts_by_its_status(alice: Person) -> None:
+    with receiving(flood) as receiver:
+        hook, _ = make(alice, receiver)
+        write(alice, "a")
+        assert work(hook) == [("a", "delivered")]
+
+
+def test_deliver__nobody_listens__says_so(alice: Person) -> None:
+    hook, _ = make(alice, f"http://127.0.0.1:{free_port()}/")
+    write(alice, "a")
+    assert work(hook) == [("a", "failed")]
+    assert rows_of(hook)[0].error == "connection refused"
+
+
+def test_deliver__redirect_to_the_inside__is_not_followed(
+    alice: Person, receiver: Receiver
+) -> None:
+    with receiving(answer(307, Location=receiver.url)) as outside:
+        hook, _ = make(alice, outside)
+        write(alice, "a")
+        assert work(hook) == [("a", "failed")]
+    assert receiver.received == []
+    assert "redirects are not followed" in rows_of(hook)[0].error
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433"])
+def test_deliver__private_address_not_allowed__is_never_called(
+    alice: Person, receiver: Receiver, settings: Any, host: str
+) -> None:
+    settings.WEBHOOK_ALLOW_PRIVATE = False
+    hook, _ = make(alice, f"http://{host}:{receiver.port}/")
+    write(alice, "a")
+    assert work(hook) == [("a", "failed")]
+    assert receiver.received == []
+    assert rows_of(hook)[0].response_status is None
+
+
+# Dead letters --------------------------------------------------------------------------------
+
+
+def _two_dead(alice: Person, receiver: Receiver) -> Webhook:
+    hook, _ = make(alice, receiver)
+    write(alice, "a", "b", "c")
+    webhook_pump.pump_webhook(hook.public_id)
+    first = [row.pk for row in rows_of(hook)[:2]]
+    WebhookDelivery.objects.filter(pk__in=first).update(
+        status="dead", attempts=3, finished_at=Now()
+    )
+    return hook
+
+
+def test_replay_dead_letters__all_of_them__arrive_first_and_in_order(
+    alice: Person, receiver: Receiver
+) -> None:
+    hook = _two_dead(alice, receiver)
+    assert webhook_flow.replay_dead_letters(actor=alice.actor, webhook_id=hook.public_id) == 2
+    assert [status for _, status in work(hook)] == ["delivered"] * 3
+    assert receiver.keys == ["a", "b", "c"]
+    assert webhook_flow.replay_dead_letters(actor=alice.actor, webhook_id=hook.public_id) == 0
+
+
+def test_replay_delivery__delivered_one__the_same_event_once_more(
+    alice: Person, receiver: Receiver
+) -> None:
+    hook, secret = make(alice, receiver)
+    write(alice, "a")
+    work(hook)
+    (row,) = rows_of(hook)
+    webhook_flow.replay_delivery(actor=alice.actor, delivery_id=row.public_id)
+    assert work(hook) == [("a", "delivered")]
+    first, again = receiver.received
+    assert first.body == again.body
+    assert first.headers["webhook-id"] == again.headers["webhook-id"]
+    assert is_signed(again, secret)
+    assert rows_of(hook)[0].replays == 1
+
+
+def test_replay_delivery__failed_one__is_tried_now(alice: Person, settings: Any) -> None:
+    settings.WEBHOOK_RETRY_SECONDS = 3000
+    with receiving(by_attempt(500)) as receiver:
+        hook, _ = make(alice, receiver)
+        write(alice, "a")
+        assert work(hook) == work(hook) == [("a", "failed")]
+        webhook_flow.replay_delivery(actor=alice.actor, delivery_id=rows_of(hook)[0].public_id)
+        assert work(hook) == [("a", "delivered")]
+
+
+# Switching off -------------------------------------------------------------------------------
+
+
+def test_deliver__nothing_arrived_for_a_day__is_disabled_with_the_reason(alice: Person) -> None:
+    with receiving(by_attempt(500, 500)) as receiver:
+        hook, _ = make(alice, receiver)
+        write(alice, "a", "b")
+        work(hook)
+        Webhook.objects.update(failing_since=Now() - timedelta(hours=25))
+        work(hook)
+        hook.refresh_from_db()
+        assert hook.status == "disabled"
+        assert hook.status_reason == "nothing arrived for 24 h; the last time it answered 500"
+        assert AuditRow.objects.get(action="webhook.disable").actor_kind == "system"
+        assert work(hook) == [("a", "failed"), ("b", "queued")]
+        webhook_flow.resume_webhook(actor=alice.actor, webhook_id=hook.public_id)
+        assert work(hook) == [("a", "delivered"), ("b", "delivered")]
+
+
+def test_deliver__receiver_is_gone__is_disabled_at_once(alice: Person) -> None:
+    with receiving(answer(410)) as receiver:
+        hook, _ = make(alice, receiver)
+        write(alice, "a")
+        work(hook)
+    hook.refresh_from_db()
+    assert (hook.status, hook.status_reason) == ("disabled", "its receiver answered 410 Gone")
+
+
+# Tests ---------------------------------------------------------------------------------------
+
+
+def test_send_test__paused_webhook_with_a_queue__goes_at_once_and_once(alice: Person) -> None:
+    with receiving(answer(500)) as receiver:
+        hook, secret = make(alice, receiver)
+        write(alice, "a")
+        webhook_pump.pump_webhook(hook.public_id)
+        webhook_flow.pause_webhook(actor=alice.actor, webhook_id=hook.public_id)
+        row = webhook_flow.send_test(actor=alice.actor, webhook_id=hook.public_id)
+        assert webhooks_sql.due_tests() == [row.public_id]
+        assert deliveries.deliver(row.public_id) == DeliveryStatus.DEAD
+        assert deliveries.deliver(row.public_id) is None
+    (received,) = receiver.received
+    assert received.event["type"] == "statehouse.webhook.test"
+    assert is_signed(received, secret)
+    hook.refresh_from_db()
+    assert hook.failing_since is None
+    assert webhooks.find_webhook(alice.actor, hook.public_id).dead == 0  # type: ignore[attr-defined]
+
+
+# Workers that die ----------------------------------------------------------------------------
+
+
+def _abandon(hook: Webhook, attempts: int = 1) -> WebhookDelivery:
+    """A worker claimed the first delivery, and its lease has ended."""
+    webhook_pump.pump_webhook(hook.public_id)
+    row = rows_of(hook)[0]
+    assert webhooks_sql.claim(row.public_id, lease=timedelta(seconds=-1), most=3)
+    WebhookDelivery.objects.filter(pk=row.pk).update(attempts=attempts)
+    return row
+
+
+def test_tick__worker_died__its_delivery_is_found_and_made(
+    alice: Person, receiver: Receiver
+) -> None:
+    hook, _ = make(alice, receiver)
+    write(alice, "a")
+    _abandon(hook)
+    report, heads, tests = deliveries.tick()
+    assert (report["given_up"], heads, tests) == (0, [hook.public_id], [])
+    assert work(hook) == [("a", "delivered")]
+
+
+def test_tick__worker_died_in_the_last_attempt__is_a_dead_letter(
+    alice: Person, receiver: Receiver
+) -> None:
+    hook, _ = make(alice, receiver)
+    write(alice, "a", "b")
+    row = _abandon(hook, attempts=3)
+    report, _, _ = deliveries.tick()
+    assert report["given_up"] == 1
+    row.refresh_from_db()
+    assert (row.status, "may have arrived" in row.error) == ("dead", True)
+    assert work(hook) == [("a", "dead"), ("b", "delivered")]
+
+
+def test_settle__claim_was_taken_over__records_nothing(alice: Person, receiver: Receiver) -> None:
+    hook, _ = make(alice, receiver)
+    write(alice, "a")
+    webhook_pump.pump_webhook(hook.public_id)
+    (row,) = rows_of(hook)
+    late = webhooks_sql.claim(row.public_id, lease=timedelta(seconds=-1), most=3)
+    assert late is not None
+    assert deliveries.deliver(row.public_id) == DeliveryStatus.DELIVERED
+    failed = deliveries.Outcome(500, "it answered 500", 1)
+    assert deliveries._settle(late, failed) is None
+    assert work(hook) == [("a", "delivered")]
+    hook.refresh_from_db()
+    assert hook.failing_since is None
+
+
+def test_deliver__webhook_deleted_meanwhile__ends_quietly(alice: Person) -> None:
+    def delete(handler: Handler, number: int) -> None:
+        race([lambda: Webhook.objects.all().delete()])
+        answer(204)(handler, number)
+
+    with receiving(delete) as receiver:
+        hook, _ = make(alice, receiver)
+        write(alice, "a")
+        assert work(hook) == []
+        assert receiver.keys == ["a"]
+
+
+# Sweeps --------------------------------------------------------------------------------------
+
+
+def test_anything_to_do__without_webhooks__no(alice: Person, receiver: Receiver) -> None:
+    assert not deliveries.anything_to_do()
+    hook, _ = make(alice, receiver)
+    assert deliveries.anything_to_do()
+    webhook_flow.pause_webhook(actor=alice.actor, webhook_id=hook.public_id)
+    assert not deliveries.anything_to_do()
+    webhook_flow.send_test(actor=alice.actor, webhook_id=hook.public_id)
+    assert deliveries.anything_to_do()
+
+
+def test_purge__finished_deliveries__by_status_and_age(alice: Person, receiver: Receiver) -> None:
+    hook, _ = make(alice, receiver)
+    write(alice, *"abcdef")
+    webhook_pump.pump_webhook(hook.public_id)
+    ages = [("delivered", 8), ("delivered", 6), ("dead", 31), ("dead", 29), ("failed", 99)]
+    for row, (status, days) in zip(rows_of(hook), ages, strict=False):
+        WebhookDelivery.objects.filter(pk=row.pk).update(
+            status=status, finished_at=Now() - timedelta(days=days)
+        )
+    assert deliveries.purge_deliveries() == {"deliveries": 2}
+    assert [row.subject[-1] for row in rows_of(hook)] == ["b", "d", "e", "f"]

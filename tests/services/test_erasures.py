@@ -1,0 +1,208 @@
+"""Erasing all of one resource, or of one key (the right to be forgotten)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.apps import apps
+
+from state_admin.models import (
+    AuditRow,
+    Change,
+    Entry,
+    Message,
+    Run,
+    Thread,
+    WebhookDelivery,
+    erasures_sql,
+)
+from state_admin.models.feed_sql import FeedFilter, FeedRow, Position, read_end, read_page
+from state_admin.services import (
+    compactions,
+    entries,
+    erasures,
+    indexing,
+    webhook_pump,
+    webhooks,
+)
+from state_admin.services.errors import BadRequest, Forbidden, Invalid
+from state_admin.services.runs import RunChange
+from tests import builders
+from tests.builders import Person, make_namespace, make_thread, make_token, put
+from tests.services.canary import tables_with
+
+SECRET = "canary5e1d08"
+# The resource, its threads and what stands in them all carry it, ids included.
+RESOURCE = f"customer-{SECRET}"
+
+
+def erase(person: Any, **options: Any) -> erasures.Erasure:
+    actor = getattr(person, "actor", person)
+    return erasures.erase(actor=actor, **{"reason": "asked to", **options})
+
+
+@pytest.fixture
+def world(alice: Person) -> Person:
+    """Two threads of the resource with everything in them, and a third of somebody else."""
+    actor = alice.actor
+    for name in ("notes", "other"):
+        make_namespace(actor, name)
+    builders.make_state_key(actor, "plan")
+    for number in (1, 2):
+        thread_id = f"t{number}-{SECRET}"
+        kept = alice.api(
+            "POST",
+            "/threads",
+            {"id": thread_id, "resource_id": RESOURCE, "title": SECRET},
+            Idempotency_Key=thread_id,
+        )
+        assert kept.status_code == 201
+        run_id = f"r{number}-{SECRET}"
+        builders.make_run(actor, thread_id, run_id)
+        builders.commit(actor, run_id, {"plan": SECRET}, label=SECRET)
+        ticket = {
+            "ticket_id": f"k{number}-{SECRET}", "tool_call_id": "c1", "tool_name": "refund",
+            "arguments": {"to": SECRET},
+        }  # fmt: skip
+        waiting = {"reason": "tool_permission", "tickets": [ticket]}
+        builders.commit(actor, run_id, run=RunChange(status="waiting", waiting=waiting))
+        builders.append(
+            actor,
+            thread_id,
+            {"role": "user", "content": SECRET},
+            *builders.conversation(6, rounds=2),
+        )
+        for key in (f"thread::{thread_id}", f"parent_thread::{thread_id}"):
+            put(actor, "notes", key, {"note": SECRET}, reason=SECRET)
+        entries.delete_entry(actor=actor, namespace="notes", key=f"thread::{thread_id}")
+    job = compactions.request_compaction(actor=actor, thread_id=f"t2-{SECRET}")
+    assert compactions.run_compaction(job.public_id) == "done"
+    make_thread(actor, "child", parent_thread_id=f"t1-{SECRET}", resource_id="other")
+    builders.append(actor, "child", {"role": "user", "content": "kept"})
+    builders.make_run(actor, "child", "kept-run", parent_run_id=f"r1-{SECRET}")
+    Thread.objects.filter(public_id="child").update(forked_from={"thread_id": f"t1-{SECRET}"})
+    put(actor, "notes", "thread::child", "kept")
+    hook, _ = webhooks.create_webhook(actor=actor, name="all", url="https://example.com/hook")
+    for change in Change.objects.all():
+        row = FeedRow(
+            change.xid, change.pk, change.at, change.kind, change.namespace, change.key,
+            change.thread, change.run, change.version, change.actor_name,
+        )  # fmt: skip
+        webhook_pump._delivery(hook, row).save()
+    indexing.index_entries()
+    return alice
+
+
+_FULL = {
+    "audit", "changes", "compactions", "entries", "entry_revisions", "idempotency_records",
+    "messages", "revisions", "runs", "search_documents", "state_values", "threads", "tickets",
+    "webhook_deliveries",
+}  # fmt: skip
+
+
+def test_erase__resource__is_in_no_table_any_more(world: Person) -> None:
+    assert tables_with(SECRET) == _FULL
+    told = erase(world, resource_id=RESOURCE, dry_run=True)
+    assert tables_with(SECRET) == _FULL
+    done = erase(world, resource_id=RESOURCE)
+    assert tables_with(SECRET) == set()
+    assert done.counts.pop("stored_answers") == 2
+    assert done == told
+    assert {name: done.counts[name] for name in ("threads", "runs", "tickets", "entries")} == {
+        "threads": 2, "runs": 2, "tickets": 2, "entries": 4
+    }  # fmt: skip
+    assert all(done.counts[table] for table in _FULL - {"idempotency_records"})
+    indexing.index_entries()
+    assert tables_with(SECRET) == set()
+
+
+def test_erase__resource__leaves_the_others_whole(world: Person, mallory: Person) -> None:
+    make_thread(mallory.actor, "theirs", resource_id=RESOURCE)
+    erase(world, resource_id=RESOURCE)
+    child = Thread.objects.get(public_id="child")
+    assert (child.parent_id, child.forked_from) == (None, None)
+    assert Message.objects.get(thread=child).body.find("kept") > 0
+    assert Run.objects.get().parent_run_id == ""
+    assert [entry.key for entry in Entry.objects.all()] == ["thread::child"]
+    assert WebhookDelivery.objects.filter(subject="state/notes/thread%3A%3Achild").exists()
+    assert Thread.objects.filter(public_id="theirs").exists()
+    assert builders.commit(world.actor, "kept-run", {"plan": 1}).revision > 0
+
+
+def test_erase__trail__says_that_it_happened_and_not_to_whom(world: Person) -> None:
+    before = AuditRow.objects.count()
+    actions = sorted(AuditRow.objects.values_list("action", flat=True))
+    done = erase(world, resource_id=RESOURCE, reason="asked by mail")
+    assert AuditRow.objects.count() == before + 1
+    row = AuditRow.objects.get(action="erase")
+    assert (row.key, row.reason, row.actor_name) == (done.mark, "asked by mail", "alice")
+    assert row.detail == done.counts
+    assert row.key == erasures.mark_of(RESOURCE)
+    assert sorted([*actions, "erase"]) == sorted(AuditRow.objects.values_list("action", flat=True))
+    scrubbed = AuditRow.objects.filter(action="entry.put", key=done.mark)
+    assert scrubbed.count() == 4
+    assert set(scrubbed.values_list("reason", flat=True)) == {""}
+    assert Change.objects.filter(kind="erase").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erase__follower_of_the_feed__is_told_once(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    before = read_end(alice.workspace.pk).position
+    erase(alice, key="k")
+    end = read_end(alice.workspace.pk).position
+    rows = read_page(alice.actor, after=before, until=end, wanted=FeedFilter(), limit=10)
+    assert [(row.kind, row.key) for row in rows] == [("erase", erasures.mark_of("k"))]
+    rows = read_page(alice.actor, after=Position(), until=end, wanted=FeedFilter(), limit=10)
+    assert "k" not in {row.key for row in rows}
+
+
+def test_erase__key__goes_from_every_namespace_with_its_history(world: Person) -> None:
+    key = f"mail::{SECRET}"
+    for name in ("notes", "other"):
+        for value in (1, 2):
+            put(world.actor, name, key, {"n": value})
+    other = f"thread::t2-{SECRET}"
+    told = erase(world, key=key, dry_run=True).counts
+    assert (told["entries"], told["entry_revisions"], told["threads"]) == (2, 4, 0)
+    erase(world, key=key)
+    assert not Entry.objects.filter(key=key).exists()
+    assert not AuditRow.objects.filter(key=key).exists()
+    assert Entry.objects.filter(key=other).exists()
+    assert put(world.actor, "notes", key, 1).version == 1
+    assert erase(world, key="nothing here").counts["entries"] == 0
+
+
+def test_erase__who_and_how__is_checked(world: Person, bob: Person) -> None:
+    for narrowing in ({"namespaces": ["*"]}, {"thread_prefixes": ["t"]}):
+        _, narrow = make_token(world, builders.Role.ADMIN, **narrowing)
+        with pytest.raises(Forbidden):
+            erase(narrow, key="k")
+    with pytest.raises(Forbidden):
+        erase(bob, key="k")
+    for options in ({}, {"key": "k", "resource_id": "r"}):
+        with pytest.raises(BadRequest):
+            erase(world, **options)
+    with pytest.raises(Invalid):
+        erase(world, key="k", reason=" ")
+    body = {"key": "k", "reason": "x", "dry_run": True}
+    told = world.api("POST", "/erase", body).json()
+    assert told["erased"] == erasures.mark_of("k")
+    assert set(told["counts"]) == {*erasures_sql.DELETED, "audit"}
+    assert world.api("POST", "/erase", {"key": "k"}).status_code == 422
+
+
+def test_erasure__every_table_that_belongs_to_what_is_erased__is_named() -> None:
+    roots = {"Thread", "Run", "Message", "Entry", "Revision"}
+    missing = {
+        model._meta.db_table
+        for model in apps.get_app_config("state_admin").get_models()
+        for relation in model._meta.get_fields()
+        if relation.concrete
+        and relation.is_relation
+        and relation.related_model is not None
+        and getattr(relation.related_model, "__name__", "") in roots
+    } - set(erasures_sql.DELETED)
+    assert missing == set()

@@ -1,0 +1,190 @@
+"""Removing a secret from every version of an entry (semantics §4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from state_admin.domain import values
+from state_admin.models import AuditRow, Change, Entry, EntryRevision, IdempotencyRecord
+from state_admin.services import entries, indexing, namespaces, redactions, search
+from state_admin.services.entries import Precondition
+from state_admin.services.errors import Forbidden, Invalid, NotFound, VersionConflict
+from tests.builders import Person, make_namespace, make_token, put, raw
+from tests.services.canary import tables_with
+from tests.services.racing import race, split
+
+SECRET = "canary7f3a9e"
+TOMBSTONE = {"$redacted": True}
+
+
+@pytest.fixture
+def leaked(alice: Person) -> Person:
+    """notes/k with the secret in its versions 1, 2 and 4, and wherever else it gets by itself."""
+    make_namespace(alice.actor, schema={"properties": {"token": {"type": "string"}}}, default={})
+    for path, body in (
+        ("/state/notes/k", {"value": {"token": SECRET, "n": 1}}),
+        ("/state/notes/k", {"value": {"token": SECRET, "n": 2}}),
+        ("/state/notes/k", {"value": {"n": 3}}),
+        ("/state/notes/k", {"value": {"token": f"Bearer {SECRET}", "n": 4}}),
+    ):
+        kept = {"Idempotency_Key": str(body["value"]["n"])}
+        assert alice.api("PUT", path, body, **kept).status_code in (200, 201)
+    lost = alice.api(
+        "PUT", "/state/notes/k", {"value": {}}, If_Match='"2"', Idempotency_Key="conflict"
+    )
+    assert lost.status_code == 412
+    indexing.index_entries()
+    assert tables_with(SECRET) == {
+        "entries", "entry_revisions", "idempotency_records", "search_documents"
+    }  # fmt: skip
+    return alice
+
+
+def redact(person: Person, *pointers: str, **options: object) -> redactions.Redaction:
+    address = {"namespace": "notes", "key": "k", "reason": "leaked", **options}
+    return redactions.redact_entry(
+        actor=person.actor,
+        pointers=pointers,
+        **address,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("pointers", [(), ("/token",)])
+def test_redact__secret__is_in_no_table_any_more(leaked: Person, pointers: tuple[str, ...]) -> None:
+    done = redact(leaked, *pointers)
+    assert tables_with(SECRET) == set()
+    assert (done.version, done.rewritten) == (5, 3 if pointers else 4)
+    assert done.answers >= 4
+    assert tables_with("leaked") >= {"audit", "entry_revisions"}
+    found = search.search_entries(actor=leaked.actor, text=SECRET)
+    assert found.hits == []
+    indexing.index_entries()
+    assert tables_with(SECRET) == set()
+
+
+def test_redact__every_version__says_so_and_keeps_the_rest(leaked: Person) -> None:
+    redact(leaked, "/token")
+    told = leaked.api("GET", "/state/notes/k").json()
+    assert (told["value"], told["version"]) == ({"token": TOMBSTONE, "n": 4}, 5)
+    assert (told["redacted_by"], told["valid"]) == ("alice", False)
+    versions = leaked.api("GET", "/history/notes/k?include=value").json()["items"]
+    assert [(row["version"], row["operation"], row["value"]) for row in versions] == [
+        (5, "redact", {"token": TOMBSTONE, "n": 4}),
+        (4, "put", {"token": TOMBSTONE, "n": 4}),
+        (3, "put", {"n": 3}),
+        (2, "put", {"token": TOMBSTONE, "n": 2}),
+        (1, "put", {"token": TOMBSTONE, "n": 1}),
+    ]
+    assert ["redacted_at" in row for row in versions] == [True, True, False, True, True]
+    past = leaked.api("GET", "/state/notes/k?at_version=1").json()
+    assert (past["redacted_by"], past["valid"]) == ("alice", False)
+    assert "redacted_at" not in leaked.api("GET", "/state/notes/k?at_version=3").json()
+    audit = AuditRow.objects.get(action="entry.redact")
+    assert (audit.version, audit.reason, audit.detail) == (
+        5,
+        "leaked",
+        {"pointers": ["/token"], "versions": 3},
+    )
+    assert Change.objects.filter(kind="entry.redact", key="k", version=5).count() == 1
+    # A new value is an ordinary one again.
+    put(leaked.actor, "notes", "k", {"token": "new"})
+    assert "redacted_at" not in leaked.api("GET", "/state/notes/k").json()
+
+
+def test_redact__again__changes_nothing(leaked: Person) -> None:
+    redact(leaked, "/token")
+    before = list(EntryRevision.objects.values()), AuditRow.objects.count()
+    assert redact(leaked, "/token").rewritten == 0
+    assert (list(EntryRevision.objects.values()), AuditRow.objects.count()) == before
+
+
+def test_redact__pointer_that_leads_nowhere__redacts_nothing(leaked: Person) -> None:
+    before = list(EntryRevision.objects.values())
+    with pytest.raises(Invalid) as error:
+        redact(leaked, "/token", "/tokn")
+    assert error.value.data["errors"] == [{"pointer": "/tokn", "message": "leads nowhere"}]
+    assert list(EntryRevision.objects.values()) == before
+    for options in ({"reason": " "}, {"pointers": ["token"]}):
+        body = {"reason": "x", **options}
+        assert leaked.api("POST", "/redact/notes/k", body).status_code == 422
+    assert leaked.api("POST", "/redact/notes/k", {}).status_code == 422
+
+
+def test_redact__deleted_or_orphan__is_cleaned_too(leaked: Person) -> None:
+    entries.delete_entry(actor=leaked.actor, namespace="notes", key="k")
+    namespaces.unregister_namespace(actor=leaked.actor, name="notes", entries="retain")
+    assert redact(leaked).version == 6
+    assert tables_with(SECRET) == set()
+    entry = Entry.objects.get()
+    assert (entry.deleted, entry.value, entry.version) == (True, None, 6)
+
+
+def test_redact__editor_or_stranger__may_not(leaked: Person, mallory: Person) -> None:
+    from state_admin.domain.access import Role
+
+    with pytest.raises(NotFound):
+        redact(mallory)
+    with pytest.raises(NotFound):
+        redact(leaked, key="nope")
+    _, editor = make_token(leaked, Role.EDITOR)
+    with pytest.raises(Forbidden):
+        redactions.redact_entry(actor=editor, namespace="notes", key="k", reason="x")
+    assert tables_with(SECRET) != set()
+
+
+def test_redact__repeat_of_a_request_with_its_answer_gone__is_told_so(
+    leaked: Person, mallory: Person
+) -> None:
+    make_namespace(mallory.actor)
+    theirs = {"body": {"value": 1}, "Idempotency_Key": "1"}
+    first = mallory.api("PUT", "/state/notes/x", **theirs)
+    redact(leaked)
+    repeat = leaked.api(
+        "PUT", "/state/notes/k", {"value": {"token": SECRET, "n": 1}}, Idempotency_Key="1"
+    )
+    assert (repeat.status_code, repeat.json()["type"]) == (410, "/problems/gone")
+    assert Entry.objects.get(key="k").version == 5
+    again = mallory.api("PUT", "/state/notes/x", **theirs)
+    assert (again.status_code, again.content) == (first.status_code, first.content)
+    assert IdempotencyRecord.objects.filter(workspace=None).count() == 0
+
+
+def test_redact__stale_writer_who_asks_to_merge__does_not_bring_it_back(leaked: Person) -> None:
+    redact(leaked, "/token")
+    with pytest.raises(VersionConflict):
+        entries.put_entry(
+            actor=leaked.actor,
+            namespace="notes",
+            key="k",
+            value=raw({"token": f"Bearer {SECRET}", "n": 4, "mine": 1}),
+            when=Precondition(4, merge=True),
+        )
+    assert tables_with(SECRET) == set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_redact__against_patches_and_the_follower__nothing_comes_back(leaked: Person) -> None:
+    def patch(number: int) -> object:
+        return entries.patch_entry(
+            actor=leaked.actor,
+            namespace="notes",
+            key="k",
+            kind="merge",
+            operations={"extra": number},
+        )
+
+    make_namespace(leaked.actor)
+    _, lost = split(
+        race(
+            [
+                lambda: patch(1),
+                lambda: redact(leaked, "/token"),
+                lambda: patch(2),
+                indexing.index_entries,
+            ]
+        )
+    )
+    assert not lost
+    indexing.index_entries()
+    assert tables_with(SECRET) == set()
+    assert values.load(Entry.objects.get().value or "")["extra"] in (1, 2)

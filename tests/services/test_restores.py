@@ -1,0 +1,194 @@
+"""Taking many entries back to a moment (semantics §4, "Restore")."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from state_admin.domain.scopes import ScopeKind
+from state_admin.models import AuditRow, Change, Entry, EntryRevision
+from state_admin.services import entries, namespaces, restores
+from state_admin.services.errors import BadRequest, Forbidden, Invalid, NotRegistered
+from state_admin.services.restores import Restored, restore_entries
+from tests.builders import Person, make_namespace, make_token, put
+from tests.services.racing import race
+
+# Time stands still within a transaction.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        moment: datetime = cursor.fetchone()[0]
+    return moment
+
+
+def state(namespace: str = "notes") -> dict[str, str | None]:
+    rows = Entry.objects.live().filter(namespace__name=namespace)
+    return dict(rows.values_list("key", "value"))
+
+
+def steps(report: Restored) -> list[tuple[str, str]]:
+    return [(step.key, step.action) for step in report.first]
+
+
+@pytest.fixture
+def moment(alice: Person) -> datetime:
+    """A moment, after which changed, gone and made are no longer what they were; same is."""
+    actor = alice.actor
+    make_namespace(actor)
+    for key in ("changed", "gone", "same", "spaced"):
+        put(actor, "notes", key, {"v": 1})
+    at = now()
+    put(actor, "notes", "changed", {"v": 2})
+    entries.delete_entry(actor=actor, namespace="notes", key="gone")
+    put(actor, "notes", "made", {"v": 3})
+    put(actor, "notes", "brief", {"v": 4})
+    entries.delete_entry(actor=actor, namespace="notes", key="brief")
+    put(actor, "notes", "spaced", {"v": 1})
+    return at
+
+
+def test_restore__namespace_to_a_moment__previews_then_makes_versions(
+    alice: Person, moment: datetime
+) -> None:
+    before = state()
+    expected = [("changed", "change"), ("gone", "create"), ("made", "delete")]
+    told = restore_entries(actor=alice.actor, at=moment, namespace="notes", dry_run=True)
+    assert steps(told) == expected
+    assert told.counts == {"change": 1, "create": 1, "delete": 1, "refuse": 0}
+    assert state() == before
+    trail = Change.objects.count(), AuditRow.objects.count()
+    done = restore_entries(actor=alice.actor, at=moment, namespace="notes", reason="oops")
+    assert (steps(done), done.counts) == (expected, told.counts)
+    assert state() == dict.fromkeys(("changed", "gone", "same", "spaced"), '{"v": 1}')
+    made = EntryRevision.objects.filter(operation="restore").order_by("entry__key")
+    assert list(made.values_list("entry__key", "version", "value", "reason")) == [
+        ("changed", 3, '{"v": 1}', "oops"),
+        ("gone", 3, '{"v": 1}', "oops"),
+        ("made", 2, None, "oops"),
+    ]
+    assert (Change.objects.count(), AuditRow.objects.count()) == (trail[0] + 3, trail[1] + 3)
+    again = restore_entries(actor=alice.actor, at=moment, namespace="notes")
+    assert again == Restored()
+
+
+def test_restore__and_back_again__is_as_before(alice: Person, moment: datetime) -> None:
+    before, then = state(), now()
+    restore_entries(actor=alice.actor, at=moment, namespace="notes")
+    assert state() != before
+    restore_entries(actor=alice.actor, at=then, namespace="notes")
+    assert state() == before
+
+
+@pytest.mark.parametrize(
+    ("filters", "touched"),
+    [
+        ({"key": "changed"}, ["changed"]),
+        ({"prefix": "g"}, ["gone"]),
+        ({"namespace": "notes", "prefix": "ma"}, ["made"]),
+        ({"scope_kind": ScopeKind.CUSTOM}, ["changed", "gone", "made"]),
+        ({"scope_kind": ScopeKind.THREAD}, []),
+    ],
+)
+def test_restore__filters__choose(
+    alice: Person, moment: datetime, filters: dict[str, Any], touched: list[str]
+) -> None:
+    report = restore_entries(actor=alice.actor, at=moment, dry_run=True, **filters)
+    assert [step.key for step in report.first] == touched
+
+
+def test_restore__time_that_ran_out__counts_then_and_now(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "ran out", 1, ttl_seconds=3600)
+    at = now()
+    # It ran out since, and no sweep has come by.
+    Entry.objects.update(expires_at=at + timedelta(microseconds=1))
+    report = restore_entries(actor=alice.actor, at=at, key="ran out")
+    assert steps(report) == [("ran out", "create")]
+    assert state() == {"ran out": "1"}
+    EntryRevision.objects.filter(version=1).update(expires_at=at - timedelta(seconds=1))
+    assert steps(restore_entries(actor=alice.actor, at=at, key="ran out")) == [
+        ("ran out", "delete")
+    ]
+
+
+def test_restore__what_fits_no_more__is_reported_and_left_alone(
+    alice: Person, moment: datetime
+) -> None:
+    put(alice.actor, "notes", "changed", {"v": "now text"})
+    put(alice.actor, "notes", "gone", {"v": "now text"})
+    make_namespace(alice.actor, schema={"properties": {"v": {"type": "string"}}}, default={})
+    EntryRevision.objects.filter(entry__key="gone", version__lte=2).delete()
+    before = state()
+    report = restore_entries(actor=alice.actor, at=moment, namespace="notes")
+    assert report.counts == {"change": 0, "create": 0, "delete": 1, "refuse": 2}
+    problems = {step.key: str(step.problem) for step in report.first if step.problem}
+    assert "does not satisfy the schema" in problems["changed"]
+    assert "compacted away" in problems["gone"]
+    assert state() == {key: value for key, value in before.items() if key != "made"}
+
+
+def test_restore__narrowed_or_unregistered__is_out_of_reach(
+    alice: Person, bob: Person, moment: datetime
+) -> None:
+    _, narrow = make_token(alice, namespaces=["else.*"])
+    assert restore_entries(actor=narrow, at=moment, prefix="m").first == []
+    with pytest.raises(NotRegistered):
+        restore_entries(actor=narrow, at=moment, namespace="notes")
+    with pytest.raises(Forbidden):
+        restore_entries(actor=bob.actor, at=moment, namespace="notes")
+    with pytest.raises(BadRequest):
+        restore_entries(actor=alice.actor, at=moment)
+    with pytest.raises(Invalid):
+        restore_entries(actor=alice.actor, at=now() + timedelta(hours=1), namespace="notes")
+    namespaces.unregister_namespace(actor=alice.actor, name="notes", entries="retain")
+    assert restore_entries(actor=alice.actor, at=moment, prefix="m").first == []
+
+
+def test_restore__too_many__says_to_narrow(
+    alice: Person, moment: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(restores, "MOST", 3)
+    with pytest.raises(Invalid) as error:
+        restore_entries(actor=alice.actor, at=moment, namespace="notes")
+    assert "narrow" in error.value.detail
+
+
+def test_restore__against_writers__makes_each_version_once(alice: Person, moment: datetime) -> None:
+    outcomes = race(
+        [
+            lambda: restore_entries(actor=alice.actor, at=moment, namespace="notes"),
+            lambda: restore_entries(actor=alice.actor, at=moment, namespace="notes"),
+            lambda: put(alice.actor, "notes", "gone", {"v": 9}),
+        ]
+    )
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    for entry in Entry.objects.all():
+        newest = EntryRevision.objects.filter(entry=entry).order_by("-version")[0]
+        assert (newest.version, newest.value) == (entry.version, entry.value)
+    assert EntryRevision.objects.filter(entry__key="changed", operation="restore").count() == 1
+
+
+def test_api__restore_to_a_moment__tells_what_it_did(alice: Person, moment: datetime) -> None:
+    body = {"namespace": "notes", "at": moment.isoformat(), "dry_run": True}
+    told = alice.api("POST", "/restore", body).json()
+    assert (told["changed"], told["created"], told["deleted"], told["refused"]) == (1, 1, 1, 0)
+    assert told["first"][0] == {
+        "namespace": "notes", "key": "changed", "action": "change", "version": 2, "then_version": 1
+    }  # fmt: skip
+    assert alice.api("POST", "/restore", body | {"dry_run": False}).json()["changed"] == 1
+    assert alice.api("POST", "/restore", body).json()["first"] == []
+    for wrong, status in (
+        ({"at": moment.isoformat()}, 400),
+        ({"namespace": "notes", "at": "yesterday"}, 422),
+        ({"namespace": "notes", "at": "2026-01-01T00:00:00"}, 422),
+        ({"namespace": "notes"}, 422),
+        (b'{"prefix": "\\ud800", "at": "2026-01-01T00:00:00Z"}', 422),
+        (b'{"namespace": "\\ud800", "at": "2026-01-01T00:00:00Z"}', 422),
+    ):
+        assert alice.api("POST", "/restore", wrong).status_code == status, wrong

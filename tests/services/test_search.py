@@ -1,0 +1,247 @@
+"""Searching live values (semantics §4, "Search"): right at once, whatever the index knows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models.functions import Now
+
+from state_admin.domain.scopes import ScopeKind
+from state_admin.models import Change, SearchDocument, SearchPosition
+from state_admin.services import entries, indexing, namespaces, search
+from state_admin.services.errors import Invalid, NotRegistered
+from tests.builders import Person, make_namespace, make_token, put
+from tests.services.test_entries import let_expire
+
+
+def keys(person: Any, text: str = "", *where: tuple[str, object], **options: Any) -> list[str]:
+    actor = getattr(person, "actor", person)
+    found = search.search_entries(actor=actor, text=text, where=where, **options)
+    return [hit.entry.key for hit in found.hits]
+
+
+@pytest.fixture(params=["not indexed", "indexed", "changed since"])
+def indexed(request: pytest.FixtureRequest, alice: Person) -> Person:
+    """notes/k1 … k4; the index knows nothing of them, all, or what stood there before."""
+    make_namespace(alice.actor)
+    for number in range(1, 5):
+        if request.param == "changed since":
+            put(alice.actor, "notes", f"k{number}", {"title": "gone before", "n": -1})
+    if request.param == "changed since":
+        indexing.index_entries()
+    for number in range(1, 5):
+        value = {
+            "title": f"Report {number}",
+            "tags": ["draft", "urgent"][: number % 3],
+            "n": number,
+        }
+        put(alice.actor, "notes", f"k{number}", value)
+    if request.param == "indexed":
+        assert indexing.index_entries() == {"indexed": 4, "removed": 0}
+    return alice
+
+
+def test_search__text_and_conditions__finds_exactly_what_matches(indexed: Person) -> None:
+    assert keys(indexed, "report") == ["k4", "k3", "k2", "k1"]
+    assert keys(indexed, "REP* urgent") == ["k2"]
+    assert keys(indexed, "report", ("/n", 3.0)) == ["k3"]
+    assert keys(indexed, "", ("/tags/0", "draft")) == ["k4", "k2", "k1"]
+    assert keys(indexed, "", ("/tags", [])) == ["k3"]
+    assert keys(indexed, '"report 4"') == ["k4"]
+    assert keys(indexed, "before") == keys(indexed, "", ("/n", -1)) == []
+
+
+def test_search__what_is_gone_or_hidden__is_never_shown(indexed: Person, mallory: Person) -> None:
+    actor = indexed.actor
+    make_namespace(actor, "other")
+    put(actor, "other", "orphan", "report")
+    put(actor, "notes", "short", "report", ttl_seconds=60)
+    let_expire("short")
+    entries.delete_entry(actor=actor, namespace="notes", key="k4")
+    put(actor, "notes", "k3", "nothing")
+    namespaces.unregister_namespace(actor=actor, name="other", entries="retain")
+    _, narrow = make_token(indexed, namespaces=["else.*"])
+    for _ in range(2):
+        assert keys(indexed, "report") == ["k2", "k1"]
+        assert keys(narrow, "report") == []
+        assert keys(mallory, "report") == []
+        indexing.index_entries()
+    make_namespace(actor, "other")
+    assert keys(indexed, "report") == ["orphan", "k2", "k1"]
+
+
+def test_search__filters__narrow_it(indexed: Person) -> None:
+    make_namespace(indexed.actor, "more")
+    put(indexed.actor, "more", "thread::t1", "report")
+    assert keys(indexed, "report", namespace="more") == ["thread::t1"]
+    assert keys(indexed, "report", prefix="thread") == ["thread::t1"]
+    assert keys(indexed, "report", scope_kind=ScopeKind.THREAD) == ["thread::t1"]
+    assert keys(indexed, "report", scope_kind=ScopeKind.CUSTOM, prefix="k1") == ["k1"]
+    with pytest.raises(NotRegistered):
+        keys(indexed, "report", namespace="nope")
+    with pytest.raises(Invalid):
+        keys(indexed)
+
+
+@pytest.mark.parametrize("most", [2000, 4, 1])
+def test_search__pages__meet_every_hit_once(
+    indexed: Person, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "MOST_OPENED", most)
+    put(indexed.actor, "notes", "later", "report")
+    seen, after, pages = [], None, 0
+    while pages == 0 or after is not None:
+        found = search.search_entries(actor=indexed.actor, text="report", limit=2, after=after)
+        seen += [hit.entry.key for hit in found.hits]
+        after, pages = found.after, pages + 1
+        assert len(found.hits) <= 2
+    assert seen == ["later", "k4", "k3", "k2", "k1"]
+
+
+def test_search__short_page__says_that_there_is_more(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Candidates that do not match (here: the words in another order) are bounded per call."""
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "hit", "red car")
+    for number in range(6):
+        put(alice.actor, "notes", f"miss{number}", "car red")
+    indexing.index_entries()
+    monkeypatch.setattr(search, "MOST_OPENED", 2)
+    found = search.search_entries(actor=alice.actor, text='"red car"', limit=1)
+    assert (found.hits, found.after is not None) == ([], True)
+    while found.after is not None:
+        before = found.after
+        found = search.search_entries(
+            actor=alice.actor, text='"red car"', limit=1, after=found.after
+        )
+        assert found.after is None or found.after < before
+    assert [hit.entry.key for hit in found.hits] == ["hit"]
+
+
+def test_search__huge_and_odd_values__are_found(alice: Person) -> None:
+    make_namespace(alice.actor)
+    many = " ".join(f"word{number:06}" for number in range(70_000))
+    put(alice.actor, "notes", "huge", {"text": many})
+    put(alice.actor, "notes", "long", {"text": "x" * 5000})
+    put(alice.actor, "notes", "odd", {"quote ' \\ & | !": "it's 50% & \\ more"})
+    for _ in range(2):
+        assert keys(alice, "word069999 word000001") == ["huge"]
+        assert keys(alice, "x" * 900 + "*") == ["long"]
+        assert keys(alice, "it's") == ["odd"]
+        assert keys(alice, "", ("/quote ' \\ & | !", "it's 50% & \\ more")) == ["odd"]
+        assert indexing.index_entries()["removed"] == 0
+
+
+# The index -----------------------------------------------------------------------------------
+
+
+# The feed shows only what is committed.
+@pytest.mark.django_db(transaction=True)
+def test_index__deleted_entry__leaves_it(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", "word")
+    assert indexing.index_entries() == {"indexed": 1, "removed": 0}
+    assert indexing.index_entries() == {"indexed": 0, "removed": 0}
+    entries.delete_entry(actor=alice.actor, namespace="notes", key="k")
+    assert indexing.index_entries() == {"indexed": 0, "removed": 1}
+    assert SearchDocument.objects.count() == 0
+
+
+# The feed shows only what is committed.
+@pytest.mark.django_db(transaction=True)
+def test_index__more_than_a_step__goes_on_where_it_was(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "_CHUNK", 2)
+    monkeypatch.setattr(indexing, "_MOST_STEPS", 1)
+    make_namespace(alice.actor)
+    for number in range(5):
+        put(alice.actor, "notes", f"k{number}", "word")
+    for indexed in (2, 2, 1, 0):
+        assert indexing.index_entries()["indexed"] == indexed
+        assert len(keys(alice, "word")) == 5
+    for number in range(3):
+        put(alice.actor, "notes", f"k{number}", "word again")
+    for indexed in (2, 1, 0):
+        assert indexing.index_entries()["indexed"] == indexed
+        assert len(keys(alice, "again")) == 3
+
+
+def test_index__behind_for_longer_than_changes_are_kept__is_built_again(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", "old")
+    indexing.index_entries()
+    put(alice.actor, "notes", "k", "new")
+    Change.objects.all().delete()  # as retention would
+    assert keys(alice, "new") == []
+    SearchPosition.objects.update(at=Now() - timedelta(days=8))
+    assert keys(alice, "new") == ["k"]
+    assert indexing.index_entries()["indexed"] == 1
+    assert keys(alice, "new") == ["k"]
+    position = SearchPosition.objects.get()
+    assert position.filled_to is None
+
+
+def test_index__plan__uses_it_and_the_hot_table_has_none(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", "word")
+    indexing.index_entries()
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(
+            "EXPLAIN SELECT entry_id FROM search_documents WHERE terms @@ %s::tsquery", ["'word'"]
+        )
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+        assert "search_documents_terms" in plan
+        cursor.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'entries'")
+        assert not [row for (row,) in cursor.fetchall() if "gin" in row]
+
+
+# API -----------------------------------------------------------------------------------------
+
+
+def test_api__search__shows_where_it_matched(alice: Person, bob: Person) -> None:
+    make_namespace(alice.actor)
+    for number in range(3):
+        put(alice.actor, "notes", f"k{number}", {"text": f"<i>Plan</i> {number}", "n": number})
+    told = bob.api("POST", "/search", {"text": "plan", "limit": 2}).json()
+    assert [item["key"] for item in told["items"]] == ["k2", "k1"]
+    assert told["items"][0]["matches"] == [{"pointer": "/text", "snippet": "<i>Plan</i> 2"}]
+    assert "value" not in told["items"][0]
+    rest = bob.api("POST", "/search", {"text": "plan", "limit": 2, "cursor": told["next_cursor"]})
+    assert ([item["key"] for item in rest.json()["items"]], rest.json()["next_cursor"]) == (
+        ["k0"],
+        None,
+    )
+    other = bob.api("POST", "/search", {"text": "else", "cursor": told["next_cursor"]})
+    assert other.status_code == 400
+    where = [{"path": "/n", "equals": 1.0}]
+    told = bob.api("POST", "/search", {"where": where, "include": "value"}).json()
+    assert [item["value"]["n"] for item in told["items"]] == [1]
+    assert told["items"][0]["matches"] == [{"pointer": "/n", "snippet": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({}, 422),
+        ({"text": "!"}, 422),
+        ({"text": 1}, 422),
+        ({"where": {}}, 422),
+        ({"where": [{"path": "/a"}]}, 422),
+        ({"where": [{"path": "a", "equals": 1}]}, 422),
+        ({"where": [{"path": "/a", "equals": 1, "x": 1}]}, 400),
+        (b'{"where": [{"path": "/a", "equals": "\\u0000"}]}', 422),
+        ({"text": "a", "limit": 201}, 422),
+        ({"text": "a", "cursor": "nonsense"}, 400),
+        ({"text": "a", "scope_kind": "nope"}, 422),
+        ({"txt": "a"}, 400),
+        ({"text": "a", "namespace": "nope"}, 404),
+    ],
+)
+def test_api__search_that_is_none__is_refused(alice: Person, body: Any, status: int) -> None:
+    assert alice.api("POST", "/search", body).status_code == status

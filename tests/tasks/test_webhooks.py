@@ -1,0 +1,147 @@
+"""Webhooks with a real worker process: beat's tick in, requests out, also when the worker dies."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.db.models.functions import Now
+from kombu import pools
+
+from project import broker
+from state_admin.models import Sweep, Webhook, WebhookDelivery
+from state_admin.services import webhook_flow, webhooks
+from state_admin.services.webhooks import Filter
+from tests.builders import Person, make_namespace, put
+from tests.project.conftest import folder, start
+from tests.project.running import Running, wait_for
+from tests.receiving import Handler, Receiver, answer, is_signed, receiving
+
+__all__ = ["folder", "start"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Worker = Callable[[], Running]
+
+
+def database_url() -> str:
+    """The database of this test, for another process."""
+    connection.ensure_connection()
+    info = connection.connection.info
+    user = f"{quote(info.user, safe='')}:{quote(info.password or '', safe='')}"
+    return f"postgresql://{user}@/{info.dbname}?host={quote(info.host, safe='')}&port={info.port}"
+
+
+@pytest.fixture
+def worker(start: Callable[..., Running], folder: Path, db: None) -> Worker:
+    broker.prepare()
+
+    def begin() -> Running:
+        return start(
+            "-m", "project.processes", "worker",
+            DATABASE_URL=database_url(),
+            SECRET_KEY=settings.SECRET_KEY,
+            WEBHOOK_ALLOW_PRIVATE="true",
+            WEBHOOK_TIMEOUT_SECONDS="20",
+            WEBHOOK_RETRY_SECONDS="0",
+        )  # fmt: skip
+
+    return begin
+
+
+@pytest.fixture(autouse=True)
+def ears() -> Iterator[None]:
+    """The doorbell as at the start of a process: not silenced by an earlier failure."""
+    broker._silent_until = 0.0
+    yield
+    broker._silent_until = 0.0
+    pools.reset()  # its connections would keep the test database from being dropped
+
+
+@pytest.fixture(autouse=True)
+def here(settings: Any) -> None:
+    settings.WEBHOOK_ALLOW_PRIVATE = True
+
+
+def make(alice: Person, receiver: Receiver) -> tuple[Webhook, str]:
+    make_namespace(alice.actor, "notes")
+    return webhooks.create_webhook(
+        actor=alice.actor, name="hook", url=receiver.url, wanted=Filter(kinds=("entry.*",))
+    )
+
+
+def tick() -> None:
+    """As beat does it every second."""
+    broker.wake("state_admin.tasks.webhooks.tick")
+
+
+def finished() -> bool:
+    return not WebhookDelivery.objects.exclude(status="delivered").exists()
+
+
+def test_worker__ticks__delivers_what_was_written_in_order(alice: Person, worker: Worker) -> None:
+    with receiving() as receiver:
+        hook, secret = make(alice, receiver)
+        keys = [f"k{number}" for number in range(5)]
+        for key in keys:
+            put(alice.actor, "notes", key, 1)
+        running = worker()
+        tick()
+        receiver.wait_for(5)
+        wait_for(finished, f"all is recorded; {running.output()}")
+    assert receiver.keys == keys
+    assert all(is_signed(received, secret) for received in receiver.received)
+    assert Sweep.objects.get(name="webhooks").error == ""
+    hook.refresh_from_db()
+    assert hook.last_delivered_at is not None
+
+
+def test_worker__test_event_is_asked_for__the_doorbell_is_enough(
+    alice: Person, worker: Worker
+) -> None:
+    with receiving() as receiver:
+        hook, _ = make(alice, receiver)
+        running = worker()
+        webhook_flow.send_test(actor=alice.actor, webhook_id=hook.public_id)
+        wait_for(lambda: receiver.received, f"it comes; {running.output()}", 15)
+        wait_for(finished, "it is recorded")
+
+
+def test_worker__killed_while_the_receiver_has_it__another_delivers_it_and_the_rest_in_order(
+    alice: Person, worker: Worker
+) -> None:
+    stuck = threading.Event()
+
+    def hang_once(handler: Handler, number: int) -> None:
+        if number == 2:
+            stuck.wait(60)
+        else:
+            answer(204)(handler, number)
+
+    with receiving(hang_once) as receiver:
+        make(alice, receiver)
+        for key in "abc":
+            put(alice.actor, "notes", key, 1)
+        first = worker()
+        tick()
+        receiver.wait_for(2)
+        first.signal(signal.SIGKILL)
+        first.wait()
+        assert not finished()
+        WebhookDelivery.objects.filter(status="delivering").update(lease_expires_at=Now())
+
+        worker()
+        tick()
+        wait_for(finished, "all is delivered")
+        stuck.set()
+    # At least once: the receiver saw `b` twice, under one id, and nothing out of order.
+    assert receiver.keys == ["a", "b", "b", "c"]
+    ids = [received.headers["webhook-id"] for received in receiver.received]
+    assert ids[1] == ids[2]

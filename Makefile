@@ -47,7 +47,7 @@ docs: $(VENV)/dev.stamp ## write the generated pages of docs/ again
 	$(BIN)/python manage.py write_docs
 
 screenshots: $(VENV)/dev.stamp ## take the pictures of the README again
-	$(PYTEST) tests/e2e --screenshots
+	$(PYTEST) tests/e2e/test_screenshots.py --screenshots
 
 lock: $(VENV)/dev.stamp ## compile requirements*.in into requirements*.txt, with hashes
 	$(BIN)/pip install --quiet uv

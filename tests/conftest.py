@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from project.env import BASE_DIR
 from tests.builders import alice, bob, mallory
 
 # Beside the data of `make run`, never in it. The server starts with the first connection, so this
 # is early enough although pytest-django has read the settings already.
 os.environ.setdefault("STATEHOUSE_DATA_DIR", str(BASE_DIR / ".data" / "test"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--screenshots", action="store_true", help="write pictures of all pages")
+
 
 __all__ = ["alice", "bob", "mallory"]

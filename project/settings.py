@@ -142,7 +142,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["state_admin.api.bodies.RawParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "state_admin.api.openapi.Schema",
     "EXCEPTION_HANDLER": "state_admin.api.problems.handle",
     "UNAUTHENTICATED_USER": None,
     "COMPACT_JSON": True,
@@ -158,6 +158,9 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {},
+    "PREPROCESSING_HOOKS": ["state_admin.api.openapi.only_api"],
+    "POSTPROCESSING_HOOKS": ["state_admin.api.openapi.finish"],
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
 }
 
 # Webhooks ------------------------------------------------------------------------------------

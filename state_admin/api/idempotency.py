@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import transaction
+from django.db import Error, transaction
 from django.http import HttpRequest, HttpResponse
 
 from state_admin.services import replays
@@ -48,7 +48,7 @@ def once(
             body = getattr(response, "kept_content", response.content)
             replays.keep(scope, whose(), response.status_code, headers, body)
             return response
-    except (Problem, RequestDataTooBig) as error:
+    except (Problem, RequestDataTooBig, Error) as error:
         return problems.answer_error(error, request)
 
 

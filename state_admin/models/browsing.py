@@ -16,7 +16,7 @@ from state_admin.domain.scopes import ScopeKind
 
 from . import hot
 from .entries import SCOPE_KEYS, SCOPE_PREFIXES
-from .namespaces import glob_regex
+from .namespaces import Namespace, glob_regex
 
 # Behind every key that begins with a prefix, in the byte order of the key's collation.
 _LAST = "\U0010ffff"
@@ -60,14 +60,19 @@ SELECT n.name, n.unregistered_at IS NULL, e.key, e.version,
     e.created_at, e.updated_at, e.expires_at
 FROM namespaces n
 CROSS JOIN LATERAL (
-    SELECT * FROM entries e
-    WHERE e.namespace_id = n.id AND {live}
-        AND (n.name > %(after_namespace)s OR e.key > %(after_key)s)
-        {conditions}
-    ORDER BY e.key LIMIT %(limit)s
+    SELECT * FROM ({ranges}) e WHERE {sparse} ORDER BY e.key LIMIT %(limit)s
 ) e
 WHERE n.workspace_id = %(workspace)s AND n.name >= %(after_namespace)s {namespaces}
 ORDER BY n.name, e.key LIMIT %(limit)s
+"""
+
+# One stretch of the unique index, from the cursor on.
+_RANGE = f"""
+(SELECT * FROM entries e
+    WHERE e.namespace_id = n.id AND {_LIVE}
+        AND e.key > CASE WHEN n.name = %(after_namespace)s THEN %(after_key)s ELSE '' END
+        {{conditions}}
+    ORDER BY e.key LIMIT %(window)s)
 """
 
 
@@ -82,25 +87,34 @@ def entry_page(
     stale: bool = False,
     after: tuple[str, str] = ("", ""),
     limit: int,
+    window: int = 0,
 ) -> list[EntryLine]:
     """Live entries behind `after`, by namespace and key. `orphans`: only of unregistered
-    namespaces; `stale`: only those written under another schema version than the present one."""
-    namespaces, conditions = "", ""
+    namespaces; `stale`: only those written under another schema version than the present one.
+
+    No index leads to `since` and `stale`. With one of them only the first `window` entries of each
+    namespace are looked at, so that the cost has a bound; `window_end` says where to go on.
+    """
+    namespaces, conditions, sparse = "", "", "true"
     if namespace:
         namespaces += " AND n.name = %(namespace)s"
     if actor.namespaces:
         namespaces += " AND n.name ~ %(globs)s"
     if orphans:
         namespaces += " AND n.unregistered_at IS NOT NULL"
+    if stale:  # a schema that never changed has no entries of an older one
+        namespaces += " AND n.schema_version > 1"
+        sparse += " AND e.schema_version <> n.schema_version"
     if prefix:
         conditions += " AND e.key >= %(prefix)s AND e.key < %(prefix_end)s"
     if since:
-        conditions += " AND e.updated_at >= %(since)s"
-    if stale:
-        conditions += " AND e.schema_version <> n.schema_version"
-    if scope:
-        conditions += f" AND ({_scope(scope)})"
-    statement = _PAGE.format(live=_LIVE, conditions=conditions, namespaces=namespaces)
+        sparse += " AND e.updated_at >= %(since)s"
+    ranges = [f" AND {each}" for each in _ranges(scope)] if scope else [""]
+    statement = _PAGE.format(
+        ranges=" UNION ALL ".join(_RANGE.format(conditions=conditions + each) for each in ranges),
+        sparse=sparse,
+        namespaces=namespaces,
+    )
     rows = hot.fetch_all(
         statement,
         {
@@ -113,9 +127,26 @@ def entry_page(
             "after_namespace": after[0],
             "after_key": after[1],
             "limit": limit,
+            "window": max(window, limit) if stale or since else limit,
         },
     )
     return [EntryLine._make(row) for row in rows]
+
+
+_WINDOW_END = """
+SELECT e.key FROM entries e WHERE e.namespace_id = %(namespace)s AND e.key > %(after_key)s
+ORDER BY e.key OFFSET %(window)s LIMIT 1
+"""
+
+
+def window_end(actor: Actor, namespace: str, after_key: str, window: int) -> str:
+    """The key at which a window of `window` entries ends, "" when fewer are left."""
+    found = Namespace.objects.visible_to(actor).filter(name=namespace).values_list("pk").first()
+    if found is None:
+        return ""
+    given = {"namespace": found[0], "after_key": after_key, "window": window - 1}
+    row = hot.fetch_one(_WINDOW_END, given)
+    return str(row[0]) if row else ""
 
 
 def _ranges(kind: ScopeKind) -> list[str]:
@@ -137,17 +168,17 @@ def _ranges(kind: ScopeKind) -> list[str]:
     return [f"{low} AND {high}" for low, high in zip(behind, before, strict=True)]
 
 
-def _scope(kind: ScopeKind) -> str:
-    return " OR ".join(f"({condition})" for condition in _ranges(kind))
-
-
 def scope_counts(namespace_id: int, most: int) -> dict[ScopeKind, int]:
-    """How many live entries of each scope kind a namespace holds, no range counted beyond `most`."""
+    """How many live entries of each scope kind a namespace holds, no range counted beyond `most`.
+
+    ORDER BY, here and below, keeps the planner on the index: with a LIMIT alone it hopes to find
+    enough rows early in the whole table.
+    """
     parts = []
     for kind in ScopeKind:
         counts = [
             f"(SELECT count(*) FROM (SELECT 1 FROM entries e WHERE e.namespace_id = %(namespace)s"
-            f" AND {_LIVE} AND {condition} LIMIT %(most)s) counted)"
+            f" AND {_LIVE} AND {condition} ORDER BY e.key LIMIT %(most)s) counted)"
             for condition in _ranges(kind)
         ]
         parts.append(" + ".join(counts))
@@ -161,7 +192,8 @@ FROM namespaces n
 CROSS JOIN LATERAL (
     SELECT count(*) AS entries, coalesce(sum(e.size_bytes), 0)::bigint AS size_bytes,
         count(*) FILTER (WHERE e.schema_version <> n.schema_version) AS stale
-    FROM (SELECT * FROM entries e WHERE e.namespace_id = n.id AND {_LIVE} LIMIT %(most)s) e
+    FROM (SELECT * FROM entries e WHERE e.namespace_id = n.id AND {_LIVE}
+        ORDER BY e.key LIMIT %(most)s) e
 ) held
 WHERE n.id = ANY(%(ids)s::bigint[])
 """

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from state_admin.domain.access import Actor
 
 from .audit import narrowed
-from .fields import CurrentXid, Xid8
+from .fields import FeedClock, Xid8
 from .workspaces import Workspace
 
 
@@ -22,10 +22,17 @@ class ChangeQuerySet(models.QuerySet["Change"]):
 
 class Change(models.Model):
     """One change. Order is (xid, id): ids alone are handed out before their commit, so a reader
-    that follows ids skips late committers."""
+    that follows ids skips late committers.
+
+    `xid` is a clock: the writing transaction, or the latest one that had ended when the change was
+    recorded, whichever is later. Its own number alone would be too early: a transaction takes it
+    with its first write, and may then wait for another with a higher number that changes the same
+    thing first. Record a change after the thing itself is locked, and the order is right: of two
+    changes of one thing the second sees the first one's transaction ended.
+    """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    xid = Xid8(db_default=CurrentXid(), editable=False)
+    xid = Xid8(db_default=FeedClock(), editable=False)
     at = models.DateTimeField(db_default=Now(), editable=False)
     # noun.verb, as in the audit
     kind = models.CharField(max_length=48)

@@ -29,12 +29,14 @@ class Counts(NamedTuple):
 _COUNTS = """
 SELECT
     (SELECT slug FROM workspaces WHERE id = %(workspace)s),
-    (SELECT count(*) FROM (SELECT 1 FROM entries e JOIN namespaces n ON n.id = e.namespace_id
-        WHERE n.workspace_id = %(workspace)s AND NOT e.deleted LIMIT %(most)s) counted),
+    (SELECT count(*) FROM (SELECT 1 FROM namespaces n CROSS JOIN LATERAL (
+            SELECT 1 FROM entries e WHERE e.namespace_id = n.id AND NOT e.deleted
+            ORDER BY e.key LIMIT %(most)s) e
+        WHERE n.workspace_id = %(workspace)s LIMIT %(most)s) counted),
     (SELECT count(*) FROM (SELECT 1 FROM namespaces
         WHERE workspace_id = %(workspace)s AND unregistered_at IS NULL LIMIT %(most)s) counted),
     (SELECT count(*) FROM (SELECT 1 FROM threads
-        WHERE workspace_id = %(workspace)s LIMIT %(most)s) counted),
+        WHERE workspace_id = %(workspace)s ORDER BY id DESC LIMIT %(most)s) counted),
     (SELECT count(*) FROM (SELECT 1 FROM runs
         WHERE workspace_id = %(workspace)s AND status <> 'done' LIMIT %(most)s) counted),
     (SELECT count(*) FROM (SELECT 1 FROM runs

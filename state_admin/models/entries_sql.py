@@ -96,9 +96,9 @@ def trail(source: str, namespace: str) -> str:
         %(actor_kind)s, %(actor_id)s, %(actor_name)s, %(reason)s, %(request_id)s, now()
     FROM w
 ), change AS (
-    INSERT INTO changes (workspace_id, kind, namespace, key, run, version, actor_name)
+    INSERT INTO changes (workspace_id, kind, namespace, key, run, version, actor_name, xid)
     SELECT %(workspace)s, 'entry.' || %(operation)s, {namespace}, w.key, %(run)s, w.version,
-        %(actor_name)s
+        %(actor_name)s, (SELECT feed_clock() FROM (SELECT count(*) FROM w) AS all_are_locked)
     FROM {source}
 ), audited AS (
     INSERT INTO audit (workspace_id, action, namespace, key, run, version,

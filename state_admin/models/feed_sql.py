@@ -1,8 +1,8 @@
 """The change feed's reads: in commit order, up to what can no longer change (semantics §9).
 
-A row is shown when its transaction is older than every transaction still open: whoever commits late
-has a smaller xid than the horizon had, so the horizon waited for it. Following ids alone would skip
-it. Below the horizon the order (xid, id) never changes again.
+A row is shown when its clock (models/changes.py) is older than every transaction still open. The
+clock is never before the row's own transaction, so whoever commits late held the horizon back; to
+follow ids alone would skip it. Below the horizon the order (xid, id) never changes again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .namespaces import glob_regex
 
 
 class Position(NamedTuple):
-    """A place in the feed: the transaction and the row in it. The start is before every change."""
+    """A place in the feed: the clock and the row. The start is before every change."""
 
     xid: int = 0
     id: int = 0

@@ -46,3 +46,14 @@ class CurrentXid(Func):
     function = "pg_current_xact_id"
     template = "%(function)s()"
     output_field = Xid8()
+
+
+class FeedClock(Func):
+    """The change feed's clock as the statement saw it (models/changes.py); for a statement that
+    waits for locks itself there is the SQL function feed_clock(), which looks when it is called."""
+
+    template = (
+        "greatest(pg_current_xact_id()::text::bigint,"
+        " pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1)::text::xid8"
+    )
+    output_field = Xid8()

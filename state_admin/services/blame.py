@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import transaction
+
 from state_admin.domain import blame, values
 from state_admin.domain.access import Actor
 from state_admin.domain.values import JSON
@@ -33,7 +35,7 @@ def blame_entry(*, actor: Actor, namespace: str, key: str) -> list[Attribution]:
     """Attribute the present value, [] when there is none. Reads the history newest first and only
     as far back as the oldest path that still stands; what was compacted away cannot be blamed and
     counts for the oldest version kept."""
-    definition(actor, namespace)
+    definition(actor, namespace, fresh=True)
     rows = EntryRevision.objects.visible_to(actor).of_key(namespace, key).order_by("-version")
 
     def history() -> Iterator[tuple[EntryRevision, JSON, bool]]:
@@ -41,7 +43,8 @@ def blame_entry(*, actor: Actor, namespace: str, key: str) -> list[Attribution]:
             exists = row.value is not None
             yield row, values.load(row.value) if row.value is not None else None, exists
 
-    return [_show(line) for line in blame.attribute(history())]
+    with transaction.atomic():  # outside of one, a cursor would copy the whole history first
+        return [_show(line) for line in blame.attribute(history())]
 
 
 def _show(line: blame.Line[EntryRevision]) -> Attribution:

@@ -21,6 +21,7 @@ from .slices import slices
 # What one search opens at most. A search that meets more candidates than that answers a short
 # page: the next one goes on from there.
 MOST_OPENED = 2000
+_OPENED_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def search_entries(
         candidates = search_models.find_candidates(
             rows, actor.workspace_id, reach, lexemes, before=after, limit=size
         )
-        for part in slices(candidates):
+        for part in slices(candidates, _OPENED_AT_ONCE):
             for row in rows.filter(id__in=part).select_related("namespace").order_by("-id"):
                 matches = _judge(row, query)
                 if matches is None:
@@ -97,7 +98,7 @@ def search_entries(
         opened += len(candidates)
         if opened >= MOST_OPENED:
             return Found(hits, after)
-        size = MOST_OPENED - opened
+        size = min(size * 4, MOST_OPENED - opened)
 
 
 def _judge(row: Entry, query: Query) -> list[Match] | None:

@@ -11,13 +11,13 @@ MOST_ROWS = 500
 MOST_BYTES = 16 * 1024 * 1024
 
 
-def slices(sized: Iterable[tuple[T, int]]) -> Iterator[list[T]]:
-    """The items of (item, bytes) in order: at most MOST_ROWS and, but for a single item that is
+def slices(sized: Iterable[tuple[T, int]], most: int = MOST_ROWS) -> Iterator[list[T]]:
+    """The items of (item, bytes) in order: at most `most` and, but for a single item that is
     larger, MOST_BYTES at a time."""
     held: list[T] = []
     total = 0
     for item, size in sized:
-        if held and (len(held) == MOST_ROWS or total + size > MOST_BYTES):
+        if held and (len(held) == most or total + size > MOST_BYTES):
             yield held
             held, total = [], 0
         held.append(item)

@@ -167,8 +167,9 @@ def _pieces(value: JSON, newline: str) -> Iterator[str]:
 
 
 @register.inclusion_tag("components/_diff.html")
-def diff_table(rows: Sequence[Row], limit: int = 500) -> dict[str, Any]:
-    """The differences of two values, from domain.diffs.rows."""
+def diff_table(rows: Sequence[Row], label: str = "Differences", limit: int = 500) -> dict[str, Any]:
+    """The differences of two values, from domain.diffs.rows. `label` names the table; two on a
+    page need two names."""
     lines = [
         {
             "pointer": row.pointer or "(the whole value)",
@@ -178,7 +179,7 @@ def diff_table(rows: Sequence[Row], limit: int = 500) -> dict[str, Any]:
         }
         for row in rows
     ]
-    return {"lines": lines, "capped": len(lines) >= limit}
+    return {"lines": lines, "label": label, "capped": len(lines) >= limit}
 
 
 def _cut(text: str, most: int = 4 * _LONGEST) -> str:

@@ -14,7 +14,7 @@ from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.scopes import ScopeKind, scope_kind
 from state_admin.models import Namespace
-from state_admin.models.browsing import EntryLine, entry_page, scope_counts
+from state_admin.models.browsing import EntryLine, entry_page, scope_counts, window_end
 from state_admin.services.errors import NotFound
 from state_admin.services.namespaces import definition
 
@@ -26,8 +26,9 @@ from .htmx import Request, render
 PAGE = 50
 COUNTED = 1000
 _TREE = 200
-# How many entries one page looks at for invalid ones: each is validated.
-_EXAMINED = 500
+# Among how many entries of one namespace, and of each of many, a page looks for those that no
+# index leads to: changed of late, or of an older schema.
+_WINDOW, _WINDOW_OF_MANY = 50_000, 2_000
 _SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 _SHOW = ("invalid", "orphans")
 
@@ -55,6 +56,11 @@ class Filters:
     @property
     def any(self) -> bool:
         return self != Filters()
+
+    @property
+    def sparse(self) -> bool:
+        """Whether a filter is one that no index leads to."""
+        return bool(self.since) or self.show == "invalid"
 
     @property
     def narrow(self) -> bool:
@@ -121,6 +127,7 @@ def entry_list(request: Request) -> HttpResponse:
             "filters": filters,
             "rows": rows,
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
+            "window": _WINDOW if filters.namespace else _WINDOW_OF_MANY,
             "tree": tree[:_TREE],
             "tree_more": len(tree) > _TREE,
             "chosen": chosen,
@@ -159,8 +166,6 @@ def find_rows(
     actor: Actor, filters: Filters, name: str = "web:entry-list"
 ) -> tuple[list[Row], str]:
     """A page of rows, and the address of the next one ("" at the end)."""
-    invalid = filters.show == "invalid"
-    most = _EXAMINED if invalid else PAGE
     lines = entry_page(
         actor,
         namespace=filters.namespace,
@@ -168,20 +173,21 @@ def find_rows(
         prefix=filters.prefix,
         since=datetime.now(UTC) - _SINCE[filters.since] if filters.since else None,
         orphans=filters.show == "orphans",
-        stale=invalid,
+        stale=filters.show == "invalid",
         after=filters.position,
-        limit=most + 1,
+        limit=PAGE + 1,
+        window=_WINDOW if filters.namespace else _WINDOW_OF_MANY,
     )
-    more = len(lines) > most
-    rows = [Row(line, _valid(actor, line)) for line in lines[:most]]
-    if invalid:
+    more, lines = len(lines) > PAGE, lines[:PAGE]
+    end = f"{lines[-1].namespace}/{lines[-1].key}" if more else ""
+    if filters.sparse and filters.namespace and not more:
+        last = window_end(actor, filters.namespace, filters.position[1], _WINDOW)
+        last = max(last, lines[-1].key) if last and lines else last
+        end = f"{filters.namespace}/{last}" if last else ""
+    rows = [Row(line, _valid(actor, line)) for line in lines]
+    if filters.show == "invalid":
         rows = [row for row in rows if not row.valid]
-        if len(rows) > PAGE:
-            rows, more = rows[:PAGE], True
-            lines = [*(row.line for row in rows)]
-    last = lines[min(len(lines), most) - 1] if lines else None
-    next_url = filters.url(name, after=f"{last.namespace}/{last.key}") if more and last else ""
-    return rows, next_url
+    return rows, filters.url(name, after=end) if end else ""
 
 
 def _valid(actor: Actor, line: EntryLine) -> bool:

@@ -99,7 +99,7 @@ def see_other(request: HttpRequest, url: str, *, part: str = "") -> HttpResponse
         return HttpResponseRedirect(url)
     response = HttpResponse()
     if part:
-        place = {"path": url, "target": f"#{part}", "swap": "outerHTML"}
+        place = {"path": url, "target": f"#{part}", "swap": "outerHTML show:top"}
         response["HX-Location"] = json.dumps(place)
     else:
         response["HX-Redirect"] = url

@@ -143,7 +143,7 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
 def _invalid(actor: Actor, name: str) -> tuple[list[tuple[str, str]], int]:
     """Keys whose value the present schema refuses, with the first reason, and how many entries
     were looked at: only those written under another schema can be among them."""
-    lines = entry_page(actor, namespace=name, stale=True, limit=_EXAMINED)
+    lines = entry_page(actor, namespace=name, stale=True, limit=_EXAMINED, window=COUNTED)
     validator = definition(actor, name, fresh=True).validator
     found = [
         (line.key, str(faults[0]))

@@ -56,7 +56,7 @@ class Holding:
 
     name: str
     entries: int
-    exact: bool
+    shown: str
     url: str
 
 
@@ -140,16 +140,16 @@ def _holdings(actor: Actor) -> tuple[list[Holding], list[Need]]:
     large = [pk for pk, size in sizes.items() if size.entries > _COUNTED]
     estimates = estimated_entries(large) if large else {}
     browser = reverse("web:entry-list")
-    holdings = [
-        Holding(
-            names[pk],
-            max(size.entries, estimates.get(pk, 0)) if pk in large else size.entries,
-            pk not in large,
-            namespace_url(names[pk]),
-        )
-        for pk, size in sizes.items()
-        if size.entries
-    ]
+    holdings = []
+    for pk, size in sizes.items():
+        about = estimates.get(pk, 0)
+        if pk in large:
+            shown = f"≈ {about:,}" if about > _COUNTED else f"{_COUNTED:,}+"
+        else:
+            shown = f"{size.entries:,}"
+        if size.entries:
+            number = max(size.entries, about) if pk in large else size.entries
+            holdings.append(Holding(names[pk], number, shown, namespace_url(names[pk])))
     holdings.sort(key=lambda each: (-each.entries, each.name))
     stale = [
         Need(

@@ -81,9 +81,10 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
         "Access",
         (
             Item(
-                "Tokens", "web:token-list", "key-round", "k", ("/tokens",),
+                "Tokens", "web:token-list", "key-round", "a", ("/tokens",),
                 lambda counts: shown(counts.tokens),
             ),
+            Item("Webhooks", "web:webhook-list", "zap", "w", ("/webhooks",)),
         ),
     ),
     ("", (Item("System", "web:system", "heart-pulse", "y", ("/system",)),)),

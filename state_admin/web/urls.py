@@ -11,6 +11,7 @@ from . import (
     entry_detail,
     entry_edit,
     entry_list,
+    entry_parts,
     entry_undo,
     health,
     namespace_edit,
@@ -26,6 +27,7 @@ from . import (
     thread_states,
     threads,
     tokens,
+    webhooks,
 )
 
 app_name = "web"
@@ -40,6 +42,7 @@ urlpatterns = [
     *entry_edit.urlpatterns,
     *entry_actions.urlpatterns,
     *entry_undo.urlpatterns,
+    *entry_parts.urlpatterns,
     *entry_detail.urlpatterns,
     *namespace_edit.urlpatterns,
     *namespace_list.urlpatterns,
@@ -54,4 +57,5 @@ urlpatterns = [
     *compactions.urlpatterns,
     *state_keys.urlpatterns,
     *tokens.urlpatterns,
+    *webhooks.urlpatterns,
 ]

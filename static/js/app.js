@@ -169,6 +169,8 @@ function keyInPalette(event) {
   if (event.key === "ArrowDown" || event.key === "ArrowUp") {
     event.preventDefault();
     choose(event.key === "ArrowDown" ? 1 : -1);
+  } else if (event.key === "Escape") {
+    $("#palette").close(); // a search field would only clear itself
   } else if (event.key === "Enter") {
     const hit = $("#palette-results [aria-selected=true]") ?? $("#palette-results [role=option]");
     if (!hit) return;

@@ -7,9 +7,10 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from state_admin.models import Compaction, Run
+from state_admin.models import Compaction, Run, Webhook, WebhookDelivery
 from state_admin.services.entries import delete_entry
 from state_admin.services.namespaces import unregister_namespace
+from state_admin.services.webhooks import create_webhook
 from state_admin.web.addresses import entry_action_url, entry_url, thread_url
 from tests.builders import Person, append, make_namespace, make_run, make_thread, put
 from tests.web.stories import HOSTILE, tell
@@ -74,13 +75,16 @@ PAGES = [
     "/compactions/c1/undo",
     "/state-keys",
     "/tokens",
+    "/webhooks",
+    "/webhooks/hook1",
+    "/webhooks/hook1/resume",
     "/system",
     "/password",
     "/workspaces",
 ]
 # Empty pages are pages too: what a person meets on the first day.
 EMPTY_PAGES = ["/", "/state", "/namespaces", "/entries/new", "/system", "/go?q=x"]
-EMPTY_PAGES += ["/threads", "/runs", "/compactions", "/state-keys", "/tokens"]
+EMPTY_PAGES += ["/threads", "/runs", "/compactions", "/state-keys", "/tokens", "/webhooks"]
 ANONYMOUS_PAGES = ["/login", "/login/once/anything"]
 
 
@@ -103,6 +107,21 @@ def fill(alice: Person) -> None:
     put(alice.actor, "old", "orphan", {"v": 1})
     unregister_namespace(actor=alice.actor, name="old", entries="retain")
     fill_threads(alice)
+    fill_webhooks(alice)
+
+
+def fill_webhooks(alice: Person) -> None:
+    """One that the server switched off, with a delivery of each kind."""
+    hook, _ = create_webhook(actor=alice.actor, name=HOSTILE[0], url="https://example.com/hook")
+    Webhook.objects.update(
+        public_id="hook1", status="disabled", status_reason="its receiver answered 410 Gone"
+    )
+    for number, status in enumerate(("delivered", "dead", "failed", "queued")):
+        WebhookDelivery.objects.create(
+            webhook=hook, public_id=f"d{number}", change_xid=1, change_id=number, kind="entry.put",
+            subject=HOSTILE[0], status=status, body=json.dumps({"data": HOSTILE[0]}),
+            error="it answered 500" if status in ("dead", "failed") else "",
+        )  # fmt: skip
 
 
 def fill_threads(alice: Person) -> None:

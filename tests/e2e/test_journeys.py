@@ -106,6 +106,27 @@ def test_edit__someone_wrote__merges_in_place(watched: Watched, alice: Person) -
 
 
 @pytest.mark.usefixtures("team")
+@pytest.mark.parametrize("address", ["/state/team/thread::t1", "/entry/edit/team/thread::t1"])
+def test_entry__someone_writes__says_so_and_moves_nothing(
+    address: str, page: Page, alice: Person
+) -> None:
+    page.goto(address)
+    put(alice.actor, "team", "thread::t1", {"goal": "theirs"})
+    expect(page.locator("#newer")).to_contain_text("alice wrote version 2")
+    expect(page.locator("#entry")).not_to_contain_text("theirs")
+
+
+@pytest.mark.usefixtures("team")
+def test_palette__escape__closes_at_once(page: Page) -> None:
+    page.goto("/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("team")
+    expect(page.locator("#palette")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#palette")).to_be_hidden()
+
+
+@pytest.mark.usefixtures("team")
 def test_undo__someone_wrote_since__refuses(page: Page, alice: Person) -> None:
     page.goto("/entry/edit/team/thread::t1")
     page.fill("#value", '{"goal": "oops"}')

@@ -29,6 +29,8 @@ TABLES = (
     "namespaces",
     "revisions",
     "runs",
+    "search_documents",
+    "search_positions",
     "state_keys",
     "state_values",
     "threads",

@@ -12,9 +12,10 @@ from django.db.models.functions import Now
 from django.test import override_settings
 
 from state_admin.models import AuditRow, DeliveryStatus, Webhook, WebhookDelivery, webhooks_sql
-from state_admin.services import deliveries, webhook_flow, webhook_pump, webhooks
+from state_admin.services import deliveries, webhook_flow, webhooks
 from state_admin.services.webhooks import Filter
 from tests.builders import Person, make_namespace, put
+from tests.feeding import pump, wait_for_feed
 from tests.project.running import free_port
 from tests.receiving import Handler, Manners, Receiver, answer, flood, hang, is_signed, receiving
 from tests.services.racing import race
@@ -45,6 +46,7 @@ def notes(alice: Person) -> None:
 def make(alice: Person, receiver: Receiver | str, **fields: Any) -> tuple[Webhook, str]:
     url = receiver if isinstance(receiver, str) else receiver.url
     wanted = fields.pop("wanted", Filter(kinds=("entry.*",)))
+    wait_for_feed(alice.workspace.pk)
     return webhooks.create_webhook(actor=alice.actor, name="hook", url=url, wanted=wanted, **fields)
 
 
@@ -55,7 +57,7 @@ def write(alice: Person, *keys: str) -> None:
 
 def work(hook: Webhook) -> list[tuple[str, str]]:
     """Pump and drain once; the deliveries as (key, status), in their order."""
-    webhook_pump.pump_webhook(hook.public_id)
+    pump(hook)
     deliveries.drain(hook.public_id)
     return [(row.subject.rpartition("/")[2], row.status) for row in rows_of(hook)]
 
@@ -172,7 +174,7 @@ def test_drain__several_workers_and_failures_between__accepted_in_feed_order(
     with receiving(moody) as receiver:
         hook, _ = make(alice, receiver)
         write(alice, *keys)
-        webhook_pump.pump_webhook(hook.public_id)
+        pump(hook)
         while webhooks_sql.due_heads():
             race([lambda: deliveries.drain(hook.public_id)] * 3)
     assert (accepted, overlaps) == (keys, [])
@@ -184,7 +186,7 @@ def test_deliver__one_that_is_not_the_first__is_not_taken(
 ) -> None:
     hook, _ = make(alice, receiver)
     write(alice, "a", "b")
-    webhook_pump.pump_webhook(hook.public_id)
+    pump(hook)
     first, second = rows_of(hook)
     assert deliveries.deliver(second.public_id) is None
     assert deliveries.deliver(first.public_id) == DeliveryStatus.DELIVERED
@@ -196,7 +198,7 @@ def test_deliver__one_that_is_not_the_first__is_not_taken(
 def test_deliver__two_workers_take_the_same__one_request(alice: Person, receiver: Receiver) -> None:
     hook, _ = make(alice, receiver)
     write(alice, "a")
-    webhook_pump.pump_webhook(hook.public_id)
+    pump(hook)
     (row,) = rows_of(hook)
     outcomes = race([lambda: deliveries.deliver(row.public_id)] * 4)
     assert sorted(map(str, outcomes)) == ["None"] * 3 + ["delivered"]
@@ -217,7 +219,7 @@ def test_deliver__replayed_one_and_the_next_at_the_same_moment__one_in_flight(
     with receiving(wait) as receiver:
         hook, _ = make(alice, receiver)
         write(alice, "a", "b")
-        webhook_pump.pump_webhook(hook.public_id)
+        pump(hook)
         first, second = rows_of(hook)
         deliveries.deliver(first.public_id)
 
@@ -376,7 +378,7 @@ def test_deliver__private_address_not_allowed__is_never_called(
 def _two_dead(alice: Person, receiver: Receiver) -> Webhook:
     hook, _ = make(alice, receiver)
     write(alice, "a", "b", "c")
-    webhook_pump.pump_webhook(hook.public_id)
+    pump(hook)
     first = [row.pk for row in rows_of(hook)[:2]]
     WebhookDelivery.objects.filter(pk__in=first).update(
         status="dead", attempts=3, finished_at=Now()
@@ -455,7 +457,7 @@ def test_send_test__paused_webhook_with_a_queue__goes_at_once_and_once(alice: Pe
     with receiving(answer(500)) as receiver:
         hook, secret = make(alice, receiver)
         write(alice, "a")
-        webhook_pump.pump_webhook(hook.public_id)
+        pump(hook)
         webhook_flow.pause_webhook(actor=alice.actor, webhook_id=hook.public_id)
         row = webhook_flow.send_test(actor=alice.actor, webhook_id=hook.public_id)
         assert webhooks_sql.due_tests() == [row.public_id]
@@ -474,7 +476,7 @@ def test_send_test__paused_webhook_with_a_queue__goes_at_once_and_once(alice: Pe
 
 def _abandon(hook: Webhook, attempts: int = 1) -> WebhookDelivery:
     """A worker claimed the first delivery, and its lease has ended."""
-    webhook_pump.pump_webhook(hook.public_id)
+    pump(hook)
     row = rows_of(hook)[0]
     assert webhooks_sql.claim(row.public_id, lease=timedelta(seconds=-1), most=3)
     WebhookDelivery.objects.filter(pk=row.pk).update(attempts=attempts)
@@ -487,6 +489,7 @@ def test_tick__worker_died__its_delivery_is_found_and_made(
     hook, _ = make(alice, receiver)
     write(alice, "a")
     _abandon(hook)
+    wait_for_feed(hook.workspace_id)
     report, heads, tests = deliveries.tick()
     assert (report["given_up"], heads, tests) == (0, [hook.public_id], [])
     assert work(hook) == [("a", "delivered")]
@@ -508,7 +511,7 @@ def test_tick__worker_died_in_the_last_attempt__is_a_dead_letter(
 def test_settle__claim_was_taken_over__records_nothing(alice: Person, receiver: Receiver) -> None:
     hook, _ = make(alice, receiver)
     write(alice, "a")
-    webhook_pump.pump_webhook(hook.public_id)
+    pump(hook)
     (row,) = rows_of(hook)
     late = webhooks_sql.claim(row.public_id, lease=timedelta(seconds=-1), most=3)
     assert late is not None
@@ -548,7 +551,7 @@ def test_anything_to_do__without_webhooks__no(alice: Person, receiver: Receiver)
 def test_purge__finished_deliveries__by_status_and_age(alice: Person, receiver: Receiver) -> None:
     hook, _ = make(alice, receiver)
     write(alice, *"abcdef")
-    webhook_pump.pump_webhook(hook.public_id)
+    pump(hook)
     ages = [("delivered", 8), ("delivered", 6), ("dead", 31), ("dead", 29), ("failed", 99)]
     for row, (status, days) in zip(rows_of(hook), ages, strict=False):
         WebhookDelivery.objects.filter(pk=row.pk).update(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,9 +14,13 @@ from state_admin.services import (
     clearing,
     compactions,
     entries,
+    erasures,
+    indexing,
     maintenance,
     messages,
     namespaces,
+    redactions,
+    restores,
     runs,
     snapshots,
     state_keys,
@@ -69,6 +74,13 @@ WORKS: dict[str, Work] = {
     "restore": lambda a: entries.restore_entry(actor=a, namespace="notes", key="k", version=1),
     "clear": lambda a: clearing.clear_key(actor=a, key="k"),
     "clear matching": lambda a: clearing.clear_matching(actor=a, namespace="notes"),
+    "restore to a moment": lambda a: restores.restore_entries(
+        actor=a, at=datetime(2020, 1, 1, tzinfo=UTC), namespace="notes"
+    ),
+    "redact": lambda a: redactions.redact_entry(actor=a, namespace="notes", key="k", reason="x"),
+    "erase resource": lambda a: erasures.erase(actor=a, resource_id="ann", reason="x"),
+    "erase key": lambda a: erasures.erase(actor=a, key="k", reason="x"),
+    "index": lambda a: indexing.index_entries(),
     "batch": _batch,
     "batch of puts": lambda a: entries.put_entries(
         actor=a, puts=[("notes", key, raw(1)) for key in ("new", "k", "expiring")]
@@ -142,7 +154,7 @@ def world(alice: Person) -> Person:
     builders.make_state_key(a, "plan")
     builders.make_state_key(a, "temporary", persistent=False)
     for thread_id in ("t1", "t2", "asks", "queued", "long"):
-        builders.make_thread(a, thread_id)
+        builders.make_thread(a, thread_id, resource_id="ann" if thread_id == "long" else "")
     builders.make_thread(a, "child", parent_thread_id="t1")
     builders.make_thread(a, "eager", policy=raw(_EAGER))
     builders.put(a, "notes", "thread::t1", 1)
@@ -206,7 +218,8 @@ def test_works__every_verb_of_the_services__is_here() -> None:
     verbs = {
         f"{module.__name__.rpartition('.')[2]}.{name}"
         for module in (
-            batches, clearing, compactions, entries, messages, namespaces, runs, snapshots, state_keys,
+            batches, clearing, compactions, entries, erasures, messages, namespaces,
+            redactions, restores, runs, snapshots, state_keys,
             threads, tickets, tokens, builders.commits,
         )
         for name in vars(module)
@@ -220,7 +233,8 @@ def test_works__every_verb_of_the_services__is_here() -> None:
         "compactions.request_compaction", "compactions.retry_compaction",
         "compactions.undo_compaction", "entries.delete_entry",
         "entries.patch_entry", "entries.put_entries", "entries.put_entry",
-        "entries.restore_entry",
+        "entries.restore_entry", "erasures.erase", "redactions.redact_entry",
+        "restores.restore_entries",
         "messages.append_messages", "namespaces.register_namespace",
         "namespaces.unregister_namespace", "runs.change_run", "runs.heartbeat", "runs.start_run",
         "snapshots.mark_revision", "snapshots.restore_snapshot", "state_keys.register_state_key",

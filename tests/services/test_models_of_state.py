@@ -55,7 +55,7 @@ SETTINGS = settings(
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )
-LONG = settings(SETTINGS, max_examples=300, stateful_step_count=50)
+LONG = settings(SETTINGS, max_examples=100, stateful_step_count=50)
 
 KEYS = st.sampled_from(["a", "b", "thread::c"])
 SCALARS = st.sampled_from([None, True, 0, 1, -1.5, "", "x", "é", 10**20])
@@ -96,6 +96,7 @@ class Key:
 
     versions: list[tuple[str, Any] | None] = field(default_factory=list)
     live: bool = False
+    unswept: bool = False
 
     @property
     def version(self) -> int:
@@ -122,7 +123,7 @@ class Entries(InTransaction):
     def wrote(self, name: str, operation: str, value: Any) -> None:
         key = self.key(name)
         key.versions.append((operation, value))
-        key.live = True
+        key.live, key.unswept = True, False
 
     def removed(self, name: str) -> None:
         self.key(name).versions.append(None)
@@ -223,10 +224,13 @@ class Entries(InTransaction):
         if not self.key(name).live:
             return
         Entry.objects.filter(key=name).update(expires_at=Now() - timedelta(days=1))
-        self.key(name).live = False
+        self.key(name).live, self.key(name).unswept = False, True
         if sweep:
-            maintenance.expire_entries()
-            self.key(name).versions.append(None)
+            unswept = [key for key in self.keys.values() if key.unswept]
+            assert maintenance.expire_entries() == {"expired": len(unswept)}
+            for key in unswept:
+                key.versions.append(None)
+                key.unswept = False
 
     @rule(sets=st.dictionaries(KEYS, VALUES, min_size=1), drop=KEYS, stale=st.booleans())
     def batch(self, sets: dict[str, Any], drop: str, stale: bool) -> None:

@@ -42,8 +42,9 @@ from state_admin.services.errors import (
 from state_admin.services.webhook_secrets import live_secrets
 from state_admin.services.webhooks import Filter
 from state_admin.streams import cursors
-from tests import builders
+from tests import builders, feeding
 from tests.builders import Person, make_namespace, make_token, put
+from tests.feeding import wait_for_feed
 from tests.services.faults import fail_everywhere
 from tests.services.racing import race
 
@@ -54,12 +55,13 @@ URL = "https://example.com/hook"
 
 
 def make(actor: Any, **fields: Any) -> Webhook:
+    wait_for_feed(actor.workspace_id)
     return webhooks.create_webhook(actor=actor, **{"name": "hook", "url": URL, **fields})[0]
 
 
 def pump(hook: Webhook) -> list[WebhookDelivery]:
     """All its deliveries, in their order, once the feed has been read."""
-    webhook_pump.pump_webhook(hook.public_id)
+    feeding.pump(hook)
     return list(WebhookDelivery.objects.filter(webhook=hook).order_by("pk"))
 
 
@@ -68,6 +70,7 @@ def told(hook: Webhook) -> list[str]:
 
 
 def cursor_of_now(person: Person) -> str:
+    wait_for_feed(person.workspace.pk)
     end = feed_sql.read_end(person.workspace.pk)
     return cursors.seal(end.position, end.at)
 
@@ -218,6 +221,7 @@ def test_pump__many_runs_at_once__one_delivery_per_change_in_order(
     hook = make(alice.actor, wanted=Filter(kinds=("entry.*",)))
     for number in range(20):
         put(alice.actor, "notes", f"k{number:02}", 1)
+    wait_for_feed(alice.workspace.pk)
     queued = race([lambda: webhook_pump.pump_webhook(hook.public_id)] * 4)
     rows = pump(hook)
     assert sum(queued) <= 20
@@ -257,6 +261,7 @@ def test_pump__receiver_is_far_behind__leaves_the_rest_in_the_feed(
 def test_pump__failure_at_any_statement__all_or_nothing(alice: Person) -> None:
     hook = make(alice.actor, wanted=Filter(kinds=("entry.*",)))
     put(alice.actor, "notes", "k", 1)
+    wait_for_feed(alice.workspace.pk)
     assert fail_everywhere(lambda: webhook_pump.pump_webhook(hook.public_id)) > 3
 
 
@@ -271,6 +276,7 @@ def test_pump__place_older_than_the_feed__is_disabled_with_the_reason(alice: Per
     assert "purged" in hook.status_reason
     with pytest.raises(Gone, match="place in the feed has expired"):
         webhook_flow.resume_webhook(actor=alice.actor, webhook_id=hook.public_id)
+    wait_for_feed(alice.workspace.pk)
     webhook_flow.resume_webhook(actor=alice.actor, webhook_id=hook.public_id, skip=True)
     put(alice.actor, "notes", "l", 1)
     assert [line for line in told(hook) if "state/" in line] == ["entry.put state/notes/l"]
@@ -367,6 +373,7 @@ def test_resume__skip__what_waits_becomes_dead_letters(alice: Person) -> None:
     pump(hook)
     put(alice.actor, "notes", "unread", 1)
     webhook_flow.pause_webhook(actor=alice.actor, webhook_id=hook.public_id)
+    wait_for_feed(alice.workspace.pk)
     webhook_flow.resume_webhook(actor=alice.actor, webhook_id=hook.public_id, skip=True)
     put(alice.actor, "notes", "new", 1)
     assert [(row.subject, row.status) for row in pump(hook)] == [

@@ -64,11 +64,13 @@ async def keys_of(listener: Subscription, count: int) -> list[str]:
     return found
 
 
-async def looked_twice(hub: Hub, person: Person) -> None:
+async def keys_of_now(hub: Hub, person: Person, listener: Subscription) -> list[str]:
+    """What there is once the hub has looked again."""
     for _ in range(2):
         _, before = hub.reached(person.workspace.pk)
         while hub.reached(person.workspace.pk)[1] == before:
             await asyncio.sleep(0.005)
+    return [row.key for row in await listener.take(0)]
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
@@ -128,8 +130,7 @@ def test_hub__takes_its_id_first_and_commits_last__delivered_in_order_and_not_sk
             await slow.change("took its id first")
             await fast.change("committed first")
             # Looks that see the second alone must not hand it out.
-            await looked_twice(hub, alice)
-            assert await listener.take(0) == []
+            assert await keys_of_now(hub, alice, listener) == []
             await slow.commit()
 
             assert await keys_of(listener, 2) == ["took its id first", "committed first"]
@@ -144,12 +145,17 @@ def test_hub__one_transaction__arrives_together(alice: Person) -> None:
         one, other = await writer(alice), await writer(alice)
         async with hub.subscribe(alice.actor, EVERYTHING) as listener:
             await one.begin()
-            await one.change("a1")
-            await other.change("b")
-            await one.change("a2")
+            await one.connection.execute("SELECT pg_current_xact_id()")
+            await other.change("before")
+            await one.connection.execute(
+                "INSERT INTO changes (workspace_id, kind, key) SELECT %s, 'entry.put', unnest(%s::text[])",
+                (alice.workspace.pk, ["a1", "a2"]),
+            )
+            await other.change("after")
+            assert await keys_of_now(hub, alice, listener) == []
             await one.commit()
 
-            assert await keys_of(listener, 3) == ["a1", "a2", "b"]
+            assert await keys_of(listener, 4) == ["before", "a1", "a2", "after"]
         await close(one, other)
 
     run(scene())

@@ -20,6 +20,7 @@ from state_admin.models import Sweep, Webhook, WebhookDelivery
 from state_admin.services import webhook_flow, webhooks
 from state_admin.services.webhooks import Filter
 from tests.builders import Person, make_namespace, put
+from tests.feeding import wait_for_feed
 from tests.project.conftest import folder, start
 from tests.project.running import Running, wait_for
 from tests.receiving import Handler, Receiver, answer, is_signed, receiving
@@ -72,13 +73,15 @@ def here(settings: Any) -> None:
 
 def make(alice: Person, receiver: Receiver) -> tuple[Webhook, str]:
     make_namespace(alice.actor, "notes")
+    wait_for_feed(alice.workspace.pk)
     return webhooks.create_webhook(
         actor=alice.actor, name="hook", url=receiver.url, wanted=Filter(kinds=("entry.*",))
     )
 
 
-def tick() -> None:
+def tick(alice: Person) -> None:
     """As beat does it every second."""
+    wait_for_feed(alice.workspace.pk)
     broker.wake("state_admin.tasks.webhooks.tick")
 
 
@@ -93,7 +96,7 @@ def test_worker__ticks__delivers_what_was_written_in_order(alice: Person, worker
         for key in keys:
             put(alice.actor, "notes", key, 1)
         running = worker()
-        tick()
+        tick(alice)
         receiver.wait_for(5)
         wait_for(finished, f"all is recorded; {running.output()}")
     assert receiver.keys == keys
@@ -130,7 +133,7 @@ def test_worker__killed_while_the_receiver_has_it__another_delivers_it_and_the_r
         for key in "abc":
             put(alice.actor, "notes", key, 1)
         first = worker()
-        tick()
+        tick(alice)
         receiver.wait_for(2)
         first.signal(signal.SIGKILL)
         first.wait()
@@ -138,7 +141,7 @@ def test_worker__killed_while_the_receiver_has_it__another_delivers_it_and_the_r
         WebhookDelivery.objects.filter(status="delivering").update(lease_expires_at=Now())
 
         worker()
-        tick()
+        tick(alice)
         wait_for(finished, "all is delivered")
         stuck.set()
     # At least once: the receiver saw `b` twice, under one id, and nothing out of order.

@@ -246,7 +246,7 @@ def test_htmx__save__shows_the_entry_in_place(admin: Client, team: EntryView) ->
     assert json.loads(response["HX-Location"]) == {
         "path": "/state/team/global",
         "target": "#entry",
-        "swap": "outerHTML",
+        "swap": "outerHTML show:top",
     }
     part = admin.get("/state/team/global", headers=headers)
     (toast,) = json.loads(part["HX-Trigger"])["toast"]["toasts"]

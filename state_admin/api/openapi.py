@@ -1,0 +1,342 @@
+"""The OpenAPI document: what drf-spectacular cannot read off views that answer by hand.
+
+OPERATIONS names for each operation its query parameters and its answers (shapes.py); request
+bodies come from the serializers. The document is committed as docs/openapi.json.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from drf_spectacular.extensions import (
+    OpenApiAuthenticationExtension,
+    OpenApiSerializerFieldExtension,
+)
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ResolvedComponent
+from drf_spectacular.utils import OpenApiParameter
+
+from state_admin.domain.scopes import NAME, ScopeKind
+from state_admin.models import (
+    CompactionStatus,
+    DeliveryStatus,
+    RunStatus,
+    StateScope,
+    TicketStatus,
+    WebhookStatus,
+)
+
+from .pagination import MAX_LIMIT
+from .shapes import SHAPES, TEXT, TIME, Shape, one_of, page, ref
+
+
+class Operation(NamedTuple):
+    """The answers by status (None: no body), the query parameters, and which headers count."""
+
+    answers: dict[int, Shape | None]
+    query: dict[str, Shape] = {}
+    headers: tuple[str, ...] = ()
+
+
+_BOOL = one_of(["true", "false"])
+_COUNT = {"type": "integer", "minimum": 0}
+_VERSION = {"type": "integer", "minimum": 1}
+_WAIT = {"type": "integer", "minimum": 0, "maximum": 30}
+_PAGE = {
+    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": 50},
+    "cursor": TEXT,
+}
+_VALUE = {"include": one_of(["value"])}
+_CLEAR = {"prefix": TEXT, "scope_kind": one_of(ScopeKind), "dry_run": _BOOL}
+_FEED = dict.fromkeys(("namespace", "key", "prefix", "thread", "run", "kind", "after"), TEXT)
+_AUDIT = dict.fromkeys(
+    ("namespace", "key", "thread_id", "run_id", "action", "request_id", "actor"), TEXT
+)
+_GUARDS = ("If-Match", "If-None-Match", "If-Changed", "On-Conflict")
+
+
+def _ok(name: str, *statuses: int) -> dict[int, Shape | None]:
+    return dict.fromkeys(statuses or (200,), ref(name))
+
+
+def _list(name: str, **query: Shape) -> Operation:
+    return Operation({200: page(name)}, {**query, **_PAGE})
+
+
+OPERATIONS: dict[str, Operation] = {
+    "list_namespaces": _list("Namespace", prefix=TEXT, plugin=TEXT),
+    "get_namespace": Operation(_ok("Namespace")),
+    "register_namespace": Operation(
+        {
+            200: {"oneOf": [ref("Namespace"), ref("DryRegistration")]},
+            201: ref("Namespace"),
+        },
+        {"dry_run": _BOOL},
+    ),
+    "unregister_namespace": Operation({204: None}, {"entries": one_of(["retain", "delete"])}),
+    "run_batch": Operation(_ok("BatchResults")),
+    "list_entries": _list(
+        "EntryRow",
+        prefix=TEXT,
+        scope_kind=one_of(ScopeKind),
+        updated_since=TIME,
+        tag=TEXT,
+        valid=_BOOL,
+        **_VALUE,
+    ),
+    "clear_state": Operation(_ok("Cleared"), _CLEAR),
+    "clear_namespace": Operation(_ok("Cleared"), _CLEAR),
+    "read_entry": Operation(
+        {**_ok("Entry"), 304: None},
+        {"at_version": _VERSION, "at": TIME, "wait": _WAIT, "since": _COUNT},
+        ("If-None-Match",),
+    ),
+    "write_entry": Operation(_ok("Entry", 200, 201), headers=_GUARDS),
+    "patch_entry": Operation(_ok("Entry", 200, 201), headers=_GUARDS[:3]),
+    "delete_entry": Operation({204: None}, headers=_GUARDS[:2]),
+    "read_history": _list("EntryVersion", **_VALUE),
+    "blame_entry": Operation({200: page("Attribution")}),
+    "diff_entry": Operation(_ok("Diff"), {"from": _VERSION, "to": _VERSION}),
+    "restore_entry": Operation(_ok("Entry"), headers=_GUARDS[:3]),
+    "restore_entries": Operation(_ok("Restoration")),
+    "redact_entry": Operation(_ok("Redaction")),
+    "erase": Operation(_ok("Erasure")),
+    "search": Operation({200: page("Hit")}),
+    "list_key": _list("EntryRow", **_VALUE),
+    "clear_key": Operation(_ok("Cleared"), {"dry_run": _BOOL}),
+    "list_state_keys": _list("StateKey"),
+    "get_state_key": Operation(_ok("StateKey")),
+    "register_state_key": Operation(_ok("StateKey", 200, 201)),
+    "list_threads": _list(
+        "Thread", resource_id=TEXT, parent_thread_id=TEXT, root=_BOOL, prefix=TEXT
+    ),
+    "create_thread": Operation(_ok("Thread", 200, 201)),
+    "get_thread": Operation(_ok("Thread")),
+    "change_thread": Operation(_ok("Thread")),
+    "delete_thread": Operation(
+        {200: ref("ThreadDeletion"), 204: None},
+        {"children": one_of(["detach", "reject", "cascade"]), "dry_run": _BOOL},
+    ),
+    "list_messages": _list(
+        "Message",
+        after=_COUNT,
+        before=_COUNT,
+        order=one_of(["asc", "desc"]),
+        visibility=one_of(["external", "internal", "all"]),
+        run_id=TEXT,
+    ),
+    "append_messages": Operation(_ok("Appended", 201)),
+    "read_context": Operation(_ok("Context"), {"max_tokens": _VERSION}),
+    "read_state": Operation(
+        _ok("Snapshot"), {"revision": _COUNT, "scope": one_of(StateScope.values)}
+    ),
+    "list_snapshots": _list("Revision"),
+    "mark_snapshot": Operation(_ok("Revision")),
+    "diff_snapshots": Operation(_ok("Diff"), {"from": _COUNT, "to": _COUNT}),
+    "restore_snapshot": Operation(_ok("Snapshot")),
+    "start_run": Operation(_ok("Run", 200, 201)),
+    "list_runs": _list(
+        "Run", thread_id=TEXT, status=one_of(RunStatus.values), agent_id=TEXT, stuck=_BOOL
+    ),
+    "get_run": Operation(_ok("Run")),
+    "change_run": Operation(_ok("Run")),
+    "commit": Operation(_ok("Committed")),
+    "heartbeat_run": Operation(_ok("Run")),
+    "cancel_run": Operation(_ok("Run")),
+    "list_run_tickets": Operation({200: page("Ticket")}),
+    "list_tickets": _list("Ticket", status=one_of(TicketStatus.values)),
+    "get_ticket": Operation(_ok("Ticket")),
+    "decide_ticket": Operation(_ok("Ticket")),
+    "request_compaction": Operation(_ok("Compaction", 202)),
+    "preview_compaction": Operation(_ok("CompactionPreview")),
+    "list_compactions": _list("Compaction", thread_id=TEXT, status=one_of(CompactionStatus.values)),
+    "get_compaction": Operation(_ok("Compaction")),
+    "undo_compaction": Operation(_ok("Compaction")),
+    "cancel_compaction": Operation(_ok("Compaction")),
+    "retry_compaction": Operation(_ok("Compaction", 202)),
+    "list_changes": Operation(
+        {200: page("Change")}, {**_FEED, "wait": _WAIT, "limit": _PAGE["limit"]}
+    ),
+    "stream_changes": Operation({200: TEXT}, _FEED, ("Last-Event-ID",)),
+    "list_audit": _list("AuditRow", **_AUDIT),
+    "get_me": Operation(_ok("Me")),
+    "get_usage": Operation(_ok("Usage")),
+    "explain_access": Operation(
+        _ok("Explanation"),
+        {"token_id": _COUNT, "username": TEXT, "namespace": TEXT, "thread_id": TEXT},
+    ),
+    "list_webhooks": _list("Webhook", status=one_of(WebhookStatus.values)),
+    "create_webhook": Operation(_ok("WebhookWithSecret", 201)),
+    "get_webhook": Operation(_ok("Webhook")),
+    "change_webhook": Operation(_ok("Webhook")),
+    "delete_webhook": Operation({204: None}),
+    "pause_webhook": Operation(_ok("Webhook")),
+    "resume_webhook": Operation(_ok("Webhook")),
+    "rotate_webhook_secret": Operation(_ok("WebhookWithSecret")),
+    "test_webhook": Operation(_ok("Delivery", 202)),
+    "list_deliveries": _list("Delivery", status=one_of(DeliveryStatus.values)),
+    "replay_webhook": Operation(_ok("WebhookReplayed", 202)),
+    "replay_delivery": Operation(_ok("Delivery", 202)),
+}
+
+_TAG = {"type": "string", "pattern": r'^(W/)?"[0-9]{1,18}"$'}
+_HEADERS: dict[str, Shape] = {
+    "If-Match": {**_TAG, "description": 'only if the version is this one: "41"'},
+    "If-None-Match": {
+        "type": "string",
+        "description": '"41": 304 when nothing is newer; * on a write: only if it does not exist',
+    },
+    "If-Changed": {
+        **one_of(["true", "false"]),
+        "description": "true: a write that would change nothing makes no version",
+    },
+    "On-Conflict": {
+        **one_of(["merge"]),
+        "description": "merge: beside If-Match, join changes that do not clash",
+    },
+    "Last-Event-ID": {"type": "string", "description": "the cursor to go on from"},
+    "Idempotency-Key": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 255,
+        "description": "the same request again gets the first answer, for 24 hours",
+    },
+    "Change-Reason": {
+        "type": "string",
+        "maxLength": 1000,
+        "description": "why, kept in history and audit; UTF-8",
+    },
+}
+# A query that makes no sense without them.
+_REQUIRED = {"from", "to"}
+
+
+def only_api(endpoints: Any) -> Any:
+    """A preprocessing hook: leave out what is no operation."""
+    return [each for each in endpoints if each[0].startswith("/api/v1/")]
+
+
+def finish(result: Any, **_: Any) -> Any:
+    """A postprocessing hook: bodies take no unknown fields, and paths say what is legal in them
+    (their regular expressions are Django's, not JSON Schema's)."""
+    for name, component in result["components"]["schemas"].items():
+        if name not in SHAPES:
+            component["additionalProperties"] = False
+            component.pop("description", None)
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                if parameter["in"] == "path" and parameter["schema"].get("type") == "string":
+                    parameter["schema"] = _PATH.get(parameter["name"], _ID)
+    return result
+
+
+_ID: Shape = {"type": "string", "minLength": 1, "maxLength": 128}
+_PATH: dict[str, Shape] = {
+    "namespace": {"type": "string", "pattern": f"^{NAME}$"},
+    "name": {"type": "string", "pattern": f"^{NAME}$"},
+    "key": {"type": "string", "minLength": 1, "maxLength": 512},
+}
+
+
+class Schema(AutoSchema):
+    """Puts OPERATIONS into the document."""
+
+    @property
+    def _operation(self) -> Operation | None:
+        return OPERATIONS.get(self.get_operation_id())
+
+    def get_override_parameters(self) -> Any:
+        found = self._operation
+        made: list[Any] = [*super().get_override_parameters()]
+        named = {parameter.name for parameter in made if isinstance(parameter, OpenApiParameter)}
+        for name, schema in (found.query if found else {}).items():
+            if name not in named:
+                made.append(OpenApiParameter(name, schema, required=name in _REQUIRED))
+        headers = list(found.headers if found else ())
+        if self.method != "GET":
+            headers += ["Idempotency-Key", "Change-Reason"]
+        made += [
+            OpenApiParameter(name, _HEADERS[name], OpenApiParameter.HEADER, required=False)
+            for name in headers
+        ]
+        return made
+
+    def get_request_serializer(self) -> Any:
+        """No body, where @extend_schema names none. (Without this: a guess, and an error.)"""
+        return None
+
+    def get_response_serializers(self) -> Any:
+        return None
+
+    def map_parsers(self) -> Any:
+        return ["application/json"]
+
+    def _get_response_bodies(self, direction: Any = "response") -> Any:
+        found = self._operation
+        answers: dict[int, Shape | None] = found.answers if found else {200: {"type": "object"}}
+        made: dict[str, Any] = {}
+        for status, schema in answers.items():
+            made[str(status)] = {"description": _DESCRIPTIONS[status]}
+            if schema is not None:
+                self._register(schema)
+                kind = "text/event-stream" if schema is TEXT else "application/json"
+                made[str(status)]["content"] = {kind: {"schema": schema}}
+        self._register(ref("Problem"))
+        made["default"] = {
+            "description": "Refused, or failed: a problem document",
+            "content": {"application/problem+json": {"schema": ref("Problem")}},
+        }
+        return made
+
+    def _register(self, schema: Any) -> None:
+        """Put the components into the document that `schema` refers to."""
+        if isinstance(schema, list):
+            for part in schema:
+                self._register(part)
+        if not isinstance(schema, dict):
+            return
+        for name, part in schema.items():
+            if name != "$ref":
+                self._register(part)
+                continue
+            known = part.rpartition("/")[2]
+            component = ResolvedComponent(  # type: ignore[no-untyped-call]
+                name=known, type=ResolvedComponent.SCHEMA, schema=SHAPES[known], object=known
+            )
+            if component not in self.registry:
+                self.registry.register(component)
+                self._register(SHAPES[known])
+
+
+_DESCRIPTIONS = {
+    200: "Done, or read",
+    201: "Made",
+    202: "Taken on: a worker does it",
+    204: "Gone, or it was not there",
+    304: "Nothing is newer",
+}
+
+
+class _Bearer(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "state_admin.api.authentication.TokenAuthentication"
+    name = "bearer"
+
+    def get_security_definition(self, auto_schema: Any) -> Any:
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "sh_…"}
+
+
+class _Page(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "state_admin.api.authentication.PageAuthentication"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: Any) -> Any:
+        return {"type": "apiKey", "in": "cookie", "name": "statehouse_session"}
+
+
+class _AnyValue(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    target_class = "state_admin.api.bodies.RawField"
+
+    def map_serializer_field(self, auto_schema: Any, direction: Any) -> Any:
+        # All types but null, which the field's nullability adds.
+        return {"type": ["array", "boolean", "number", "object", "string"]}

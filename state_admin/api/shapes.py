@@ -1,0 +1,397 @@
+"""What the answers look like, as JSON Schema: the components of the OpenAPI document.
+
+The views build their answers by hand, because stored JSON goes out as its own text; a serializer
+could not. tests/contract/test_openapi.py holds the two together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from state_admin.domain.lifecycle import RunStatus
+from state_admin.domain.scopes import ScopeKind
+from state_admin.models import (
+    CompactionKind,
+    CompactionStatus,
+    DeliveryStatus,
+    Merge,
+    MessageRole,
+    Operation,
+    Origin,
+    RevisionKind,
+    Role,
+    StateScope,
+    TicketStatus,
+    Trigger,
+    WebhookStatus,
+)
+
+Shape = dict[str, Any]
+
+ANY: Shape = {}
+TEXT: Shape = {"type": "string"}
+WHOLE: Shape = {"type": "integer"}
+NUMBER: Shape = {"type": "number"}
+FLAG: Shape = {"type": "boolean"}
+TIME: Shape = {"type": "string", "format": "date-time"}
+DECIMAL: Shape = {"type": "string", "pattern": r"^-?\d+(\.\d+)?$"}
+OBJECT: Shape = {"type": "object"}
+
+
+def null(shape: Shape) -> Shape:
+    """The shape, or null."""
+    if "type" in shape and "enum" not in shape:
+        return {**shape, "type": [shape["type"], "null"]}
+    return {"oneOf": [shape, {"type": "null"}]}
+
+
+def many(shape: Shape) -> Shape:
+    return {"type": "array", "items": shape}
+
+
+def one_of(choices: Any) -> Shape:
+    return {"type": "string", "enum": [str(getattr(each, "value", each)) for each in choices]}
+
+
+def ref(name: str) -> Shape:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def shape(optional: Shape | None = None, /, **fields: Shape) -> Shape:
+    """An object in which all `fields` are there, those of `optional` sometimes."""
+    return {
+        "type": "object",
+        "properties": {**fields, **(optional or {})},
+        "required": sorted(fields),
+    }
+
+
+def page(name: str) -> Shape:
+    """A list of a component. `next_cursor` null: that was all."""
+    return shape(items=many(ref(name)), next_cursor=null(TEXT))
+
+
+_FAULT = shape(pointer=TEXT, message=TEXT)
+_ROW = {
+    "namespace": TEXT,
+    "key": TEXT,
+    "scope_kind": one_of(ScopeKind),
+    "version": WHOLE,
+    "schema_version": WHOLE,
+    "valid": FLAG,
+    "created_at": null(TIME),
+    "updated_at": null(TIME),
+    "expires_at": null(TIME),
+    "actor": TEXT,
+    "tags": many(TEXT),
+    "pinned": FLAG,
+    "size_bytes": WHOLE,
+    "estimated_tokens": WHOLE,
+}
+_WEBHOOK = {
+    "id": TEXT,
+    "name": TEXT,
+    "url": TEXT,
+    "status": one_of(WebhookStatus.values),
+    "status_reason": null(TEXT),
+    "filter": OBJECT,
+    "sees": OBJECT,
+    "created_by": TEXT,
+    "waiting": WHOLE,
+    "dead_letters": WHOLE,
+    "failing_since": null(TIME),
+    "last_error": null(TEXT),
+    "last_delivered_at": null(TIME),
+    "created_at": TIME,
+    "updated_at": TIME,
+}
+
+SHAPES: dict[str, Shape] = {
+    "Problem": {
+        **shape(
+            {"detail": TEXT, "instance": TEXT, "errors": many(_FAULT)},
+            type={"type": "string", "description": "/problems/<slug>: what clients match on"},
+            title=TEXT,
+            status=WHOLE,
+        ),
+        "description": "RFC 9457. The members of the problem (expected, actual, …) stand beside.",
+    },
+    "Namespace": shape(
+        name=TEXT,
+        schema={"type": ["object", "boolean"]},
+        schema_version=WHOLE,
+        default=ANY,
+        description=TEXT,
+        plugin=TEXT,
+        max_value_bytes=WHOLE,
+        ttl_seconds=null(WHOLE),
+        history=shape(keep_last=null(WHOLE), keep_seconds=null(WHOLE)),
+        created_at=TIME,
+        updated_at=TIME,
+    ),
+    "DryRegistration": shape(
+        dry_run=FLAG,
+        would_change=FLAG,
+        violations=shape(
+            count=WHOLE, first=many(shape(key=TEXT, version=WHOLE, errors=many(_FAULT)))
+        ),
+    ),
+    "Entry": shape(**_ROW, exists=FLAG, value=ANY),
+    "EntryRow": shape({"value": ANY}, **_ROW, registered=FLAG),
+    "Hit": shape(
+        {"value": ANY}, **_ROW, registered=FLAG, matches=many(shape(pointer=TEXT, snippet=TEXT))
+    ),
+    "EntryVersion": shape(
+        {"value": ANY, "run_id": null(TEXT), "redacted": FLAG},
+        version=WHOLE,
+        operation=one_of(Operation.values),
+        exists=FLAG,
+        actor=TEXT,
+        actor_kind=TEXT,
+        reason=TEXT,
+        request_id=TEXT,
+        at=TIME,
+        schema_version=WHOLE,
+        size_bytes=WHOLE,
+        pinned=FLAG,
+    ),
+    "Attribution": shape(
+        pointer=TEXT,
+        version=WHOLE,
+        operation=one_of(Operation.values),
+        actor=TEXT,
+        actor_kind=TEXT,
+        reason=TEXT,
+        request_id=TEXT,
+        run_id=null(TEXT),
+        at=TIME,
+    ),
+    "Diff": shape(
+        {"from": WHOLE, "to": WHOLE},
+        patch=many(shape({"value": ANY}, op=one_of(["add", "remove", "replace"]), path=TEXT)),
+        rows=many(shape(pointer=TEXT, kind=TEXT, before=ANY, after=ANY)),
+    ),
+    "BatchResults": shape(
+        results=many(
+            shape({"entry": null(ref("Entry")), "version": WHOLE, "problem": OBJECT}, status=WHOLE)
+        )
+    ),
+    "Cleared": shape(deleted=WHOLE, matched=WHOLE, dry_run=FLAG),
+    "Restoration": shape(
+        at=TIME,
+        dry_run=FLAG,
+        changed=WHOLE,
+        created=WHOLE,
+        deleted=WHOLE,
+        refused=WHOLE,
+        first=many(OBJECT),
+    ),
+    "Redaction": shape(
+        namespace=TEXT, key=TEXT, version=WHOLE, rewritten=WHOLE, withdrawn_answers=WHOLE
+    ),
+    "Erasure": shape(dry_run=FLAG, erased=ANY, counts=OBJECT),
+    "StateKey": shape(
+        key=TEXT,
+        schema={"type": ["object", "boolean"]},
+        default=ANY,
+        merge=one_of(Merge.values),
+        scope=one_of(StateScope.values),
+        reducer=TEXT,
+        persistent=FLAG,
+        retain_on_uninstall=FLAG,
+        plugin=TEXT,
+        description=TEXT,
+        created_at=TIME,
+        updated_at=TIME,
+    ),
+    "Thread": shape(
+        id=TEXT,
+        resource_id=null(TEXT),
+        parent_thread_id=null(TEXT),
+        title=TEXT,
+        metadata=OBJECT,
+        compaction_policy=OBJECT,
+        revision=WHOLE,
+        message_count=WHOLE,
+        context_tokens=WHOLE,
+        active_run_id=null(TEXT),
+        latest_run_id=null(TEXT),
+        forked_from=null(OBJECT),
+        created_at=TIME,
+        updated_at=TIME,
+    ),
+    "ThreadDeletion": shape(dry_run=FLAG, would_delete=OBJECT),
+    "Message": {
+        **shape(
+            {"content": ANY, "tool_calls": many(OBJECT), "tool_call_id": TEXT},
+            id=TEXT,
+            seq=WHOLE,
+            role=one_of(MessageRole.values),
+            visibility=one_of(["all", "internal"]),
+            run_id=null(TEXT),
+            created_at=TIME,
+            estimated_tokens=WHOLE,
+        ),
+        "description": "The message as it was sent, with the server's own fields beside.",
+    },
+    "Appended": shape(message_count=WHOLE, messages=many(shape(id=TEXT, seq=WHOLE))),
+    "Context": shape(
+        thread_id=TEXT,
+        messages=many(OBJECT),
+        estimated_tokens=WHOLE,
+        message_count=WHOLE,
+        left_out=WHOLE,
+        folded_to_seq=null(WHOLE),
+    ),
+    "Snapshot": shape(revision=WHOLE, extensions=OBJECT),
+    "Revision": shape(
+        revision=WHOLE,
+        kind=one_of(RevisionKind.values),
+        run_id=null(TEXT),
+        touched_keys=many(TEXT),
+        message_count=WHOLE,
+        label=TEXT,
+        pinned=FLAG,
+        kept=FLAG,
+        actor=TEXT,
+        reason=TEXT,
+        request_id=TEXT,
+        at=TIME,
+    ),
+    "Run": shape(
+        id=TEXT,
+        thread_id=TEXT,
+        agent_id=TEXT,
+        status=one_of(RunStatus),
+        waiting=null(OBJECT),
+        termination_reason=null(OBJECT),
+        parent_run_id=null(TEXT),
+        origin=one_of(Origin.values),
+        metadata=OBJECT,
+        step_count=WHOLE,
+        input_tokens=WHOLE,
+        output_tokens=WHOLE,
+        cost_usd=DECIMAL,
+        max_rounds=WHOLE,
+        lease_expires_at=null(TIME),
+        times_out_at=null(TIME),
+        deadline_at=null(TIME),
+        flagged_stuck_at=null(TIME),
+        start_revision=WHOLE,
+        last_revision=WHOLE,
+        created_at=TIME,
+        started_at=null(TIME),
+        finished_at=null(TIME),
+        updated_at=TIME,
+    ),
+    "Committed": shape(
+        revision=WHOLE, touched_keys=many(TEXT), message_count=WHOLE, run=ref("Run")
+    ),
+    "Ticket": shape(
+        id=TEXT,
+        run_id=TEXT,
+        thread_id=TEXT,
+        tool_call_id=TEXT,
+        tool_name=TEXT,
+        arguments=ANY,
+        resume_mode=TEXT,
+        reason=TEXT,
+        response_schema=ANY,
+        expires_at=null(TIME),
+        status=one_of(TicketStatus.values),
+        payload=ANY,
+        decided_by=null(TEXT),
+        decided_at=null(TIME),
+        created_at=TIME,
+    ),
+    "Compaction": shape(
+        id=TEXT,
+        kind=one_of(CompactionKind.values),
+        status=one_of(CompactionStatus.values),
+        trigger=one_of(Trigger.values),
+        thread_id=null(TEXT),
+        requested_by=TEXT,
+        policy=OBJECT,
+        from_seq=null(WHOLE),
+        to_seq=null(WHOLE),
+        tokens_before=null(WHOLE),
+        tokens_after=null(WHOLE),
+        rows_removed=WHOLE,
+        summary=null(TEXT),
+        summary_message_id=null(TEXT),
+        summarizer=null(TEXT),
+        model=null(TEXT),
+        cost_usd=DECIMAL,
+        detail=TEXT,
+        attempts=WHOLE,
+        created_at=TIME,
+        started_at=null(TIME),
+        finished_at=null(TIME),
+        undone_at=null(TIME),
+        undone_by=null(TEXT),
+    ),
+    "CompactionPreview": shape(
+        policy=OBJECT, context_tokens=WHOLE, would_fold=null(OBJECT), skip=null(TEXT)
+    ),
+    "Change": shape(
+        cursor=TEXT,
+        kind=TEXT,
+        namespace=null(TEXT),
+        key=null(TEXT),
+        thread_id=null(TEXT),
+        run_id=null(TEXT),
+        version=WHOLE,
+        actor=TEXT,
+        at=TIME,
+    ),
+    "AuditRow": shape(
+        at=TIME,
+        action=TEXT,
+        namespace=null(TEXT),
+        key=null(TEXT),
+        thread_id=null(TEXT),
+        run_id=null(TEXT),
+        version=WHOLE,
+        actor=TEXT,
+        actor_kind=TEXT,
+        reason=TEXT,
+        request_id=TEXT,
+        detail=OBJECT,
+    ),
+    "Me": shape(
+        workspace=TEXT,
+        actor=TEXT,
+        actor_kind=TEXT,
+        role=one_of(Role.values),
+        namespaces=many(TEXT),
+        thread_prefixes=many(TEXT),
+    ),
+    "Usage": shape(
+        entries=WHOLE,
+        bytes=WHOLE,
+        threads=WHOLE,
+        messages=WHOLE,
+        measured_at=null(TIME),
+        limits=OBJECT,
+    ),
+    "Explanation": OBJECT,
+    "Webhook": shape(**_WEBHOOK),
+    "WebhookWithSecret": shape(**_WEBHOOK, secret=null(TEXT)),
+    "WebhookReplayed": shape(**_WEBHOOK, replayed=null(WHOLE)),
+    "Delivery": shape(
+        id=TEXT,
+        webhook_id=TEXT,
+        status=one_of(DeliveryStatus.values),
+        test=FLAG,
+        event=ANY,
+        attempts=WHOLE,
+        replays=WHOLE,
+        response_status=null(WHOLE),
+        latency_ms=null(WHOLE),
+        error=null(TEXT),
+        next_attempt_at=null(TIME),
+        created_at=TIME,
+        attempted_at=null(TIME),
+        finished_at=null(TIME),
+    ),
+}

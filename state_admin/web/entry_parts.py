@@ -1,0 +1,72 @@
+"""Parts of an entry on request: a piece of a large value, the text as stored, whether it changed."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from state_admin.domain import places, values
+from state_admin.services.entries import read_entry
+from state_admin.services.errors import NotFound
+from state_admin.templatetags.json_html import tree_piece
+
+from .addresses import entry_action_url
+from .entry_address import entry_page, entry_paths
+from .entry_past import shown_entry
+from .htmx import Request, render
+
+
+@require_safe
+@entry_page
+def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
+    """A part of a large value: the children at `pointer`, from `start` on."""
+    now = read_entry(actor=request.actor, namespace=namespace, key=key)
+    shown, past = shown_entry(request, now, registered=True)
+    pointer, text = request.GET.get("pointer", ""), request.GET.get("start", "0")
+    start = int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else 0
+    try:
+        part = places.find(values.load(shown.value), places.parts_of(pointer))
+    except places.Mismatch as missing:
+        raise NotFound(f"nothing at {pointer}", detail=str(missing)) from missing
+    pieces_url = entry_action_url("tree", namespace, key, version=past or None)
+    context = {
+        "entry": shown,
+        "part": part,
+        "pointer": pointer,
+        "pieces_url": pieces_url,
+        "list_url": reverse("web:entry-list"),
+    }
+    if isinstance(part, (dict, list)):
+        context["piece"] = tree_piece(part, pieces_url, pointer, start)
+    return render(request, "entries/tree.html", context, part="piece")
+
+
+@require_safe
+@entry_page
+def entry_newer(request: Request, namespace: str, key: str) -> HttpResponse:
+    """Whether someone wrote since version `seen`: what stands there does not jump, a line says so."""
+    text = request.GET.get("seen", "")
+    seen = int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else 0
+    now = read_entry(actor=request.actor, namespace=namespace, key=key)
+    changed = now.version > seen or (seen and not now.exists)
+    context = {"entry": now, "seen": seen, "changed": changed, "editing": "editing" in request.GET}
+    return render(request, "entries/_newer.html", context)
+
+
+@require_safe
+@entry_page
+def entry_raw(request: Request, namespace: str, key: str) -> HttpResponse:
+    """The value as it is stored, byte for byte."""
+    now = read_entry(actor=request.actor, namespace=namespace, key=key)
+    shown, _ = shown_entry(request, now, registered=True)
+    response = HttpResponse(shown.value, content_type="application/json; charset=utf-8")
+    response["ETag"] = f'"{shown.version}"'
+    return response
+
+
+urlpatterns = [
+    *entry_paths("entry/tree", entry_tree, "entry-tree"),
+    *entry_paths("entry/raw", entry_raw, "entry-raw"),
+    *entry_paths("entry/newer", entry_newer, "entry-newer"),
+]

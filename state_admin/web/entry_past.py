@@ -1,0 +1,69 @@
+"""Which state of an entry an address asks for: now, a version, a moment."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+
+from state_admin.domain.access import Actor
+from state_admin.models import Entry
+from state_admin.services.entries import EntryView, read_past
+from state_admin.services.errors import BadRequest, NotFound, NotRegistered
+
+from .htmx import Request
+
+
+def shown_entry(request: Request, now: EntryView, *, registered: bool) -> tuple[EntryView, int]:
+    """What the address asks for: now, a version, or a moment; and the past version it is, or 0."""
+    address: Any = {"actor": request.actor, "namespace": now.namespace, "key": now.key}
+    if not registered:
+        return now, 0
+    if text := request.GET.get("version", ""):
+        if not (text.isascii() and text.isdigit() and len(text) <= 18):
+            raise BadRequest("version is a whole number")
+        if int(text) == now.version:
+            return now, 0
+        shown = read_past(**address, at_version=int(text))
+        return shown, int(text)
+    if text := request.GET.get("at", ""):
+        shown = read_past(**address, at=moment_of(text))
+        if not shown.version:
+            raise NotFound(f"{now.namespace}/{now.key} was not there yet at {text}")
+        return (now, 0) if shown.version == now.version else (shown, shown.version)
+    return now, 0
+
+
+def moment_of(text: str) -> datetime:
+    """A time of the address or of a datetime-local field; without a zone it is UTC."""
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise BadRequest("at is a time like 2026-01-31T12:00:00Z")
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def orphan_entry(actor: Actor, namespace: str, key: str) -> EntryView:
+    """An entry of an unregistered namespace, which typed reads refuse: people may look at it."""
+    row = Entry.objects.visible_to(actor).live().filter(namespace__name=namespace, key=key).first()
+    if row is None:
+        raise NotRegistered(namespace)
+    return EntryView(
+        namespace=namespace,
+        key=key,
+        exists=True,
+        value=row.value or "null",
+        version=row.version,
+        schema_version=row.schema_version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        expires_at=row.expires_at,
+        tags=row.tags,
+        pinned=row.pinned,
+        size_bytes=row.size_bytes,
+        estimated_tokens=row.estimated_tokens,
+        actor=row.actor_name,
+    )

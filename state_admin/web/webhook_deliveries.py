@@ -1,0 +1,124 @@
+"""The deliveries of a webhook: the list on its page, and replaying one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse, JsonResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from state_admin.domain import values
+from state_admin.domain.access import Role
+from state_admin.models import DeliveryStatus, Webhook, WebhookDelivery
+from state_admin.services import webhook_flow
+from state_admin.services.webhooks import find_webhook
+
+from . import paging
+from .actors import page
+from .addresses import with_query
+from .htmx import Request, see_other, toast
+
+PAGE = 50
+_STATES = {
+    DeliveryStatus.DELIVERING: "running",
+    DeliveryStatus.DELIVERED: "done",
+    DeliveryStatus.FAILED: "waiting",
+    DeliveryStatus.DEAD: "failed",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    delivery: WebhookDelivery
+    state: str
+    event: Any
+    can_replay: bool
+
+
+def rows_for(request: Request, hook: Webhook) -> dict[str, Any]:
+    """The context of the list: newest first, by status."""
+    status = paging.choice(request, "status", DeliveryStatus.values)
+    before = paging.whole_number(request, "before")
+    root = reverse("web:webhook-detail", args=[hook.public_id])
+    rows, next_url = _find(hook, status, before, root)
+    live = with_query(root, status=status, before=before)
+    return {
+        "rows": [_row(request, row) for row in rows],
+        "statuses": DeliveryStatus.values,
+        "status": status,
+        "root": root,
+        "here": live,
+        "json_url": with_query(
+            reverse("web:webhook-deliveries-json", args=[hook.public_id]), status=status
+        ),
+        "pager": {
+            "first": with_query(root, status=status) if before else "",
+            "next": next_url,
+        },
+    }
+
+
+def _find(
+    hook: Webhook, status: str, before: int | None, url: str
+) -> tuple[list[WebhookDelivery], str]:
+    rows = WebhookDelivery.objects.filter(webhook=hook).order_by("-pk")
+    rows = rows.filter(status=status) if status else rows
+    rows = rows.filter(pk__lt=before) if before else rows
+    shown, next_url = paging.cut(
+        list(rows[: PAGE + 1]), PAGE, lambda last: with_query(url, status=status, before=last.pk)
+    )
+    return list(shown), next_url
+
+
+def _row(request: Request, row: WebhookDelivery) -> Row:
+    repeatable = (DeliveryStatus.DELIVERED, DeliveryStatus.DEAD, DeliveryStatus.FAILED)
+    can = request.actor.may(Role.ADMIN) and not row.test and row.status in repeatable
+    return Row(row, _STATES.get(DeliveryStatus(row.status), ""), values.load(row.body), can)
+
+
+@require_safe
+@page
+def deliveries_json(request: Request, webhook_id: str) -> HttpResponse:
+    """The same rows for programs and for saving."""
+    hook = find_webhook(request.actor, webhook_id)
+    status = paging.choice(request, "status", DeliveryStatus.values)
+    before = paging.whole_number(request, "before")
+    rows, next_url = _find(hook, status, before, request.path)
+    items = [
+        {
+            "id": row.public_id,
+            "kind": row.kind,
+            "subject": row.subject or None,
+            "event_id": row.event_id,
+            "status": row.status,
+            "attempts": row.attempts,
+            "response_status": row.response_status,
+            "latency_ms": row.latency_ms,
+            "error": row.error or None,
+            "created_at": row.created_at,
+            "finished_at": row.finished_at,
+        }
+        for row in rows
+    ]
+    return JsonResponse({"items": items, "next": next_url or None})
+
+
+@require_POST
+@page(role=Role.ADMIN)
+def replay(request: Request, delivery_id: str) -> HttpResponse:
+    row = webhook_flow.replay_delivery(actor=request.actor, delivery_id=delivery_id)
+    toast(request, "It goes out again")
+    back = reverse("web:webhook-detail", args=[row.webhook.public_id])
+    return see_other(request, back, part="webhook")
+
+
+urlpatterns = [
+    path(
+        "webhooks/<str:webhook_id>/deliveries.json",
+        deliveries_json,
+        name="webhook-deliveries-json",
+    ),
+    path("deliveries/<str:delivery_id>/replay", replay, name="delivery-replay"),
+]

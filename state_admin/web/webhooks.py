@@ -1,0 +1,337 @@
+"""Webhooks: all of them, making one (its secret is shown once), and what can be done with one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from state_admin import egress
+from state_admin.domain.access import Role
+from state_admin.models import Webhook, WebhookStatus
+from state_admin.services import webhook_flow, webhooks
+from state_admin.services.errors import Invalid, QuotaExceeded
+from state_admin.services.webhooks import Filter, find_webhook
+
+from . import snippets, webhook_deliveries
+from .actors import page
+from .confirm import Choice, Confirm, ask
+from .htmx import Request, render, see_other, target_id, toast
+
+_STATES = {
+    WebhookStatus.ACTIVE: "running",
+    WebhookStatus.PAUSED: "waiting",
+    WebhookStatus.DISABLED: "failed",
+}
+_TEXT = {"autocomplete": "off", "spellcheck": "false"}
+_BODY = '{"name": "billing", "url": "https://example.com/hook", "filter": {"kinds": ["run.*"]}}'
+
+
+class WebhookForm(forms.Form):
+    """What a webhook wants. All conditions must hold; of several globs, any."""
+
+    name = forms.CharField(max_length=128, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    url = forms.CharField(
+        label="URL",
+        max_length=egress.LONGEST_URL,
+        help_text="Where requests are posted to. Redirects are not followed.",
+        widget=forms.TextInput(attrs={**_TEXT, "inputmode": "url"}),
+    )
+    kinds = forms.CharField(
+        required=False,
+        max_length=2000,
+        help_text="Globs, separated by spaces: entry.* run.done. Empty means all.",
+        widget=forms.TextInput(attrs=_TEXT),
+    )
+    namespaces = forms.CharField(
+        required=False,
+        max_length=2000,
+        help_text="Globs: team_* notes. Empty means all, and threads and runs too.",
+        widget=forms.TextInput(attrs=_TEXT),
+    )
+    key = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
+    # `prefix` is taken: Django's forms have one themselves.
+    begins = forms.CharField(
+        label="Key begins with", required=False, strip=False, widget=forms.TextInput(attrs=_TEXT)
+    )
+    thread = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
+    run = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
+
+    def wanted(self) -> Filter:
+        given = self.cleaned_data
+        return Filter(
+            kinds=tuple(given["kinds"].split()),
+            namespaces=tuple(given["namespaces"].split()),
+            key=given["key"],
+            prefix=given["begins"],
+            thread=given["thread"],
+            run=given["run"],
+        )
+
+
+@dataclass(frozen=True)
+class Line:
+    """A webhook as people see it: the whole URL only for those who may change it."""
+
+    hook: Webhook
+    state: str
+    url: str
+    wants: list[str]
+    sees: list[str]
+
+
+def line_of(request: Request, hook: Webhook) -> Line:
+    wants = [*hook.kinds, *(f"namespace {glob}" for glob in hook.namespaces)]
+    wants += [
+        f"{label} {text}"
+        for label, text in (
+            ("key", hook.key),
+            ("keys that begin with", hook.prefix),
+            ("thread", hook.thread),
+            ("run", hook.run),
+        )
+        if text
+    ]
+    sees = [f"namespaces {glob}" for glob in hook.grant_namespaces]
+    sees += [f"threads {prefix}…" for prefix in hook.grant_thread_prefixes]
+    whole = request.actor.may(Role.ADMIN)
+    url = hook.url if whole else egress.origin_of(hook.url)
+    return Line(hook, _STATES[WebhookStatus(hook.status)], url, wants, sees)
+
+
+@require_safe
+@page
+def webhook_list(request: Request) -> HttpResponse:
+    return _list(request, WebhookForm())
+
+
+@require_POST
+@page(role=Role.ADMIN)
+@sensitive_variables("secret")
+def webhook_new(request: Request) -> HttpResponse:
+    """The only page that shows the secret of a new webhook."""
+    form = WebhookForm(request.POST)
+    if not form.is_valid():
+        return _list(request, form, status=422)
+    try:
+        hook, secret = webhooks.create_webhook(
+            actor=request.actor,
+            name=form.cleaned_data["name"],
+            url=form.cleaned_data["url"],
+            wanted=form.wanted(),
+        )
+    except Invalid as problem:
+        for error in problem.data["errors"]:
+            # /url, /filter/kinds/0: the field is the last word that is not a number.
+            words = [word for word in error["pointer"].split("/") if not word.isdigit()]
+            field = {"prefix": "begins"}.get(words[-1], words[-1])
+            form.add_error(field, error["message"])
+        return _list(request, form, status=422)
+    except QuotaExceeded as problem:
+        form.add_error(None, f"{problem.title}. {problem.detail}")
+        return _list(request, form, status=422)
+    return _list(request, WebhookForm(), {"made": hook, "secret": secret}, status=201)
+
+
+def _list(
+    request: Request, form: WebhookForm, made: dict[str, Any] | None = None, status: int = 200
+) -> HttpResponse:
+    # A workspace has at most a hundred: no pages.
+    rows = Webhook.objects.visible_to(request.actor).with_counts().order_by("-pk")
+    context = {
+        "lines": [line_of(request, hook) for hook in rows],
+        "form": form,
+        "may_change": request.actor.may(Role.ADMIN),
+        "new_url": reverse("web:webhook-new"),
+        "curl": snippets.curl("POST", "webhooks", _BODY),
+        "python": snippets.python("POST", "webhooks", _BODY),
+        **(made or {}),
+    }
+    return render(request, "webhooks/list.html", context, part="webhooks", status=status)
+
+
+@require_safe
+@page
+def webhook_detail(request: Request, webhook_id: str) -> HttpResponse:
+    return _detail(request, webhook_id)
+
+
+def _detail(request: Request, webhook_id: str, **extra: Any) -> HttpResponse:
+    hook = find_webhook(request.actor, webhook_id)
+    context = {
+        "line": line_of(request, hook),
+        "may_change": request.actor.may(Role.ADMIN),
+        **webhook_deliveries.rows_for(request, hook),
+        **extra,
+    }
+    part = "delivery-table" if target_id(request) == "delivery-table" else "webhook"
+    return render(request, "webhooks/detail.html", context, part=part)
+
+
+def _url(hook: Webhook, verb: str = "") -> str:
+    return reverse(f"web:webhook-{verb or 'detail'}", args=[hook.public_id])
+
+
+def _back(request: Request, webhook_id: str, said: str) -> HttpResponse:
+    toast(request, said)
+    return see_other(request, reverse("web:webhook-detail", args=[webhook_id]), part="webhook")
+
+
+@require_POST
+@page(role=Role.ADMIN)
+def pause(request: Request, webhook_id: str) -> HttpResponse:
+    webhook_flow.pause_webhook(actor=request.actor, webhook_id=webhook_id)
+    return _back(request, webhook_id, "Paused: its place in the feed is kept")
+
+
+@require_POST
+@page(role=Role.ADMIN)
+def send_test(request: Request, webhook_id: str) -> HttpResponse:
+    webhook_flow.send_test(actor=request.actor, webhook_id=webhook_id)
+    return _back(request, webhook_id, "A test event is on its way")
+
+
+def _asked(
+    request: Request,
+    webhook_id: str,
+    confirm: Callable[[Webhook], Confirm],
+    do: Callable[[], HttpResponse],
+) -> HttpResponse:
+    """Ask on GET; do on POST."""
+    if request.method == "POST":
+        return do()
+    return ask(request, confirm(find_webhook(request.actor, webhook_id)), part="webhook")
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def resume(request: Request, webhook_id: str) -> HttpResponse:
+    def confirm(hook: Webhook) -> Confirm:
+        return Confirm(
+            title=f"Resume “{hook.name}”?",
+            verb="Resume",
+            url=_url(hook, "resume"),
+            back=_url(hook),
+            lines=[hook.status_reason] if hook.status_reason else [],
+            choices_name="from",
+            choices_label="Where it goes on",
+            choices=[
+                Choice("place", "Where it stopped: everything since then is delivered", True),
+                Choice("now", "From now: what waits becomes dead letters"),
+            ],
+            kind="primary",
+        )
+
+    def do() -> HttpResponse:
+        webhook_flow.resume_webhook(
+            actor=request.actor,
+            webhook_id=webhook_id,
+            skip=request.POST.get("from") == "now",
+            reason=request.POST.get("reason", ""),
+        )
+        return _back(request, webhook_id, "Resumed")
+
+    return _asked(request, webhook_id, confirm, do)
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+@sensitive_variables("secret")
+def rotate(request: Request, webhook_id: str) -> HttpResponse:
+    def confirm(hook: Webhook) -> Confirm:
+        return Confirm(
+            title="Make a new signing secret?",
+            verb="Make a new secret",
+            url=_url(hook, "rotate"),
+            back=_url(hook),
+            choices_name="overlap",
+            choices_label="The present secret",
+            choices=[
+                Choice(str(webhooks.DEFAULT_OVERLAP), "signs beside the new one for a day", True),
+                Choice("0", "ends now: it leaked"),
+            ],
+        )
+
+    def do() -> HttpResponse:
+        overlap = 0 if request.POST.get("overlap") == "0" else webhooks.DEFAULT_OVERLAP
+        _, secret = webhooks.rotate_secret(
+            actor=request.actor,
+            webhook_id=webhook_id,
+            overlap_seconds=overlap,
+            reason=request.POST.get("reason", ""),
+        )
+        return _detail(request, webhook_id, secret=secret)
+
+    return _asked(request, webhook_id, confirm, do)
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def replay_dead(request: Request, webhook_id: str) -> HttpResponse:
+    def confirm(hook: Webhook) -> Confirm:
+        return Confirm(
+            title="Deliver all dead letters again?",
+            verb="Deliver again",
+            url=_url(hook, "replay"),
+            back=_url(hook),
+            lines=[
+                f"{hook.dead} events"  # type: ignore[attr-defined]  # with_counts
+                " go out before those that wait, with the ids they had."
+            ],
+            kind="primary",
+        )
+
+    def do() -> HttpResponse:
+        number = webhook_flow.replay_dead_letters(
+            actor=request.actor, webhook_id=webhook_id, reason=request.POST.get("reason", "")
+        )
+        return _back(request, webhook_id, f"{number} queued again")
+
+    return _asked(request, webhook_id, confirm, do)
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def delete(request: Request, webhook_id: str) -> HttpResponse:
+    def confirm(hook: Webhook) -> Confirm:
+        waiting, dead = hook.waiting, hook.dead  # type: ignore[attr-defined]  # with_counts
+        return Confirm(
+            title=f"Delete the webhook “{hook.name}”?",
+            verb="Delete webhook",
+            url=_url(hook, "delete"),
+            back=_url(hook),
+            lines=[
+                f"{waiting} deliveries that wait and {dead} dead letters go with it, and its "
+                "secret. This cannot be undone; pausing it can.",
+            ],
+        )
+
+    def do() -> HttpResponse:
+        name = find_webhook(request.actor, webhook_id).name
+        webhooks.delete_webhook(
+            actor=request.actor, webhook_id=webhook_id, reason=request.POST.get("reason", "")
+        )
+        toast(request, f"Webhook “{name}” deleted")
+        return see_other(request, reverse("web:webhook-list"))
+
+    return _asked(request, webhook_id, confirm, do)
+
+
+urlpatterns = [
+    path("webhooks", webhook_list, name="webhook-list"),
+    path("webhooks/+new", webhook_new, name="webhook-new"),
+    path("webhooks/<str:webhook_id>", webhook_detail, name="webhook-detail"),
+    path("webhooks/<str:webhook_id>/pause", pause, name="webhook-pause"),
+    path("webhooks/<str:webhook_id>/resume", resume, name="webhook-resume"),
+    path("webhooks/<str:webhook_id>/rotate", rotate, name="webhook-rotate"),
+    path("webhooks/<str:webhook_id>/test", send_test, name="webhook-test"),
+    path("webhooks/<str:webhook_id>/replay", replay_dead, name="webhook-replay"),
+    path("webhooks/<str:webhook_id>/delete", delete, name="webhook-delete"),
+    *webhook_deliveries.urlpatterns,
+]

@@ -1,0 +1,226 @@
+"""Idempotency-Key (semantics §10, T4): the first answer again, and never a second effect."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.db.models.functions import Now
+
+from state_admin.models import ApiToken, EntryRevision, IdempotencyRecord, Message, Run
+from state_admin.services import entries, replays
+from tests import builders
+from tests.builders import Person, call, make_namespace, make_thread
+from tests.services.racing import race
+
+
+@pytest.fixture
+def notes(alice: Person) -> Person:
+    make_namespace(alice.actor)
+    return alice
+
+
+def put(person: Person, value: Any = 1, key: str = "once", **headers: str) -> Any:
+    return person.api("PUT", "/state/notes/k", {"value": value}, Idempotency_Key=key, **headers)
+
+
+def writes() -> int:
+    return EntryRevision.objects.count()
+
+
+def test_repeat__same_request__is_the_first_answer_to_the_byte(notes: Person) -> None:
+    first, second = put(notes), put(notes)
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.content == second.content
+    assert first["ETag"] == second["ETag"]
+    assert (second["Idempotent-Replayed"], "Idempotent-Replayed" in first) == ("true", False)
+    assert second["X-Request-ID"] != first["X-Request-ID"]
+    assert writes() == 1
+
+
+def test_repeat__other_body_path_or_method__is_422(notes: Person) -> None:
+    put(notes)
+    again = {"Idempotency_Key": "once"}
+    for answer in (
+        put(notes, 2),
+        notes.api("PUT", "/state/notes/other", {"value": 1}, **again),
+        notes.api("DELETE", "/state/notes/k", **again),
+    ):
+        assert answer.status_code == 422
+        assert answer["Content-Type"] == "application/problem+json"
+    assert writes() == 1
+
+
+def test_repeat__of_a_refusal__is_the_refusal(notes: Person) -> None:
+    stale = {"If_Match": '"5"'}
+    first = put(notes, **stale)
+    entries.put_entry(actor=notes.actor, namespace="notes", key="k", value=builders.raw(0))
+    assert [first.status_code, put(notes, **stale).status_code] == [412, 412]
+    assert writes() == 1
+
+
+def test_keys__of_two_callers__never_meet(notes: Person, mallory: Person) -> None:
+    make_namespace(mallory.actor)
+    other, _ = builders.make_token(notes)
+    put(notes)
+    assert put(mallory, 2).status_code == 201
+    answer = call(other, "PUT", "/state/notes/k", {"value": 3}, Idempotency_Key="once")
+    assert answer.status_code == 200
+    assert IdempotencyRecord.objects.count() == 3
+
+
+def test_get__with_a_key__is_never_kept(notes: Person) -> None:
+    notes.api("GET", "/state/notes/k", Idempotency_Key="once")
+    assert not IdempotencyRecord.objects.exists()
+    assert put(notes).status_code == 201
+
+
+@pytest.mark.parametrize("column", ["revoked_at", "expires_at"])
+def test_repeat__with_a_dead_token__is_401_and_shows_nothing(notes: Person, column: str) -> None:
+    """A kept answer must not outlive the token it was given to."""
+    row, secret = builders.tokens.create_token(
+        actor=notes.actor, name="x", role=builders.Role.EDITOR
+    )
+    first = call(secret, "PUT", "/state/notes/k", {"value": "secret"}, Idempotency_Key="once")
+    assert first.status_code == 201
+    if column == "revoked_at":
+        builders.tokens.revoke_token(actor=notes.actor, token_id=row.pk)
+    else:
+        ApiToken.objects.filter(pk=row.pk).update(
+            expires_at=Now() - builders.tokens.timedelta(seconds=1)
+        )
+        forget_tokens()
+    again = call(secret, "PUT", "/state/notes/k", {"value": "secret"}, Idempotency_Key="once")
+    assert again.status_code == 401
+    assert b"secret" not in again.content
+
+
+def forget_tokens() -> None:
+    """As if this process had not seen the token before."""
+    from state_admin.services import token_cache
+
+    for name in ("clear", "forget_all", "reset"):
+        if hasattr(token_cache, name):
+            getattr(token_cache, name)()
+
+
+def test_unauthenticated__with_a_key__leaves_no_record(notes: Person) -> None:
+    answer = call(None, "PUT", "/state/notes/k", {"value": 1}, Idempotency_Key="once")
+    assert answer.status_code == 401
+    assert not IdempotencyRecord.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256])
+def test_key__empty_or_too_long__is_400(notes: Person, key: str) -> None:
+    assert put(notes, key=key).status_code == 400
+    assert writes() == 0
+
+
+def test_crash__behind_the_effect__leaves_neither_effect_nor_record(
+    notes: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: Any, **__: Any) -> None:
+        raise OperationalError("server closed the connection unexpectedly")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(replays, "keep", crash)
+        answer = put(notes)
+    assert answer.status_code == 503
+    assert (writes(), IdempotencyRecord.objects.count()) == (0, 0)
+    assert put(notes).status_code == 201
+    assert writes() == 1
+
+
+def test_failure__of_the_database__is_forgotten_and_may_be_repeated(
+    notes: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(**_: Any) -> None:
+        raise OperationalError("canceling statement due to statement timeout")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(entries, "put_entry", slow)
+        answer = put(notes)
+    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+    assert put(notes).status_code == 201
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__repeats_of_one_request__have_one_effect(notes: Person) -> None:
+    answers = race([partial(put, notes)] * 12)
+    statuses = {answer.status_code for answer in answers}
+    assert statuses <= {201, 409}
+    assert 201 in statuses
+    assert writes() == 1
+    for answer in answers:
+        if answer.status_code == 409:
+            assert answer["Retry-After"]
+            assert answer.json()["type"] == "/problems/in-flight"
+    assert put(notes)["Idempotent-Replayed"] == "true"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_repeat__while_the_first_is_at_work__is_409_in_flight(
+    notes: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, leave = threading.Event(), threading.Event()
+    put_entry = entries.put_entry
+
+    def slow(**fields: Any) -> Any:
+        entered.set()
+        assert leave.wait(30)
+        return put_entry(**fields)
+
+    def second() -> Any:
+        assert entered.wait(30)
+        try:
+            return put(notes)
+        finally:
+            leave.set()
+
+    monkeypatch.setattr(entries, "put_entry", slow)
+    first, repeat = race([partial(put, notes), second])
+    assert (first.status_code, repeat.status_code) == (201, 409)
+    assert repeat.json()["type"] == "/problems/in-flight"
+    assert writes() == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/threads", {"title": "x"}, 201),
+        ("POST", "/threads/t1/messages", {"messages": [{"role": "user", "content": "x"}]}, 201),
+        ("POST", "/runs/r1/commits", {"updates": [{"key": "sum", "update": 1}]}, 200),
+        ("POST", "/runs/r1/heartbeat", None, 200),
+        ("POST", "/threads/t1/compactions", {}, 202),
+        ("POST", "/state/batch",
+         {"operations": [{"op": "put", "namespace": "notes", "key": "k", "value": 1}]}, 200),
+        ("DELETE", "/state/notes/k", None, 204),
+        ("PUT", "/state-keys/fresh", {}, 201),
+        ("PATCH", "/runs/r1", {"step_count": 3}, 200),
+    ],
+)  # fmt: skip
+def test_repeat__any_unsafe_path__has_one_effect(
+    notes: Person, method: str, path: str, body: Any, status: int
+) -> None:
+    builders.make_state_key(notes.actor, "sum", default=0, reducer="add", merge="commutative")
+    make_thread(notes.actor, "t1")
+    builders.make_run(notes.actor, "t1", "r1")
+    first = notes.api(method, path, body, Idempotency_Key="k")
+    before = everything()
+    second = notes.api(method, path, body, Idempotency_Key="k")
+    assert (first.status_code, second.status_code) == (status, status), first.content
+    assert first.content == second.content
+    assert everything() == before
+    if status == 204:
+        assert second.content == b""
+    if "Location" in first:
+        assert second["Location"] == first["Location"]
+
+
+def everything() -> list[Any]:
+    from tests.services.faults import fingerprint
+
+    return [fingerprint(), Message.objects.count(), Run.objects.values().get()]

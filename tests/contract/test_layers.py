@@ -1,0 +1,158 @@
+"""The house rules that a linter does not know: only services write, and nothing goes untested or
+undocumented. import-linter keeps the imports (pyproject.toml)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from project.env import BASE_DIR
+from state_admin.services import errors
+
+APP = BASE_DIR / "state_admin"
+TESTS = BASE_DIR / "tests"
+INTERFACES = ("api", "web", "tasks", "management", "streams", "mcp", "protocols", "templatetags")
+
+WRITES = {
+    *("save", "create", "delete", "update", "bulk_create", "bulk_update"),
+    *("get_or_create", "update_or_create", "adelete", "asave", "acreate", "aupdate"),
+    *("select_for_update", "raw"),
+}
+# Names of ours that hold no model and no QuerySet.
+HARMLESS = re.compile(
+    r"(bar|digest|hashlib.*|hash|fields|params|merged|context|headers|extra|body)$"
+)
+
+
+def modules(*folders: str) -> list[Path]:
+    return sorted(
+        path for folder in folders for path in (APP / folder).rglob("*.py") if path.stat().st_size
+    )
+
+
+def writes_in(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        receiver = ast.unparse(node.func.value)
+        if node.func.attr in WRITES and not HARMLESS.search(receiver):
+            yield f"{path.relative_to(BASE_DIR)}:{node.lineno} {receiver[:60]}.{node.func.attr}()"
+
+
+@pytest.mark.parametrize("folder", INTERFACES)
+def test_interfaces__models_and_querysets__are_never_written(folder: str) -> None:
+    assert [found for path in modules(folder) for found in writes_in(path)] == []
+
+
+def test_writes_in__a_view_that_saves__is_found(tmp_path: Path) -> None:
+    view = APP / "api" / "example.py"
+    source = "def view(thread):\n    thread.save()\n    Entry.objects.filter(x=1).update(y=2)\n"
+    tree = [
+        f"{ast.unparse(node.func.value)}.{node.func.attr}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in WRITES
+    ]
+    assert tree == ["thread.save", "Entry.objects.filter(x=1).update"]
+    assert not view.exists()
+
+
+def test_services__http_and_celery__are_unknown_to_them() -> None:
+    wrong = [
+        f"{path.name}: {line}"
+        for path in modules("services", "models", "domain")
+        for line in path.read_text().splitlines()
+        if re.match(
+            r"\s*(from|import) (rest_framework|django\.http|celery|state_admin\.tasks)", line
+        )
+    ]
+    assert wrong == []
+
+
+def _sources(folder: Path) -> str:
+    return "\n".join(path.read_text() for path in folder.rglob("*.py"))
+
+
+def test_services__every_module__is_used_by_a_test() -> None:
+    """By a test module of its name, in whatever layer, or imported by one."""
+    tests = _sources(TESTS)
+    untested = [
+        path.stem
+        for path in modules("services")
+        if not any(TESTS.rglob(f"test_*{path.stem}.py"))
+        and not re.search(
+            rf"state_admin\.services\.{path.stem}\b"
+            rf"|from state_admin\.services import \(?[^)]*?\b{path.stem}\b",
+            tests,
+        )
+    ]
+    assert untested == []
+
+
+def test_commands__every_one__has_a_test() -> None:
+    tests = _sources(TESTS)
+    commands = [path.stem for path in modules("management/commands")]
+    untested = [name for name in commands if not re.search(rf"[\"'\s/]{name}[\"'\s]", tests)]
+    assert commands
+    assert untested == []
+
+
+def test_commands__every_one__is_documented() -> None:
+    operations = (BASE_DIR / "docs" / "operations.md").read_text()
+    commands = [path.stem for path in modules("management/commands")]
+    assert [name for name in commands if f"`{name}" not in operations] == []
+
+
+def test_problems__every_type__is_raised_and_tested() -> None:
+    app, tests = _sources(APP), _sources(TESTS)
+    kinds = [
+        name
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, errors.Problem) and name != "Problem"
+    ]
+    raised = [name for name in kinds if re.search(rf"\b{name}\(", app)]
+    assert sorted(raised) == sorted(kinds), "a problem nobody raises"
+    # By class, or by its type on the wire.
+    untested = [
+        name
+        for name in kinds
+        if not re.search(rf"\b{name}\b|/problems/{getattr(errors, name).slug}\b", tests)
+    ]
+    assert untested == []
+
+
+# Settings ------------------------------------------------------------------------------------
+
+# Not for operators: Django's own way in, and what the supervisor tells its children.
+INTERNAL = {"DJANGO_SETTINGS_MODULE", "STATEHOUSE_SUPERVISOR", "STATEHOUSE_TOKEN"}
+
+
+def settings_read() -> set[str]:
+    """The names given to env.str(…), secret(…), os.environ[…] and os.environ.get(…)."""
+    found: set[str] = set()
+    for path in [*(BASE_DIR / "project").rglob("*.py"), *APP.rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and node.args:
+                called = ast.unparse(node.func)
+                name = node.args[0]
+                reads = re.fullmatch(r"env\.\w+|secret|os\.environ\.get|os\.getenv", called)
+                if reads and isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    found.add(name.value)
+    return found - INTERNAL
+
+
+def test_settings__every_one_that_is_read__is_documented_and_no_other() -> None:
+    page = (BASE_DIR / "docs" / "operations.md").read_text()
+    table = page.split("## Settings")[1].split("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    documented = {
+        name for line in rows for name in re.findall(r"`([A-Z][A-Z0-9_]+)`", line.split("|")[1])
+    }
+    read = settings_read()
+    assert read - documented == set(), "read, but not in the table of docs/operations.md"
+    assert documented - read == set(), "documented, but nobody reads it"

@@ -1,0 +1,42 @@
+"""A fresh installation: one workspace, one admin, one token, once."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from state_admin.domain.access import Role
+from state_admin.models import ApiToken, Membership, User, Workspace
+from state_admin.services.actors import actor_of_token
+from state_admin.services.bootstrap import ensure_first_run
+from tests.services.racing import race
+
+
+def test_first_run__empty_database__makes_what_a_person_needs(db: None) -> None:
+    first = ensure_first_run()
+    assert first.token is not None
+    assert first.login_url is not None
+    assert "/login/once/" in first.login_url
+    actor = actor_of_token(first.token)
+    assert actor is not None
+    assert actor.role is Role.ADMIN
+    assert Membership.objects.get().role == "admin"
+
+
+def test_first_run__again__shows_no_token_but_a_link_until_somebody_logged_in(db: None) -> None:
+    first, second = ensure_first_run(), ensure_first_run()
+    assert second.token is None
+    assert second.login_url not in (None, first.login_url)
+    User.objects.update(last_login="2026-01-01T00:00:00Z")
+    assert ensure_first_run().login_url is None
+    assert ensure_first_run(fresh_login=True).login_url is not None
+    counts = [model.objects.count() for model in (Workspace, User, ApiToken, Membership)]
+    assert counts == [1, 1, 1, 1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__several_processes_start__one_token_is_shown() -> None:
+    shown = [first.token for first in race([partial(ensure_first_run)] * 6)]
+    assert sum(token is not None for token in shown) == 1
+    assert ApiToken.objects.count() == 1

@@ -1,0 +1,52 @@
+"""No audit, no write (semantics §10): an audit table that takes nothing lets nothing through."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from state_admin.models import AuditRow, Change
+from state_admin.services import journal
+from tests.builders import Person
+from tests.services.faults import fingerprint
+from tests.services.test_faults import WORKS, world
+
+__all__ = ["world"]
+
+# A sign of life, and a derived index: neither changes what anybody stored.
+UNAUDITED = {"heartbeat", "index"}
+
+
+@pytest.mark.parametrize("table", ["audit", "changes"])
+@pytest.mark.parametrize("name", sorted(set(WORKS) - UNAUDITED))
+def test_write__trail_takes_nothing__does_not_happen(world: Person, name: str, table: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT nothing CHECK (false) NOT VALID")
+    before = fingerprint()
+    with pytest.raises(DatabaseError), transaction.atomic():
+        WORKS[name](world.actor)
+    assert fingerprint() == before
+
+
+def test_api__trail_takes_nothing__is_a_problem_and_nothing_is_stored(alice: Person) -> None:
+    alice.api("PUT", "/namespaces/notes", {})
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("ALTER TABLE audit ADD CONSTRAINT nothing CHECK (false) NOT VALID")
+    with transaction.atomic():
+        answer = alice.api("PUT", "/state/notes/k", {"value": 1})
+        transaction.set_rollback(True)
+    assert answer.status_code >= 500
+    assert answer["Content-Type"] == "application/problem+json"
+    assert alice.api("GET", "/state/notes/k").json()["exists"] is False
+
+
+def test_record__several_traces__are_a_row_each_with_the_actors_stamp(alice: Person) -> None:
+    AuditRow.objects.all().delete()
+    Change.objects.all().delete()
+    traces = [journal.Trace("a.b", key="x", version=5, detail={"n": 1}), journal.Trace("c.d")]
+    journal.record(alice.actor, traces, reason="because")
+    rows = [(r.action, r.key, r.version, r.reason) for r in AuditRow.objects.order_by("id")]
+    assert rows == [("a.b", "x", 5, "because"), ("c.d", "", 0, "because")]
+    assert [r.kind for r in Change.objects.order_by("id")] == ["a.b", "c.d"]

@@ -1,0 +1,86 @@
+"""What the feed promises to every subscriber, as functions that name what broke (etcd's words).
+
+A history is what one subscriber saw over all its connections, in the order it saw it. `reference` is
+the whole feed, read once after everything had settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from state_admin.streams import cursors
+
+Item = dict[str, Any]
+
+
+def broke_ordered(history: Sequence[Item], reference: Sequence[Item]) -> list[str]:
+    """Everybody sees the changes in the one order of the feed."""
+    place = {item["cursor"]: number for number, item in enumerate(reference)}
+    places = [place.get(item["cursor"], -1) for item in history]
+    return [
+        item["cursor"]
+        for item, here, before in zip(history, places, [-1, *places], strict=False)
+        if here <= before and here >= 0
+    ]
+
+
+def broke_unique(history: Sequence[Item]) -> list[str]:
+    """Nothing comes twice, over any number of resumed connections."""
+    cursors = [item["cursor"] for item in history]
+    return sorted({cursor for cursor in cursors if cursors.count(cursor) > 1})
+
+
+def broke_reliable(
+    history: Sequence[Item], reference: Iterable[Item], wanted: Callable[[Item], bool]
+) -> list[str]:
+    """Nothing that the subscriber wants is missing, and nothing else comes."""
+    seen = {item["cursor"] for item in history}
+    right = {item["cursor"] for item in reference if wanted(item)}
+    return sorted(seen ^ right)
+
+
+def broke_resumable(
+    reference: Sequence[Item], places: Iterable[int], read: Callable[[str], Sequence[Item]]
+) -> list[str]:
+    """From the cursor of any change one reads on exactly behind it."""
+    broken = []
+    for place in places:
+        cursor = reference[place]["cursor"]
+        found = read(cursor)
+        if list(found) != list(reference[place + 1 : place + 1 + len(found)]) or (
+            not found and place + 1 < len(reference)
+        ):
+            broken.append(cursor)
+    return broken
+
+
+def broke_atomic(
+    history: Sequence[Item], transactions: Iterable[Sequence[tuple[str, int]]]
+) -> list[str]:
+    """The changes of one transaction come all, and at one moment of the feed's clock: whoever can
+    see one can see them all. Between them are at most those of the same moment."""
+    place = {(item["key"], item["version"]): number for number, item in enumerate(history)}
+    broken = []
+    for changes in transactions:
+        places = sorted(place.get(change, -1) for change in changes)
+        between = history[places[0] : places[-1] + 1]
+        if places[0] < 0 or len({moment(item) for item in between}) > 1:
+            broken.append(str(changes))
+    return broken
+
+
+def moment(item: Item) -> int:
+    return cursors.unseal(item["cursor"])[0].xid
+
+
+def broke_versions(reference: Iterable[Item]) -> list[str]:
+    """The changes of one entry come in the order of its versions, none skipped."""
+    last: dict[str, int] = {}
+    broken = []
+    for item in reference:
+        if item["kind"].startswith("entry."):
+            if item["version"] != last.get(item["key"], 0) + 1:
+                broken.append(f"{item['key']} v{item['version']}")
+            last[item["key"]] = item["version"]
+    return broken

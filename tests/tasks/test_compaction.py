@@ -1,0 +1,114 @@
+"""Compaction with a real worker process: woken by the commit, and taken over when it dies."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db.models.functions import Now
+from kombu import pools
+
+from project import broker
+from state_admin.models import Compaction, Message, Thread
+from state_admin.services import compactions, doorbell
+from state_admin.tasks.compaction import run as task
+from state_admin.tasks.maintenance import find_lost_compactions
+from tests import builders
+from tests.builders import Person, append, conversation, make_thread, raw
+from tests.project.conftest import folder, start
+from tests.project.running import Running, wait_for
+from tests.tasks.test_webhooks import database_url
+
+__all__ = ["folder", "start"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Worker = Callable[[], Running]
+
+
+@pytest.fixture
+def worker(start: Callable[..., Running], folder: Path, db: None) -> Worker:
+    broker.prepare()
+
+    def begin() -> Running:
+        return start(
+            "-m", "project.processes", "worker",
+            DATABASE_URL=database_url(),
+            SECRET_KEY=settings.SECRET_KEY,
+        )  # fmt: skip
+
+    return begin
+
+
+@pytest.fixture(autouse=True)
+def ears() -> Iterator[None]:
+    """The doorbell as at the start of a process: not silenced by an earlier failure."""
+    broker._silent_until = 0.0
+    doorbell.install(broker.wake)
+    yield
+    broker._silent_until = 0.0
+    pools.reset()  # its connections would keep the test database from being dropped
+
+
+def status(thread_id: str = "t1") -> str | None:
+    row = Compaction.objects.filter(thread__public_id=thread_id).order_by("-pk").first()
+    return row.status if row else None
+
+
+def test_worker__commit_reaches_the_threshold__compacts_without_being_asked(
+    alice: Person, worker: Worker
+) -> None:
+    make_thread(alice.actor, "t1", policy=raw({"autocompact_threshold": 1000}))
+    builders.make_run(alice.actor, "t1", "r1")
+    worker()
+    builders.commit(alice.actor, "r1", messages=conversation(8, rounds=2))
+    wait_for(lambda: status() == "done", "the commit woke the worker")
+    job = Compaction.objects.get()
+    assert (job.trigger, job.attempts) == ("threshold", 1)
+    assert "<conversation-summary>" in Message.objects.get(folds_to__isnull=False).body
+    view = compactions.effective_messages(Thread.objects.get())
+    tokens = Thread.objects.get().context_tokens
+    assert tokens == sum(message.estimated_tokens for message in view) < 1000 * 3
+
+
+def test_worker__killed_at_work__another_takes_over_after_the_lease(
+    alice: Person, worker: Worker
+) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(8, rounds=2))
+    job = compactions.request_compaction(actor=alice.actor, thread_id="t1")
+    # As a worker leaves it that was killed between its claim and its end.
+    Compaction.objects.update(
+        status="running", claim=1, attempts=1, lease_expires_at=Now() - timedelta(seconds=1)
+    )
+    worker()
+    find_lost_compactions()
+    wait_for(lambda: status() == "done", "another worker did it")
+    assert Compaction.objects.get(pk=job.pk).attempts == 2
+    assert Message.objects.filter(folds_to__isnull=False).count() == 1
+
+
+def test_worker__told_twice_and_stopped__has_one_effect_and_ends_cleanly(
+    alice: Person, worker: Worker
+) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(8, rounds=2))
+    process = worker()
+    job = compactions.request_compaction(actor=alice.actor, thread_id="t1")
+    for _ in range(3):
+        task.delay(job.public_id)
+    wait_for(lambda: status() == "done", "the job is done")
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0, process.output()
+    assert Message.objects.filter(folds_to__isnull=False).count() == 1
+    assert Compaction.objects.get().attempts == 1
+
+
+def test_task__job_of_nobody__does_nothing(db: Any) -> None:
+    task("no-such-job")
+    assert not Compaction.objects.exists()

@@ -1,0 +1,203 @@
+"""The pages of webhooks: a secret seen once, deliveries, replay, and what a viewer does not get."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from state_admin.models import AuditRow, Webhook, WebhookDelivery
+from state_admin.services import webhooks
+from state_admin.services.webhooks import Filter
+from tests.builders import Person
+from tests.web.stories import HOSTILE
+from tests.web.test_threads import htmx, page
+
+FORM = {
+    "name": "billing", "url": "https://hooks.example.com/s3cret-path", "kinds": "entry.* run.done",
+    "namespaces": "", "key": "", "begins": "", "thread": "", "run": "",
+}  # fmt: skip
+
+
+@pytest.fixture
+def hook(alice: Person) -> Webhook:
+    """One with a delivery of each status."""
+    made, _ = webhooks.create_webhook(
+        actor=alice.actor,
+        name=HOSTILE[0],
+        url=FORM["url"],
+        wanted=Filter(kinds=("entry.*",), prefix="thread::"),
+    )
+    for number, status in enumerate(("delivered", "dead", "failed", "queued")):
+        WebhookDelivery.objects.create(
+            webhook=made, public_id=f"d{number}", change_xid=1, change_id=number, kind="entry.put",
+            subject=HOSTILE[0], status=status, body='{"data": "<script>alert(1)</script>"}',
+        )  # fmt: skip
+    return made
+
+
+def url_of(hook: Webhook, verb: str = "") -> str:
+    return f"/webhooks/{hook.public_id}" + (f"/{verb}" if verb else "")
+
+
+def test_webhooks__none__show_how_to_make_one(admin: Client, viewer: Client) -> None:
+    for client in (admin, viewer):
+        shown = page(client, "/webhooks")
+        assert "No webhooks yet" in shown
+        assert "curl -X POST" in shown
+    assert "New webhook" in page(admin, "/webhooks")
+    assert "New webhook" not in page(viewer, "/webhooks")
+
+
+def test_webhook__made__its_secret_is_shown_exactly_once(admin: Client, alice: Person) -> None:
+    response = admin.post("/webhooks/+new", FORM)
+    assert response.status_code == 201
+    found = re.search(r"whsec_[A-Za-z0-9+/=]+", response.content.decode())
+    assert found
+    made = Webhook.objects.get()
+    assert (made.kinds, made.created_by) == (["entry.*", "run.done"], "alice")
+    for path in ("/webhooks", url_of(made)):
+        assert found[0] not in page(admin, path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"url": "ftp://x"}, "must begin with https"),
+        ({"kinds": "entry.put UPPER"}, "must be a name"),
+        ({"begins": "x" * 600}, "at most 512 bytes"),
+        ({"name": ""}, "This field is required"),
+    ],
+)
+def test_webhook__field_is_wrong__is_said_at_the_field(
+    admin: Client, changes: dict[str, str], said: str
+) -> None:
+    response = admin.post("/webhooks/+new", FORM | changes)
+    assert response.status_code == 422
+    assert said in response.content.decode()
+    assert not Webhook.objects.exists()
+
+
+def test_webhook__detail__shows_deliveries_inert(admin: Client, hook: Webhook) -> None:
+    shown = page(admin, url_of(hook))
+    for word in ("delivered", "dead", "failed", "queued", "thread::", "Dead letters…"):
+        assert word in shown
+    assert "<script>alert(1)" not in shown
+    assert HOSTILE[0] not in shown or "<" not in HOSTILE[0]
+
+
+@pytest.mark.parametrize("status", ["delivered", "dead", "delivering"])
+def test_webhook__deliveries_by_status__only_those(
+    admin: Client, hook: Webhook, status: str
+) -> None:
+    items = admin.get(f"{url_of(hook)}/deliveries.json?status={status}").json()["items"]
+    assert [item["status"] for item in items] == ([status] if status != "delivering" else [])
+    part = page(admin, f"{url_of(hook)}?status={status}", headers=htmx("delivery-table"))
+    assert part.lstrip().startswith('<div id="delivery-table"')
+    assert ("No delivery is delivering" in part) == (status == "delivering")
+
+
+def test_webhook__many_deliveries__page_newest_first(admin: Client, hook: Webhook) -> None:
+    WebhookDelivery.objects.bulk_create(
+        WebhookDelivery(
+            webhook=hook, public_id=f"m{number:02}", change_xid=1, change_id=1, body="{}"
+        )
+        for number in range(60)
+    )  # fmt: skip
+    first = admin.get(f"{url_of(hook)}/deliveries.json").json()
+    second = admin.get(first["next"]).json()
+    ids = [item["id"] for item in first["items"] + second["items"]]
+    assert ids[:60] == [f"m{number:02}" for number in reversed(range(60))]
+    assert (len(ids), second["next"]) == (64, None)
+    assert "Next page" in page(admin, url_of(hook))
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_delivery__replayed__waits_again(admin: Client, hook: Webhook, number: int) -> None:
+    response = admin.post(f"/deliveries/d{number}/replay")
+    assert response["Location"] == url_of(hook)
+    row = WebhookDelivery.objects.get(public_id=f"d{number}")
+    assert row.status in ("queued", "failed")
+    assert "It goes out again" in page(admin, url_of(hook))
+
+
+def test_webhook__dead_letters_replayed__after_saying_how_many(
+    admin: Client, hook: Webhook
+) -> None:
+    assert "1 events go out" in page(admin, url_of(hook, "replay"))
+    admin.post(url_of(hook, "replay"), {"reason": "fixed"})
+    assert WebhookDelivery.objects.get(public_id="d1").status == "queued"
+    assert AuditRow.objects.get(action="webhook.replay").reason == "fixed"
+
+
+def test_webhook__paused_and_resumed__says_so(admin: Client, hook: Webhook) -> None:
+    admin.post(url_of(hook, "pause"))
+    assert "paused by alice" in page(admin, url_of(hook))
+    assert "Where it stopped" in page(admin, url_of(hook, "resume"))
+    admin.post(url_of(hook, "resume"), {"from": "now"})
+    hook.refresh_from_db()
+    assert hook.status == "active"
+    assert WebhookDelivery.objects.get(public_id="d3").status == "dead"
+
+
+def test_webhook__secret_rotated__shows_the_new_one(admin: Client, hook: Webhook) -> None:
+    assert "signs beside the new one for a day" in page(admin, url_of(hook, "rotate"))
+    shown = admin.post(url_of(hook, "rotate"), {"overlap": "0", "reason": "leaked"})
+    assert re.search(r"whsec_[A-Za-z0-9+/=]+", shown.content.decode())
+    assert AuditRow.objects.get(action="webhook.rotate").detail == {"overlap_seconds": 0}
+
+
+def test_webhook__tested__is_on_its_way(admin: Client, hook: Webhook) -> None:
+    admin.post(url_of(hook, "test"))
+    assert WebhookDelivery.objects.filter(test=True).count() == 1
+    assert "A test event is on its way" in page(admin, url_of(hook))
+
+
+def test_webhook__deleted__after_saying_what_goes(admin: Client, hook: Webhook) -> None:
+    assert "2 deliveries that wait and 1 dead letters" in page(admin, url_of(hook, "delete"))
+    response = admin.post(url_of(hook, "delete"))
+    assert response["Location"] == "/webhooks"
+    assert not Webhook.objects.exists()
+
+
+def test_webhook__switched_off__says_why(admin: Client, hook: Webhook) -> None:
+    Webhook.objects.update(status="disabled", status_reason="its receiver answered 410 Gone")
+    assert "Switched off by the server" in page(admin, url_of(hook))
+
+
+VERBS = ["pause", "resume", "rotate", "test", "replay", "delete"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_webhook__viewer_or_editor__cannot_change_it(
+    viewer: Client, editor: Client, hook: Webhook, verb: str
+) -> None:
+    for client in (viewer, editor):
+        assert client.post(url_of(hook, verb)).status_code == 403
+        assert client.post("/deliveries/d1/replay").status_code == 403
+        shown = page(client, url_of(hook))
+        assert "s3cret-path" not in shown
+        assert "/pause" not in shown
+
+
+@pytest.mark.parametrize("verb", ["", *VERBS])
+def test_webhook__foreign_workspace__looks_absent(
+    stranger: Client, hook: Webhook, verb: str
+) -> None:
+    call: Callable[..., Any] = stranger.post if verb else stranger.get
+    assert call(url_of(hook, verb)).status_code == 404
+    assert stranger.post("/deliveries/d1/replay").status_code == 404
+    assert "No webhooks yet" in page(stranger, "/webhooks")
+
+
+def test_pages__webhooks__cost_few_queries(
+    admin: Client,
+    hook: Webhook,
+    count_queries: Callable[[Client, str], int],
+    baseline: Callable[[str, int], None],
+) -> None:
+    baseline("webhooks", count_queries(admin, "/webhooks"))
+    baseline("webhook", count_queries(admin, url_of(hook)))

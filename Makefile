@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check e2e chaos bench docs screenshots lock audit clean
+.PHONY: help run test check e2e chaos bench docs screenshots vendor lock audit clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ docs: $(VENV)/dev.stamp ## write the generated pages of docs/ again
 
 screenshots: $(VENV)/dev.stamp ## take the pictures of the README again
 	$(PYTEST) tests/e2e/test_screenshots.py --screenshots
+
+vendor: ## fetch the vendored scripts again and check their hashes
+	static/vendor/vendor.sh
 
 lock: $(VENV)/dev.stamp ## compile requirements*.in into requirements*.txt, with hashes
 	$(BIN)/pip install --quiet uv

@@ -108,6 +108,7 @@ LOGIN_REDIRECT_URL = "web:overview"
 SESSION_COOKIE_AGE = env.int("SESSION_COOKIE_AGE", 14 * 24 * 3600)
 SESSION_COOKIE_NAME = "statehouse_session"
 CSRF_COOKIE_NAME = "statehouse_csrf"
+CSRF_FAILURE_VIEW = "state_admin.web.errors.csrf_failure"
 SECURE = SITE_URL.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", False)

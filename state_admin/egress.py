@@ -173,13 +173,10 @@ class _Backend(httpcore2.NetworkBackend):
             addresses = _resolve(host, port)
         except (OSError, UnicodeError) as unknown:
             raise httpcore2.ConnectError("its name has no address") from unknown
-        if not self._allow_private:
-            # One private address among public ones is a trap, not an alternative.
-            closed = [address for address in addresses if not is_public(address)]
-            if closed:
-                raise Refused(
-                    f"{closed[0]} is not a public address; this server does not call private ones"
-                )
+        # One private address among public ones is a trap, not an alternative. The message is
+        # without it: who may make webhooks may not read our name server.
+        if not self._allow_private and not all(map(is_public, addresses)):
+            raise Refused("its address is not public; this server calls no private ones")
         failure: Exception = httpcore2.ConnectError("its name has no address")
         for number, address in enumerate(addresses):
             # The last may have all that is left; each before it, its share.

@@ -106,7 +106,7 @@ def test_post__name_server_changes_its_answer__only_the_judged_address_is_called
         assert len(public.received) == 1
         assert public.received[0].headers["host"] == f"rebind.test:{canary.port}"
         assert asked == ["rebind.test"]
-        with pytest.raises(egress.Refused, match=r"127\.0\.0\.1 is not a public address"):
+        with pytest.raises(egress.Refused, match="its address is not public"):
             post(f"http://rebind.test:{canary.port}/")
     assert canary.received == []
 
@@ -115,7 +115,7 @@ def test_post__one_private_address_among_public_ones__is_refused(
     monkeypatch: pytest.MonkeyPatch, canary: Receiver
 ) -> None:
     _resolver(monkeypatch, [["93.184.216.34", "127.0.0.1"]])
-    with pytest.raises(egress.Refused, match="not a public address"):
+    with pytest.raises(egress.Refused, match="its address is not public"):
         post(f"http://rebind.test:{canary.port}/")
     assert canary.received == []
 

@@ -17,12 +17,11 @@ import django.db
 import structlog
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 
 from state_admin.domain.access import Actor
 from state_admin.models import ApiToken, feed_sql
-from state_admin.services.errors import Unavailable
+from state_admin.services.errors import RateLimited, Unauthenticated, Unavailable
 from state_admin.streams import cursors, events
 from state_admin.streams.channel import Channel
 from state_admin.streams.hub import Unready
@@ -57,6 +56,9 @@ class ChangeStreamDetail(Endpoint):
     def get(self, request: Request) -> HttpResponse:
         """Changes as server-sent events: behind `Last-Event-ID` or `after`, else from now on."""
         wanted = read_filter(request, "after")
+        if self.actor.kind == "token" and not _live({self.actor.id}):
+            # Who was cut off comes back sooner than the cache of tokens forgets.
+            raise Unauthenticated("the token is not valid", detail="It has just been revoked.")
         cursor = request.META.get("HTTP_LAST_EVENT_ID") or request.query_params.get("after", "")
         end = feed_sql.read_end(self.actor.workspace_id)
         after = None
@@ -111,7 +113,7 @@ class _GoingOn:
                 OPEN.dismiss(self)
         except Unready:
             await self._refuse(Unavailable("the database does not answer now"), answer)
-        except (Throttled, Unavailable, django.db.Error) as error:
+        except (RateLimited, Unavailable, django.db.Error) as error:
             await self._refuse(error, answer)
 
     async def _refuse(self, error: Exception, answer: Any) -> None:
@@ -132,9 +134,14 @@ class _Open:
         self._guard: asyncio.Task[None] | None = None
 
     def admit(self, stream: _GoingOn) -> None:
-        """Throttled or Unavailable when there are too many already."""
+        """RateLimited or Unavailable when there are too many already."""
         if self.by_listener[stream.listener] >= MOST_OF_ONE:
-            raise Throttled(5, f"at most {MOST_OF_ONE} streams may be open with one token")
+            raise RateLimited(
+                "too many streams are open with this token",
+                detail=f"At most {MOST_OF_ONE} per process. Close one, or share it.",
+                retry_after=5,
+                limit=MOST_OF_ONE,
+            )
         if len(self.streams) >= MOST:
             raise Unavailable("too many streams are open")
         self.streams.add(stream)
@@ -168,10 +175,14 @@ class _Open:
 OPEN = _Open()
 
 
+def _live(tokens: Collection[str]) -> set[str]:
+    rows = ApiToken.objects.live().filter(pk__in=tokens)
+    return {str(pk) for pk in rows.values_list("pk", flat=True)}
+
+
 def _still_welcome(streams: Collection[_GoingOn]) -> set[_GoingOn]:
     """Those whose token lives, or whose session still is the user's who opened the stream."""
     tokens = {stream.actor.id for stream in streams if stream.actor.kind == "token"}
-    rows = ApiToken.objects.live().filter(pk__in=tokens)
-    live = {str(pk) for pk in rows.values_list("pk", flat=True)}
+    live = _live(tokens)
     now = {key: actor_of_session(key) for key in {s.session for s in streams if s.session}}
     return {stream for stream in streams if stream.is_welcome(live, now)}

@@ -40,6 +40,11 @@ def memory_of(request: Request) -> Any:
     return request.META.get(_MEMORY)
 
 
+def is_asked_again(request: Request) -> bool:
+    """Whether this is a parked poll that looks again: the same call, not another one."""
+    return _MEMORY in request.META
+
+
 def answer_news(
     request: Request,
     actor: Actor,

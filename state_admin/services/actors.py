@@ -24,10 +24,12 @@ WHERE t.lookup = %(lookup)s AND t.revoked_at IS NULL
 """
 
 
-def actor_of_token(presented: str, *, request_id: str = "", run_id: str = "") -> Actor | None:
+def actor_of_token(
+    presented: str, *, request_id: str = "", run_id: str = "", counts: bool = True
+) -> Actor | None:
     """The actor behind `sh_<lookup>_<secret>`, or None for anything that is not a live token.
 
-    Counts the call against the token's rate limit: RateLimited. Asks the database at most once
+    `counts`: against the token's rate limit, with RateLimited beyond. Asks the database at most once
     in five seconds where the cache is on (services/token_cache.py).
     """
     whole = access_models.digest(presented) if presented.isascii() else ""
@@ -35,7 +37,8 @@ def actor_of_token(presented: str, *, request_id: str = "", run_id: str = "") ->
     if credential is None:
         return None
     cache.keep(whole, credential)
-    throttles.spend(credential.token_id, credential.rate_per_minute)
+    if counts:
+        throttles.spend(credential.token_id, credential.rate_per_minute)
     return replace(credential.actor, request_id=request_id, run_id=run_id)
 
 

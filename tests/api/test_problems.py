@@ -75,6 +75,14 @@ def test_put__any_json__comes_back_byte_for_byte(alice: Person, text: str) -> No
     assert f'"value":{text},' in read.content.decode()
 
 
+def test_put__with_if_match__comes_back_byte_for_byte_too(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    text = '{"z":1.10,"a":[1e2, true],"b":123456789012345678901234567890}'
+    alice.api("PUT", "/state/notes/k", f'{{"value": {text}}}'.encode(), If_Match='"1"')
+    assert f'"value":{text},' in alice.api("GET", "/state/notes/k").content.decode()
+
+
 @pytest.mark.parametrize("key", ["a\x00b", "a\nb", "a\x7f", "x" * 513, "é" * 257])
 def test_key__control_character_or_too_long__is_400(alice: Person, key: str) -> None:
     make_namespace(alice.actor)

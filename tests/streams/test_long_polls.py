@@ -16,6 +16,7 @@ import pytest
 from django.db import connection
 
 from state_admin.domain.access import Role
+from state_admin.models import ApiToken
 from state_admin.services.tokens import revoke_token
 from tests.builders import Person, make_namespace, make_token, put
 from tests.project.running import Running, wait_for
@@ -178,6 +179,14 @@ def test_poll__token_revoked_while_it_waits__401(poll, alice) -> None:
     put(alice.actor, "notes", "k", 1)
 
     assert one.answer()[0] == 401
+
+
+def test_poll__looks_several_times__counts_as_one_call(poll, alice) -> None:
+    token, actor = make_token(alice, Role.VIEWER)
+    ApiToken.objects.filter(pk=actor.id).update(rate_per_minute=1)
+
+    assert poll(token, "/state/notes/k?wait=1").answer()[0] == 200
+    assert poll(token, "/state/notes/k").answer()[0] == 429
 
 
 def test_sigterm__parked_polls__answer_at_once(start, alice) -> None:

@@ -6,6 +6,7 @@ the whole feed, read once after everything had settled.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -27,8 +28,8 @@ def broke_ordered(history: Sequence[Item], reference: Sequence[Item]) -> list[st
 
 def broke_unique(history: Sequence[Item]) -> list[str]:
     """Nothing comes twice, over any number of resumed connections."""
-    cursors = [item["cursor"] for item in history]
-    return sorted({cursor for cursor in cursors if cursors.count(cursor) > 1})
+    times = Counter(item["cursor"] for item in history)
+    return sorted(cursor for cursor, count in times.items() if count > 1)
 
 
 def broke_reliable(

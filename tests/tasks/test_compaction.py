@@ -101,7 +101,7 @@ def test_worker__told_twice_and_stopped__has_one_effect_and_ends_cleanly(
     process = worker()
     job = compactions.request_compaction(actor=alice.actor, thread_id="t1")
     for _ in range(3):
-        task.delay(job.public_id)
+        broker.wake(task.name, job.public_id)
     wait_for(lambda: status() == "done", "the job is done")
     process.signal(signal.SIGTERM)
     assert process.wait() == 0, process.output()

@@ -60,7 +60,7 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
                 "Namespaces", "web:namespace-list", "layers", "n", ("/namespaces",),
                 lambda counts: shown(counts.namespaces),
             ),
-            Item("State keys", "web:state-key-list", "hash", "y", ("/state-keys",)),
+            Item("State keys", "web:state-key-list", "hash", "k", ("/state-keys",)),
         ),
     ),
     (

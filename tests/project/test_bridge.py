@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -16,6 +15,7 @@ import pytest
 
 from project.bridge import Bridge
 from project.postgres.cluster import Cluster
+from tests.loops import run
 from tests.project.running import Running, free_port, is_alive, wait_for
 
 SAMPLE = "tests.project.sample"
@@ -287,7 +287,7 @@ def ask(bridge: Bridge, scope: dict, *incoming: dict) -> list[dict]:
     async def send(message: dict) -> None:
         sent.append(message)
 
-    asyncio.run(bridge(scope, receive, send))
+    run(bridge(scope, receive, send))
     return sent
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Coroutine
 from typing import Any
 
 import psycopg
@@ -16,6 +15,7 @@ from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 from state_admin.streams.hub import Hub, Subscription, Unready
 from tests.builders import Person
+from tests.loops import run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -71,10 +71,6 @@ async def keys_of_now(hub: Hub, person: Person, listener: Subscription) -> list[
         while hub.reached(person.workspace.pk)[1] == before:
             await asyncio.sleep(0.005)
     return [row.key for row in await listener.take(0)]
-
-
-def run(work: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(work, 60))
 
 
 async def close(*writers: Writer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 from project.env import BASE_DIR
 from tests.builders import alice, bob, mallory
@@ -16,6 +17,12 @@ os.environ.setdefault("STATEHOUSE_DATA_DIR", str(BASE_DIR / ".data" / "test"))
 # its cluster, so workers that shared one would wait for each other's tests.
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     os.environ["STATEHOUSE_DATA_DIR"] += f"/{worker}"
+
+
+# A pipeline repeats itself exactly; people and `make chaos` search anew each time.
+settings.register_profile("pipeline", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("pipeline")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -25,38 +25,28 @@ class Trace:
     version: int = 0
     detail: dict[str, Any] = field(default_factory=dict)
 
+    def subject(self) -> dict[str, Any]:
+        """The columns that say to what, which the audit and the feed share."""
+        return {
+            "namespace": self.namespace,
+            "key": self.key,
+            "thread": self.thread,
+            "run": self.run,
+            "version": self.version,
+        }
+
 
 def record(actor: Actor, traces: Sequence[Trace], *, reason: str = "") -> None:
     """Insert the rows. Call it inside the transaction of the write: no audit, no write."""
+    who = stamp(actor, reason)
     AuditRow.objects.bulk_create(
         AuditRow(
-            workspace_id=actor.workspace_id,
-            action=t.action,
-            namespace=t.namespace,
-            key=t.key,
-            thread=t.thread,
-            run=t.run,
-            version=t.version,
-            detail=t.detail,
-            actor_kind=actor.kind,
-            actor_id=actor.id,
-            actor_name=actor.name,
-            reason=reason,
-            request_id=actor.request_id,
+            workspace_id=actor.workspace_id, action=t.action, detail=t.detail, **t.subject(), **who
         )
         for t in traces
     )
     Change.objects.bulk_create(
-        Change(
-            workspace_id=actor.workspace_id,
-            kind=t.action,
-            namespace=t.namespace,
-            key=t.key,
-            thread=t.thread,
-            run=t.run,
-            version=t.version,
-            actor_name=actor.name,
-        )
+        Change(workspace_id=actor.workspace_id, kind=t.action, actor_name=actor.name, **t.subject())
         for t in traces
     )
 

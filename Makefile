@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check e2e chaos bench docs screenshots vendor lock audit clean
+.PHONY: help run test check e2e chaos bench compat docs client-types screenshots vendor lock audit clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -43,8 +43,14 @@ chaos: $(VENV)/dev.stamp ## kill -9, restarts and races, for minutes
 bench: $(VENV)/dev.stamp ## speed, side by side
 	$(BIN)/python -m benchmarks
 
+compat: $(VENV)/dev.stamp ## the frameworks' own suites against a running server (asks the network)
+	$(BIN)/python -m compat
+
 docs: $(VENV)/dev.stamp ## write the generated pages of docs/ again
 	$(BIN)/python manage.py write_docs
+
+client-types: ## make the TypeScript client's types from docs/openapi.json again (Node 20, npm)
+	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund && npm run types
 
 screenshots: $(VENV)/dev.stamp ## take the pictures of the README again
 	$(PYTEST) tests/e2e/test_screenshots.py --screenshots
@@ -55,13 +61,14 @@ vendor: ## fetch the vendored scripts again and check their hashes
 lock: $(VENV)/dev.stamp ## compile requirements*.in into requirements*.txt, with hashes
 	$(BIN)/pip install --quiet uv
 	$(LOCK) --output-file requirements.txt requirements.in
+	$(LOCK) --output-file requirements-login.txt requirements-login.in
 	$(LOCK) --output-file requirements-dev.txt requirements-dev.in
 
 audit: $(VENV)/dev.stamp ## known vulnerabilities of the pinned packages (asks the network)
-	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements.txt
+	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements-login.txt
 
 clean: ## forget the environment and the tests' data (never the data of `make run`)
-	rm -rf $(VENV) $(TEST_DATA) staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .compat $(TEST_DATA) staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The environment. A stamp holds the hash of what was installed: a touched file installs nothing.
 

@@ -16,7 +16,7 @@ import signal
 import sys
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from project.channel import Answer, Channel, Message, OnLoop, Receive, Send
@@ -24,18 +24,21 @@ from project.exchange import STALLED, Application, Exchange
 from project.threads import Threads
 
 Stream = Callable[[Message, Receive, Send], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
+T = TypeVar("T")
 
 # How much of a body that is too large anyway is read to let the client finish.
 _MOST_DISCARDED = 64 * 1024 * 1024
 _DISCARD_SECONDS = 5.0
 _DISCARD_PAUSE = 0.3
+# How long a body may go on arriving when the process is told to end.
+_LAST_SECONDS = 2.0
 # Requests of one process waiting or running; beyond, 503 now is better than an answer too late.
 _MOST_REQUESTS = 512
 # Answers of one process that go on on the loop. Connections beyond (server.py) are for requests.
 _MOST_CHANNELS = 3072
 # Bodies held in memory by one process at once.
 _MOST_BODY_BYTES = 64 * 1024 * 1024
+_CHORE_SECONDS = 10.0
 
 
 class Refused(Exception):
@@ -47,7 +50,7 @@ class Refused(Exception):
         self.status, self.slug, self.title, self.detail = status, slug, title, detail
         self.unread = unread  # the client is still sending its body
 
-    def answer(self) -> tuple[Headers, bytes]:
+    def answer(self) -> Answer:
         request_id = uuid.uuid4().hex
         problem = {
             "type": f"/problems/{self.slug}",
@@ -66,12 +69,14 @@ class Refused(Exception):
         ]
         if self.status == 503:
             headers.append((b"retry-after", b"1"))
-        return headers, body
+        start = {"type": "http.response.start", "status": self.status, "headers": headers}
+        return Answer(start, body)
 
 
 class Bridge:
     """The ASGI application. `streams` maps path prefixes to native ASGI applications; `environ` goes
-    into the environ of every request."""
+    into the environ of every request. `chore` is done every ten seconds and once more at the end,
+    in a thread of the requests."""
 
     def __init__(
         self,
@@ -82,8 +87,10 @@ class Bridge:
         max_body: int,
         trust_proxy: bool = False,
         environ: Mapping[str, Any] | None = None,
+        chore: Callable[[], None] | None = None,
     ) -> None:
         self.wsgi = wsgi
+        self.chore = chore
         self.environ = dict(environ or {})
         self.streams = streams
         self.max_body = max_body
@@ -91,6 +98,7 @@ class Bridge:
         self.threads = Threads(threads)
         self.draining = asyncio.Event()
         self._channels: set[Channel] = set()
+        self._arriving: set[asyncio.Timeout] = set()
         # Waking a thousand parked polls must leave threads for everybody else.
         self._turns = asyncio.Semaphore(max(1, threads // 2))
         self._requests = 0
@@ -100,7 +108,7 @@ class Bridge:
         if scope["type"] == "http":
             for prefix, stream in self.streams.items():
                 if scope["path"].startswith(prefix):
-                    return await stream(scope, receive, send)
+                    return await self._serve_natively(stream, scope, receive, send)
             await self._serve(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
@@ -122,13 +130,29 @@ class Bridge:
 
         signal.signal(signal.SIGTERM, drain)
         await send({"type": "lifespan.startup.complete"})
-        await receive()
+        await self._keep_house(receive)
         await send({"type": "lifespan.shutdown.complete"})
+
+    async def _keep_house(self, receive: Receive) -> None:
+        """Do the chore until the server says that it ends."""
+        if self.chore is None:
+            await receive()
+            return
+        ending = asyncio.ensure_future(receive())
+        while not ending.done():
+            await asyncio.wait([ending], timeout=_CHORE_SECONDS)
+            # No chore holds up the end, and none that cannot be done ends the server.
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(_LAST_SECONDS):
+                    await self.threads.run(self.chore)
 
     def _drain(self) -> None:
         self.draining.set()
         for channel in list(self._channels):
             channel.end("draining")
+        soon = asyncio.get_running_loop().time() + _LAST_SECONDS
+        for patience in self._arriving:
+            patience.reschedule(soon)
 
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         held = 0
@@ -141,11 +165,7 @@ class Bridge:
             body = b""
             if declared != "0" or "HTTP_TRANSFER_ENCODING" in environ:
                 held = self._reserve(declared)
-                try:
-                    async with asyncio.timeout(STALLED):
-                        body = await self._body(receive)
-                except (TimeoutError, _Disconnected):
-                    return
+                body = await self._arrival(receive)
                 environ["CONTENT_LENGTH"] = str(len(body))
             environ["wsgi.input"] = io.BytesIO(body)
             exchange = Exchange(self.wsgi, environ, receive, send)
@@ -154,17 +174,65 @@ class Bridge:
                 await self._go_on(answer, answer.on_loop, environ, receive, send)
             elif answer is not None:
                 await exchange.answer(answer)
+        except _Disconnected:
+            return
         except Refused as refused:
-            if refused.unread:
-                await self._discard(receive)
-            headers, body = refused.answer()
-            await send(
-                {"type": "http.response.start", "status": refused.status, "headers": headers}
-            )
-            await send({"type": "http.response.body", "body": body})
+            await self._refuse(refused, receive, send)
         finally:
             self._requests -= 1
             self._body_bytes -= held
+
+    async def _serve_natively(
+        self, stream: Stream, scope: Message, receive: Receive, send: Send
+    ) -> None:
+        """The body is bounded and awaited here, as for Django; the rest is the application's."""
+        held = 0
+        try:
+            headers = dict(scope["headers"])
+            declared = headers.get(b"content-length", b"0").decode("latin-1")
+            unread = [{"type": "http.request", "body": b"", "more_body": False}]
+            if declared != "0" or b"transfer-encoding" in headers:
+                held = self._reserve(declared)
+                unread[0]["body"] = await self._arrival(receive)
+
+            async def receive_rest() -> Message:
+                return unread.pop() if unread else await receive()
+
+            await stream(scope, receive_rest, send)
+        except _Disconnected:
+            return
+        except Refused as refused:
+            await self._refuse(refused, receive, send)
+        finally:
+            self._body_bytes -= held
+
+    async def ask(self, scope: Message, body: bytes = b"") -> Answer:
+        """What Django says to a request that a native application makes. It must not stream."""
+        self._requests += 1
+        try:
+            if self._requests > _MOST_REQUESTS:
+                raise Refused(503, "unavailable", "too many requests are waiting")
+            environ = self._environ(scope)
+            environ["wsgi.input"] = io.BytesIO(body)
+            answer = await Exchange(self.wsgi, environ, _nobody, _nobody).ask(self.threads)
+        except Refused as refused:
+            return refused.answer()
+        finally:
+            self._requests -= 1
+        if answer is None:
+            raise TypeError("a native application must not ask for a stream")
+        return answer
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """The result of `work`, which may touch the database."""
+        return await self.threads.run(work)
+
+    async def _refuse(self, refused: Refused, receive: Receive, send: Send) -> None:
+        if refused.unread:
+            await self._discard(receive)
+        answer = refused.answer()
+        await send(answer.start)
+        await send({"type": "http.response.body", "body": answer.body})
 
     async def _go_on(
         self,
@@ -221,6 +289,18 @@ class Bridge:
                     if message["type"] != "http.request" or not message.get("more_body"):
                         return
                     left -= len(message.get("body", b""))
+
+    async def _arrival(self, receive: Receive) -> bytes:
+        """The whole body. _Disconnected also for who sends it too slowly."""
+        try:
+            async with asyncio.timeout(STALLED) as patience:
+                self._arriving.add(patience)
+                try:
+                    return await self._body(receive)
+                finally:
+                    self._arriving.discard(patience)
+        except TimeoutError:
+            raise _Disconnected from None
 
     async def _body(self, receive: Receive) -> bytes:
         message = await receive()
@@ -294,3 +374,8 @@ def _environ_key(name: bytes) -> str | None:
 
 class _Disconnected(Exception):
     pass
+
+
+async def _nobody(*_: Any) -> Any:
+    """The client of a request that has none: it stays, and takes no stream."""
+    raise TypeError("nobody is there")

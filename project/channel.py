@@ -8,13 +8,11 @@ or send what Django said.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import structlog
-from django.db import close_old_connections
 
 from project.threads import Threads
 
@@ -104,29 +102,8 @@ class Channel:
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """The result of `work`, which may touch the database."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[T] = loop.create_future()
-
-        def settle(result: T | None, error: BaseException | None) -> None:
-            if done.cancelled():
-                return
-            if error is not None:
-                done.set_exception(error)
-            else:
-                done.set_result(result)  # type: ignore[arg-type]
-
-        def job() -> None:
-            try:
-                close_old_connections()  # as before a request: one that died is replaced
-                result, error = work(), None
-            except Exception as raised:
-                result, error = None, raised
-            with contextlib.suppress(RuntimeError):  # the loop is gone, and with it who asked
-                loop.call_soon_threadsafe(settle, result, error)
-
         async with self._turns:
-            self._threads.submit(job)
-            return await done
+            return await self._threads.run(work)
 
     async def answer(self, answer: Answer) -> None:
         """Send a whole answer."""

@@ -32,6 +32,8 @@ def from_url(url: str | None) -> dict[str, Any]:
             " -c idle_in_transaction_session_timeout=60000"
             " -c timezone=UTC",
             "application_name": env.str("STATEHOUSE_ROLE", "statehouse"),
+            # For the hand-written statements (state_admin/models/hot.py); Django's own never are.
+            "prepare_threshold": 2,
         },
     }
     if url is None:

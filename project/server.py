@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from granian import Granian
-from granian.constants import Interfaces
+from granian.constants import Interfaces, Loops
 from granian.http import HTTP1Settings
 
 from project.processes import die_with_parent
@@ -48,6 +48,7 @@ def serve(target: str = "project.asgi:application", **options: Any) -> None:
             "address": settings.HOST,
             "port": settings.PORT,
             "interface": Interfaces.ASGI,
+            "loop": Loops.uvloop,
             "workers": settings.WEB_WORKERS,
             "backlog": 2048,
             "backpressure": _CONNECTIONS,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from csp.constants import NONE, SELF
 
-from project import databases
+from project import databases, login
 from project.env import BASE_DIR, env, secret, secret_key
 from project.logging import logging_config
 
@@ -16,6 +17,10 @@ from project.logging import logging_config
 DEBUG = env.bool("DEBUG", False)
 SECRET_KEY = secret_key()
 SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", [])
+# Encrypt the secrets of the config registry, the first one; all decrypt. Then the keys above do.
+CONFIG_SECRET_KEYS = [
+    key.strip() for key in (secret("CONFIG_SECRET_KEYS") or "").split(",") if key.strip()
+]
 PORT = env.int("PORT", 8000)
 HOST = env.str("HOST", "127.0.0.1")
 SITE_URL = env.str("SITE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
@@ -37,6 +42,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "corsheaders",
     "csp",
     "state_admin",
 ]
@@ -56,6 +62,25 @@ MIDDLEWARE = [
     "project.middleware.Htmx",
 ]
 API_PREFIX = "/api/"
+# Pages of these origins may call the API with a token; no cookie is ever asked of them.
+CORS_ALLOWED_ORIGINS: list[str] = env.list("CORS_ORIGINS", [])
+CORS_URLS_REGEX = f"^{API_PREFIX}"
+CORS_ALLOW_HEADERS = [
+    "authorization",
+    "change-reason",
+    "content-type",
+    "idempotency-key",
+    "if-changed",
+    "if-match",
+    "if-none-match",
+    "last-event-id",
+    "on-conflict",
+    "run-id",
+    "x-request-id",
+]
+CORS_EXPOSE_HEADERS = ["ETag", "Retry-After", "X-Request-ID"]
+if CORS_ALLOWED_ORIGINS:
+    MIDDLEWARE.insert(1, "corsheaders.middleware.CorsMiddleware")
 # The checks look for Django's own layers by name; ours are subclasses of them.
 SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]
 
@@ -103,8 +128,20 @@ AUTH_PASSWORD_VALIDATORS = [
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+# Ways in beside passwords (docs/guides/login.md); the extra is there only where one is on.
+OIDC = login.single_sign_on()
+LOGIN_TOTP = login.totp()
+if _login_apps := login.apps(OIDC, LOGIN_TOTP):
+    INSTALLED_APPS += _login_apps
+    MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
+    ACCOUNT_EMAIL_VERIFICATION = "none"
+    SOCIALACCOUNT_ADAPTER = "state_admin.web.single_sign_on.SocialAdapter"
+    MFA_ADAPTER = "state_admin.services.second_factors.Sealing"
+    MFA_TOTP_TOLERANCE = 1  # clocks half a minute apart
+    MFA_RECOVERY_CODE_DIGITS = 10
 LOGIN_URL = "web:login"
 LOGIN_REDIRECT_URL = "web:overview"
+SESSION_ENGINE = "state_admin.models.sessions"
 SESSION_COOKIE_AGE = env.int("SESSION_COOKIE_AGE", 14 * 24 * 3600)
 SESSION_COOKIE_NAME = "statehouse_session"
 CSRF_COOKIE_NAME = "statehouse_csrf"
@@ -164,6 +201,11 @@ SPECTACULAR_SETTINGS = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
 }
 
+# Compaction ----------------------------------------------------------------------------------
+
+# What each workspace may spend on models that summarise, in USD, a day (UTC).
+SUMMARY_DAILY_USD = env.decimal("SUMMARY_DAILY_USD", Decimal(5))
+
 # Webhooks ------------------------------------------------------------------------------------
 
 # Whether webhooks may call private, local and reserved addresses, and any port.
@@ -177,6 +219,15 @@ WEBHOOK_RETRY_SECONDS = env.float("WEBHOOK_RETRY_SECONDS", 5.0)
 WEBHOOK_DISABLE_AFTER = timedelta(hours=env.float("WEBHOOK_DISABLE_AFTER_HOURS", 24.0))
 WEBHOOK_RETENTION = timedelta(days=env.float("WEBHOOK_RETENTION_DAYS", 7.0))
 WEBHOOK_DEAD_RETENTION = timedelta(days=env.float("WEBHOOK_DEAD_RETENTION_DAYS", 30.0))
+
+DISPATCH_RETENTION = timedelta(hours=env.float("DISPATCH_RETENTION_HOURS", 24.0))
+DISPATCH_DEAD_RETENTION = timedelta(days=env.float("DISPATCH_DEAD_RETENTION_DAYS", 30.0))
+
+# Whoever brings it may read /metrics; without it nobody may.
+METRICS_TOKEN = secret("METRICS_TOKEN") or ""
+
+# Daily measurements of what is stored.
+STORAGE_RETENTION = timedelta(days=env.float("STORAGE_RETENTION_DAYS", 90.0))
 
 # Text, time, files ---------------------------------------------------------------------------
 

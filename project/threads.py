@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
+from typing import TypeVar
 
-from django.db import connections
+from django.db import close_old_connections, connections
+
+T = TypeVar("T")
 
 # A stuck reader holds a thread, so lent threads are replaced; beyond this many, they are not.
 _MOST_LENT = 32
@@ -22,6 +27,31 @@ class Threads:
         self._local = threading.local()
         for _ in range(count):
             self._add()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """The result of `work`, which may touch the database, awaited on the loop."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+
+        def settle(result: T | None, error: BaseException | None) -> None:
+            if done.cancelled():
+                return
+            if error is not None:
+                done.set_exception(error)
+            else:
+                done.set_result(result)  # type: ignore[arg-type]
+
+        def job() -> None:
+            try:
+                close_old_connections()  # as before a request: one that died is replaced
+                result, error = work(), None
+            except Exception as raised:
+                result, error = None, raised
+            with contextlib.suppress(RuntimeError):  # the loop is gone, and with it who asked
+                loop.call_soon_threadsafe(settle, result, error)
+
+        self.submit(job)
+        return await done
 
     def submit(self, job: Callable[[], None]) -> None:
         self._jobs.put(job)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import include, path
 
 urlpatterns = [
+    path("api/", include("state_admin.protocols.urls")),
     path("api/", include("state_admin.api.urls")),
     path("", include("state_admin.web.urls")),
 ]

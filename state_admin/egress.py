@@ -3,7 +3,8 @@ against our own network (API7). Below services and summarizers; knows no busines
 
 The name is resolved once, all its addresses are judged, and the connection goes to one of those:
 a name server that answers differently the next time (DNS rebinding) is not asked again. Redirects
-are not followed, proxies and .netrc of the environment are not used, the answer's body is dropped.
+are not followed, proxies and .netrc of the environment are not used, and of the answer's body no
+more is kept than the caller asks for.
 """
 
 from __future__ import annotations
@@ -41,8 +42,21 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Reply:
+    """`body` and `content_type` (lower case, without parameters) are empty unless asked for."""
+
     status: int
     retry_after: str = ""
+    content_type: str = ""
+    body: bytes = b""
+
+
+@dataclass(frozen=True)
+class Timeout:
+    """In seconds: for a connection, for each wait while reading, for everything together."""
+
+    connect: float
+    read: float
+    total: float
 
 
 def check_url(url: str, *, allow_private: bool) -> None:
@@ -58,20 +72,29 @@ def origin_of(url: str) -> str:
 
 
 def post(
-    url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, allow_private: bool
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    seconds: float | Timeout,
+    allow_private: bool,
+    most: int = 0,
 ) -> Reply:
     """POST `body`; the answer's status. Over within `seconds` from name to status, however slowly
     the other side drips, except that the system's resolver keeps its own time.
 
-    Refused: an address that is not public (unless `allow_private`). Failed: no answer.
+    `most`: keep the answer's body too, when it has no more bytes than that.
+    Refused: an address that is not public (unless `allow_private`). Failed: no answer, or one that
+    is broken off or too large where its body is wanted.
     """
+    timeout = seconds if isinstance(seconds, Timeout) else Timeout(seconds, seconds, seconds)
     target = _parse(url, allow_private)
-    deadline = time.monotonic() + seconds
-    backend = _Backend(deadline, allow_private)
+    deadline = time.monotonic() + timeout.total
+    backend = _Backend(deadline, timeout, allow_private)
     address = httpcore2.URL(
         scheme=target.raw_scheme, host=target.raw_host, port=target.port, target=target.raw_path
     )
-    timeouts = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
+    timeouts = dict.fromkeys(("connect", "read", "write", "pool"), timeout.total)
     sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
     try:
         with (
@@ -80,11 +103,19 @@ def post(
                 "POST", address, headers=sent, content=body, extensions={"timeout": timeouts}
             ) as response,
         ):
-            _drop_body(response)
-            said = {name.lower(): value for name, value in response.headers}
-            return Reply(response.status, said.get(b"retry-after", b"").decode("latin-1")[:64])
+            said = {name.lower(): value.decode("latin-1") for name, value in response.headers}
+            retry_after = said.get(b"retry-after", "")[:64]
+            if not most:
+                _drop_body(response)
+                return Reply(response.status, retry_after)
+            kind = said.get(b"content-type", "").partition(";")[0].strip().lower()[:128]
+            return Reply(response.status, retry_after, kind, _read_body(response, most))
     except httpcore2.TimeoutException as late:
-        raise Failed(f"no answer within {seconds:g} s") from late
+        if time.monotonic() >= deadline:
+            raise Failed(f"no answer within {timeout.total:g} s") from late
+        if isinstance(late, httpcore2.ConnectTimeout):
+            raise Failed(f"no connection within {timeout.connect:g} s") from late
+        raise Failed(f"nothing came for {timeout.read:g} s") from late
     except (httpcore2.NetworkError, httpcore2.ProtocolError, ssl.SSLError) as broken:
         raise Failed(_plain(broken)) from broken
 
@@ -126,6 +157,15 @@ def _drop_body(response: httpcore2.Response) -> None:
         return
 
 
+def _read_body(response: httpcore2.Response, most: int) -> bytes:
+    body = bytearray()
+    for part in response.iter_stream():
+        body += part
+        if len(body) > most:
+            raise Failed(f"the answer has more than {most:,} bytes")
+    return bytes(body)
+
+
 def _plain(error: Exception) -> str:
     """What went wrong in a few words, without our own addresses."""
     cause: BaseException = error
@@ -156,8 +196,9 @@ def _resolve(host: str, port: int) -> list[str]:
 class _Backend(httpcore2.NetworkBackend):
     """Connects to judged addresses only, and lets nothing last beyond the deadline."""
 
-    def __init__(self, deadline: float, allow_private: bool) -> None:
+    def __init__(self, deadline: float, limits: Timeout, allow_private: bool) -> None:
         self._deadline = deadline
+        self._limits = limits
         self._allow_private = allow_private
         self._tcp = httpcore2.SyncBackend()
 
@@ -177,15 +218,16 @@ class _Backend(httpcore2.NetworkBackend):
         # without it: who may make webhooks may not read our name server.
         if not self._allow_private and not all(map(is_public, addresses)):
             raise Refused("its address is not public; this server calls no private ones")
+        until = min(self._deadline, time.monotonic() + self._limits.connect)
         failure: Exception = httpcore2.ConnectError("its name has no address")
         for number, address in enumerate(addresses):
             # The last may have all that is left; each before it, its share.
-            share = _left(self._deadline) / (len(addresses) - number)
+            share = _left(until, httpcore2.ConnectTimeout) / (len(addresses) - number)
             try:
                 stream = self._tcp.connect_tcp(
                     address, port, timeout=share, socket_options=socket_options
                 )
-                return _Stream(stream, self._deadline)
+                return _Stream(stream, self._deadline, self._limits.read)
             except (httpcore2.NetworkError, httpcore2.TimeoutException) as refused:
                 failure = refused
         raise failure
@@ -199,12 +241,13 @@ class _Backend(httpcore2.NetworkBackend):
 class _Stream(httpcore2.NetworkStream):
     """A connection whose every wait ends at the deadline: one byte a second is not progress."""
 
-    def __init__(self, stream: httpcore2.NetworkStream, deadline: float) -> None:
+    def __init__(self, stream: httpcore2.NetworkStream, deadline: float, patience: float) -> None:
         self._stream = stream
         self._deadline = deadline
+        self._patience = patience
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left(self._deadline))
+        return self._stream.read(max_bytes, min(self._patience, _left(self._deadline)))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._stream.write(buffer, _left(self._deadline))
@@ -219,15 +262,15 @@ class _Stream(httpcore2.NetworkStream):
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
         tls = self._stream.start_tls(ssl_context, server_hostname, _left(self._deadline))
-        return _Stream(tls, self._deadline)
+        return _Stream(tls, self._deadline, self._patience)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
 
 
-def _left(deadline: float) -> float:
-    """Seconds until the deadline; raises when it has passed."""
+def _left(deadline: float, late: type[httpcore2.TimeoutException] = httpcore2.ReadTimeout) -> float:
+    """Seconds until the deadline; raises `late` when it has passed."""
     left = deadline - time.monotonic()
     if left <= 0:
-        raise httpcore2.ReadTimeout("the time is up")
+        raise late("the time is up")
     return left

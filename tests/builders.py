@@ -18,11 +18,13 @@ from django.test.client import ClientHandler
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.config import Kind
 from state_admin.domain.merging import Batch, Update
 from state_admin.domain.values import Raw
 from state_admin.models import Namespace, Run, StateKey, Thread, User, Workspace
 from state_admin.services import (
     commits,
+    config,
     entries,
     messages,
     namespaces,
@@ -140,6 +142,12 @@ def make_namespace(
 def put(actor: Actor, namespace: str, key: str, value: Any, **options: Any) -> entries.EntryView:
     return entries.put_entry(
         actor=actor, namespace=namespace, key=key, value=raw(value), **options
+    ).entry
+
+
+def make_record(actor: Actor, kind: str, identity: str, value: Any) -> entries.EntryView:
+    return config.put_record(
+        actor=actor, kind=Kind(kind), identity=identity, value=raw(value)
     ).entry
 
 

@@ -58,15 +58,16 @@ class AccessExplain(Endpoint):
 
     @extend_schema(operation_id="explain_access")
     def get(self, request: Request) -> HttpResponse:
-        """What a token (`token_id`) or a member (`username`) may do with a namespace or a thread,
-        and why."""
-        pagination.refuse_unknown(request, "token_id", "username", "namespace", "thread_id")
+        """What a token (`token_id`) or a member (`username`) may do with a namespace, a key in it
+        or a thread, and why."""
+        pagination.refuse_unknown(request, "token_id", "username", "namespace", "key", "thread_id")
         query = request.query_params
         found = explain_access(
             actor=self.actor,
             token_id=pagination.read_int(request, "token_id"),
             username=query.get("username"),
             namespace=query.get("namespace", ""),
+            key=query.get("key", ""),
             thread_id=query.get("thread_id", ""),
         )
         return answer(vars(found))

@@ -6,13 +6,12 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth import get_user
-from django.contrib.sessions.backends import db as sessions
 from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from state_admin.domain.access import Actor
-from state_admin.models import User
+from state_admin.models import User, sessions
 from state_admin.services import actors
 from state_admin.services.errors import Forbidden, Unauthenticated
 from state_admin.services.threads import check_id
@@ -82,6 +81,8 @@ def actor_of_session(key: str, *, request_id: str = "") -> Actor | None:
     http.session = SessionStore(key)
     user = get_user(http)
     if not isinstance(user, User):
+        return None
+    if settings.LOGIN_TOTP == "required" and not http.session.get("confirmed"):
         return None
     chosen = http.session.get("workspace")
     actor = actors.actor_of_user(user, chosen, request_id=request_id)

@@ -47,33 +47,39 @@ class Batch(Endpoint):
     def post(self, request: Request) -> HttpResponse:
         """1 to 1,000 gets, puts, patches and deletes. `atomic` (the default): all or nothing."""
         body = BatchBody.take(request.data)
-        raw: Raw = body["operations"]
-        if not isinstance(raw.value, list):
-            raise Invalid("operations must be a list")
-        if not 1 <= len(raw.value) <= batches.MAX_OPERATIONS:
-            raise Invalid(
-                f"a batch takes 1 to {batches.MAX_OPERATIONS} operations, not {len(raw.value)}"
-            )
-        operations = [
-            _operation(item, f"/operations/{index}", self.reason)
-            for index, item in enumerate(values.items(raw))
-        ]
+        operations = read_operations(body["operations"], self.reason)
         outcomes = batches.run_batch(
             actor=self.actor, operations=operations, atomic=body.get("atomic", True)
         )
-        return answer({"results": [_show(outcome) for outcome in outcomes]})
+        return answer({"results": [show_outcome(outcome) for outcome in outcomes]})
 
 
 _PLAIN = {"op", "namespace", "key", "value"}
 
 
-def _operation(raw: Raw, pointer: str, reason: str) -> BatchOperation:
-    # A thousand serializers would cost more than a thousand writes: the plain form is read as is.
-    if isinstance(raw.value, dict) and raw.value.keys() <= _PLAIN and _is_plain(raw.value):
-        parts = values.members(raw)
-        body = {name: part.value for name, part in parts.items()} | {"value": parts.get("value")}
+def read_operations(raw: Raw, reason: str) -> list[BatchOperation]:
+    """The operations of a request. Raises Invalid, BadRequest."""
+    if not isinstance(raw.value, list):
+        raise Invalid("operations must be a list")
+    if not 1 <= len(raw.value) <= batches.MAX_OPERATIONS:
+        raise Invalid(
+            f"a batch takes 1 to {batches.MAX_OPERATIONS} operations, not {len(raw.value)}"
+        )
+    # A thousand serializers would cost more than a thousand writes: plain ones are read as they are.
+    if all(_is_plain(item) for item in raw.value):
+        bodies = [
+            {**item, "value": parts.get("value")}
+            for item, parts in zip(raw.value, values.records(raw), strict=True)
+        ]
     else:
-        body = OperationBody.take(raw, pointer)
+        bodies = [
+            OperationBody.take(item, f"/operations/{index}")
+            for index, item in enumerate(values.items(raw))
+        ]
+    return [_operation(body, f"/operations/{n}", reason) for n, body in enumerate(bodies)]
+
+
+def _operation(body: dict[str, Any], pointer: str, reason: str) -> BatchOperation:
     try:
         entries.check_address(body["namespace"], body["key"])
     except BadRequest as bad:
@@ -99,13 +105,16 @@ def _operation(raw: Raw, pointer: str, reason: str) -> BatchOperation:
     )
 
 
-def _is_plain(operation: dict[str, Any]) -> bool:
-    return operation.get("op") in ("get", "put", "delete") and all(
-        isinstance(operation.get(name), str) for name in ("namespace", "key")
+def _is_plain(operation: Any) -> bool:
+    return (
+        isinstance(operation, dict)
+        and operation.keys() <= _PLAIN
+        and operation.get("op") in ("get", "put", "delete")
+        and all(isinstance(operation.get(name), str) for name in ("namespace", "key"))
     )
 
 
-def _show(outcome: Outcome) -> dict[str, Any]:
+def show_outcome(outcome: Outcome) -> dict[str, Any]:
     if outcome.problem is not None:
         return _failed(outcome.problem)
     if outcome.op == "delete":

@@ -159,7 +159,7 @@ def verbatim(text: str) -> orjson.Fragment:
 
 def timestamp(moment: datetime) -> str:
     """RFC 3339 in UTC, always with microseconds (semantics §1)."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _plain(value: Any) -> Any:

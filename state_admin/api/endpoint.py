@@ -11,8 +11,10 @@ from rest_framework.views import APIView
 from state_admin.domain.access import Actor, Role
 from state_admin.services.actors import require
 from state_admin.services.errors import BadRequest, NotFound
+from state_admin.services.traffic import Outcome, counter, outcome_of
 
 from . import idempotency, problems
+from .waiting import is_asked_again
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _MAX_REASON = 1000
@@ -54,8 +56,11 @@ class Endpoint(APIView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         def work() -> HttpResponse:
-            response = super(Endpoint, self).dispatch(request, *args, **kwargs)
-            return cast(HttpResponse, response)
+            response = cast(HttpResponse, super(Endpoint, self).dispatch(request, *args, **kwargs))
+            outcome = outcome_of(request.method, response.status_code)
+            if outcome is not None:
+                self._count(outcome)
+            return response
 
         def check() -> None:
             self.request = self.initialize_request(request, *args, **kwargs)
@@ -67,6 +72,11 @@ class Endpoint(APIView):
         if request.method in _SAFE or "HTTP_IDEMPOTENCY_KEY" not in request.META:
             return work()
         return idempotency.once(request, work, check, whose)
+
+    def _count(self, outcome: Outcome) -> None:
+        """As traffic of the workspace: calls of programs, once each, not what live pages listen to."""
+        if self.actor.kind == "token" and not is_asked_again(self.request):
+            counter.count(self.actor.workspace_id, outcome)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         return problems.answer_error(exc, self.request)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django.http import HttpResponse
-from django.utils.dateparse import parse_datetime
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from state_admin.domain import diffs, scopes, values
+from state_admin.domain import diffs, moments, scopes, values
 from state_admin.domain.values import Raw
 from state_admin.models import Entry, EntryRevision
 from state_admin.models.feed_sql import FeedFilter
-from state_admin.services import clearing, entries, namespaces
+from state_admin.services import clearing, entries, namespaces, retention
 from state_admin.services.entries import EntryView, PatchKind
 from state_admin.services.errors import BadRequest, Invalid
 
@@ -42,6 +41,11 @@ class EntryBody(Body):
 
 class RestoreBody(Body):
     version = Whole(min_value=1)
+
+
+class PinBody(Body):
+    version = Whole(min_value=1)
+    pinned = Flag()
 
 
 def show_entry(entry: EntryView, *, with_value: bool = True) -> dict[str, Any]:
@@ -96,18 +100,23 @@ def show_row(row: Entry, *, with_value: bool, valid: bool, registered: bool) -> 
 class EntryList(Endpoint):
     @extend_schema(operation_id="list_entries")
     def get(self, request: Request, namespace: str) -> HttpResponse:
-        """Live entries of a namespace, by key. `include=value` brings the values."""
+        """Live entries of a namespace, by key; `order=desc` from the last one, `before` a key.
+        `include=value` brings the values."""
         pagination.refuse_unknown(
             request,
             *("prefix", "scope_kind", "updated_since", "tag", "valid", "include"),
-            *("limit", "cursor"),
+            *("order", "before", "limit", "cursor"),
         )
         known = namespaces.definition(self.actor, namespace, fresh=True)
         page = pagination.read_page(request, str)
         query = request.query_params
-        rows = Entry.objects.filter(namespace_id=known.id).live().order_by("key")
+        last_first = pagination.read_choice(request, "order", ("asc", "desc"), "asc") == "desc"
+        rows = Entry.objects.filter(namespace_id=known.id).live()
+        rows = rows.order_by("-key" if last_first else "key")
         if query.get("prefix"):
             rows = rows.filter(key__startswith=query["prefix"])
+        if query.get("before"):
+            rows = rows.filter(key__lt=query["before"])
         kinds = [kind.value for kind in scopes.ScopeKind]
         if kind := pagination.read_choice(request, "scope_kind", kinds):
             rows = rows.in_scope(scopes.ScopeKind(kind))
@@ -123,7 +132,9 @@ class EntryList(Endpoint):
         # In slices, since validity is no column: a cursor outside a transaction would make
         # PostgreSQL copy every row that is left.
         while len(found) <= page.limit:
-            behind = rows if after is None else rows.filter(key__gt=after)
+            behind = rows
+            if after is not None:
+                behind = rows.filter(**{"key__lt" if last_first else "key__gt": after})
             chunk = list(behind[: page.limit + 1])
             checked = ((row, entries.is_valid(row, known)) for row in chunk)
             found += [pair for pair in checked if not wanted or pair[1] == (wanted == "true")]
@@ -254,6 +265,16 @@ class EntryHistory(Endpoint):
         items = [show_revision(row, with_value=with_value) for row in shown]
         return answer({"items": items, "next_cursor": cursor})
 
+    @extend_schema(operation_id="pin_version", request=PinBody)
+    def patch(self, request: Request, namespace: str, key: str) -> HttpResponse:
+        """Pin a version, so that history compaction keeps it, or let it go."""
+        entries.check_address(namespace, key)
+        body = PinBody.take(request.data)
+        row = retention.pin_version(
+            actor=self.actor, namespace=namespace, key=key, reason=self.reason, **body
+        )
+        return answer(show_revision(row, with_value=False))
+
 
 def show_revision(row: EntryRevision, *, with_value: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {
@@ -364,11 +385,8 @@ def read_entry_body(raw: Any) -> dict[str, Any]:
 def read_moment(request: Request, name: str) -> Any:
     """An RFC 3339 time with its offset, from the query string."""
     text = request.query_params[name].replace(" ", "+")  # a raw + in a query means a space
-    try:
-        moment = parse_datetime(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+    moment = moments.read(text)
+    if moment is None:
         raise BadRequest(f"{name} must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
     return moment
 

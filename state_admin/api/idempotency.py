@@ -7,8 +7,10 @@ or neither is, so a repeat can never do the work twice nor claim work that was n
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Callable
 
+from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.db import Error, transaction
 from django.http import HttpRequest, HttpResponse
@@ -58,7 +60,9 @@ def _identify(request: HttpRequest) -> tuple[str, str]:
         raise BadRequest("Idempotency-Key has 1 to 255 characters")
     caller = request.META.get("HTTP_AUTHORIZATION", "")
     scope = hashlib.sha256(f"{caller}\n{key}".encode()).hexdigest()
-    digest = hashlib.sha256(f"{request.method} {request.get_full_path()}\n".encode())
+    # Keyed, so that nobody can try out on it which secret a body held.
+    digest = hmac.new(settings.SECRET_KEY.encode(), digestmod=hashlib.sha256)
+    digest.update(f"{request.method} {request.get_full_path()}\n".encode())
     digest.update(request.body)
     return scope, digest.hexdigest()
 

@@ -14,7 +14,7 @@ from state_admin.models import Namespace
 from state_admin.services import namespaces
 from state_admin.services.errors import NotRegistered
 
-from . import pagination
+from . import etags, pagination
 from .bodies import Body, Part, RawField, Text, Whole, answer, no_content, verbatim
 from .endpoint import Endpoint
 from .entries import MAX_TTL
@@ -35,6 +35,16 @@ class NamespaceBody(Body):
     )
     ttl_seconds = Whole(required=False, allow_null=True, min_value=1, max_value=MAX_TTL)
     history = HistoryPolicy(required=False)
+
+
+def namespace_content(body: dict[str, Any]) -> dict[str, Any]:
+    """A body as the arguments of register_namespace."""
+    given = {"schema": Raw("{}", {}), "default": Raw("null", None), **body}
+    history = given.pop("history", {})
+    return given | {
+        "history_keep_last": history.get("keep_last"),
+        "history_keep_seconds": history.get("keep_seconds"),
+    }
 
 
 def show_namespace(row: Namespace) -> dict[str, Any]:
@@ -59,10 +69,10 @@ def show_namespace(row: Namespace) -> dict[str, Any]:
 class NamespaceList(Endpoint):
     @extend_schema(operation_id="list_namespaces")
     def get(self, request: Request) -> HttpResponse:
-        """Registered namespaces, by name."""
+        """Registered namespaces, by name; not those of the config registry."""
         pagination.refuse_unknown(request, "prefix", "plugin", "limit", "cursor")
         page = pagination.read_page(request, str)
-        rows = Namespace.objects.visible_to(self.actor).registered().order_by("name")
+        rows = Namespace.objects.visible_to(self.actor).registered().open().order_by("name")
         if prefix := request.query_params.get("prefix"):
             rows = rows.filter(name__startswith=prefix)
         if plugin := request.query_params.get("plugin"):
@@ -86,24 +96,19 @@ class NamespaceDetail(Endpoint):
 
     @extend_schema(operation_id="register_namespace", request=NamespaceBody)
     def put(self, request: Request, namespace: str) -> HttpResponse:
-        """Register, or change. `?dry_run=true` tells which entries a new schema would break."""
+        """Register, or change; `If-Match` names the schema version that is changed, and
+        `If-None-Match: *` only registers. `?dry_run=true` tells which entries a new schema would
+        break."""
         pagination.refuse_unknown(request, "dry_run")
         dry_run = pagination.read_choice(request, "dry_run", ("true", "false")) == "true"
         body = NamespaceBody.take(request.data)
-        history = body.get("history") or {}
         made = namespaces.register_namespace(
             actor=self.actor,
             name=namespace,
-            schema=body.get("schema", Raw("{}", {})),
-            default=body.get("default", Raw("null", None)),
-            description=body.get("description", ""),
-            plugin=body.get("plugin", ""),
-            max_value_bytes=body.get("max_value_bytes"),
-            ttl_seconds=body.get("ttl_seconds"),
-            history_keep_last=history.get("keep_last"),
-            history_keep_seconds=history.get("keep_seconds"),
+            expected_version=etags.precondition(request).version,
             dry_run=dry_run,
             reason=self.reason,
+            **namespace_content(body),
         )
         if made.violations is not None:
             broken = {"count": made.violations.count, "first": made.violations.first}

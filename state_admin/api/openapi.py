@@ -16,15 +16,19 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiParameter
 
+from state_admin.domain.config import Kind
 from state_admin.domain.scopes import NAME, ScopeKind
 from state_admin.models import (
+    CompactionKind,
     CompactionStatus,
     DeliveryStatus,
+    DispatchStatus,
     RunStatus,
     StateScope,
     TicketStatus,
     WebhookStatus,
 )
+from state_admin.services.storage import GROUPS, MOST_DAYS
 
 from .pagination import MAX_LIMIT
 from .shapes import SHAPES, TEXT, TIME, Shape, one_of, page, ref
@@ -52,6 +56,7 @@ _FEED = dict.fromkeys(("namespace", "key", "prefix", "thread", "run", "kind", "a
 _AUDIT = dict.fromkeys(
     ("namespace", "key", "thread_id", "run_id", "action", "request_id", "actor"), TEXT
 )
+_DAYS = {"days": {"type": "integer", "minimum": 1, "maximum": MOST_DAYS, "default": 30}}
 _GUARDS = ("If-Match", "If-None-Match", "If-Changed", "On-Conflict")
 
 
@@ -82,6 +87,8 @@ OPERATIONS: dict[str, Operation] = {
         updated_since=TIME,
         tag=TEXT,
         valid=_BOOL,
+        order=one_of(["asc", "desc"]),
+        before=TEXT,
         **_VALUE,
     ),
     "clear_state": Operation(_ok("Cleared"), _CLEAR),
@@ -95,6 +102,7 @@ OPERATIONS: dict[str, Operation] = {
     "patch_entry": Operation(_ok("Entry", 200, 201), headers=_GUARDS[:3]),
     "delete_entry": Operation({204: None}, headers=_GUARDS[:2]),
     "read_history": _list("EntryVersion", **_VALUE),
+    "pin_version": Operation(_ok("EntryVersion")),
     "blame_entry": Operation({200: page("Attribution")}),
     "diff_entry": Operation(_ok("Diff"), {"from": _VERSION, "to": _VERSION}),
     "restore_entry": Operation(_ok("Entry"), headers=_GUARDS[:3]),
@@ -104,11 +112,32 @@ OPERATIONS: dict[str, Operation] = {
     "search": Operation({200: page("Hit")}),
     "list_key": _list("EntryRow", **_VALUE),
     "clear_key": Operation(_ok("Cleared"), {"dry_run": _BOOL}),
+    "list_config": _list("RecordRow", prefix=TEXT, **_VALUE),
+    "read_config": Operation({**_ok("Record"), 304: None}, headers=("If-None-Match",)),
+    "write_config": Operation(_ok("Record", 200, 201), headers=_GUARDS),
+    "patch_config": Operation(_ok("Record"), headers=_GUARDS[:3]),
+    "delete_config": Operation(
+        {200: ref("Dependents"), 204: None}, {"force": _BOOL, "dry_run": _BOOL}, _GUARDS[:2]
+    ),
+    "read_config_history": _list("EntryVersion", **_VALUE),
+    "restore_config": Operation(_ok("Record"), headers=_GUARDS[:3]),
+    "list_config_dependents": Operation({200: page("Dependent")}),
     "list_state_keys": _list("StateKey"),
     "get_state_key": Operation(_ok("StateKey")),
     "register_state_key": Operation(_ok("StateKey", 200, 201)),
+    "unregister_state_key": Operation(
+        {200: ref("StateKeyRemoval"), 204: None},
+        {"values": one_of(["retain", "clear"]), "dry_run": _BOOL},
+    ),
+    "list_plugins": _list("PluginRow"),
+    "get_plugin": Operation(_ok("Plugin")),
+    "install_plugin": Operation(_ok("Plugin", 201)),
+    "uninstall_plugin": Operation(
+        {200: ref("PluginRemoval"), 204: None},
+        {"entries": one_of(["retain", "delete"]), "dry_run": _BOOL},
+    ),
     "list_threads": _list(
-        "Thread", resource_id=TEXT, parent_thread_id=TEXT, root=_BOOL, prefix=TEXT
+        "Thread", resource_id=TEXT, parent_thread_id=TEXT, root=_BOOL, prefix=TEXT, forked_from=TEXT
     ),
     "create_thread": Operation(_ok("Thread", 200, 201)),
     "get_thread": Operation(_ok("Thread")),
@@ -117,6 +146,8 @@ OPERATIONS: dict[str, Operation] = {
         {200: ref("ThreadDeletion"), 204: None},
         {"children": one_of(["detach", "reject", "cascade"]), "dry_run": _BOOL},
     ),
+    "fork_thread": Operation(_ok("Thread", 200, 201)),
+    "read_lineage": Operation(_ok("Lineage")),
     "list_messages": _list(
         "Message",
         after=_COUNT,
@@ -128,42 +159,124 @@ OPERATIONS: dict[str, Operation] = {
     "append_messages": Operation(_ok("Appended", 201)),
     "read_context": Operation(_ok("Context"), {"max_tokens": _VERSION}),
     "read_state": Operation(
-        _ok("Snapshot"), {"revision": _COUNT, "scope": one_of(StateScope.values)}
+        _ok("Snapshot"),
+        {"revision": _COUNT, "scope": one_of(StateScope.values), "export": _BOOL},
     ),
     "list_snapshots": _list("Revision"),
     "mark_snapshot": Operation(_ok("Revision")),
     "diff_snapshots": Operation(_ok("Diff"), {"from": _COUNT, "to": _COUNT}),
-    "restore_snapshot": Operation(_ok("Snapshot")),
+    "restore_snapshot": Operation(_ok("Snapshot"), headers=("If-Match",)),
+    "import_snapshot": Operation(_ok("ImportedSnapshot"), headers=("If-Match",)),
     "start_run": Operation(_ok("Run", 200, 201)),
     "list_runs": _list(
         "Run", thread_id=TEXT, status=one_of(RunStatus.values), agent_id=TEXT, stuck=_BOOL
     ),
-    "get_run": Operation(_ok("Run")),
+    "get_run": Operation(_ok("Run"), {"wait": _WAIT, "since": _COUNT}),
     "change_run": Operation(_ok("Run")),
     "commit": Operation(_ok("Committed")),
     "heartbeat_run": Operation(_ok("Run")),
     "cancel_run": Operation(_ok("Run")),
+    "take_lease": Operation(_ok("Run")),
+    "release_lease": Operation(_ok("Run"), {"fencing_token": _VERSION}),
+    "fail_run": Operation(_ok("Run")),
+    "resume_run": Operation(_ok("Run")),
+    "read_knowledge": Operation(
+        _ok("Knowledge"), {"step": _VERSION, "revision": _VERSION, **_PAGE}
+    ),
+    "list_run_reads": _list("RunRead", stale=_BOOL),
+    "list_readers": _list("EntryReader", version=_COUNT),
     "list_run_tickets": Operation({200: page("Ticket")}),
     "list_tickets": _list("Ticket", status=one_of(TicketStatus.values)),
-    "get_ticket": Operation(_ok("Ticket")),
+    "get_ticket": Operation(_ok("Ticket"), {"wait": _WAIT}),
     "decide_ticket": Operation(_ok("Ticket")),
+    "enqueue_dispatch": Operation(_ok("Dispatch", 201)),
+    "interrupt_thread": Operation(_ok("Interruption")),
+    "list_dispatches": _list(
+        "Dispatch",
+        thread_id=TEXT,
+        agent_id=TEXT,
+        status=one_of(DispatchStatus.values),
+        dedupe_key=TEXT,
+    ),
+    "count_dispatches": Operation(_ok("DispatchCounts"), {"thread_id": TEXT, "agent_id": TEXT}),
+    "claim_dispatches": Operation(_ok("Claims"), {"wait": _WAIT}),
+    "get_dispatch": Operation(_ok("Dispatch")),
+    "extend_dispatch": Operation(_ok("Dispatch")),
+    "ack_dispatch": Operation(_ok("Dispatch")),
+    "nack_dispatch": Operation(_ok("Dispatch")),
+    "cancel_dispatch": Operation(_ok("Dispatch")),
+    "replay_dispatch": Operation(_ok("Dispatch")),
+    "replay_dead_letters": Operation(_ok("Replayed")),
+    "clear_dead_letters": Operation(_ok("Cleared")),
     "request_compaction": Operation(_ok("Compaction", 202)),
-    "preview_compaction": Operation(_ok("CompactionPreview")),
-    "list_compactions": _list("Compaction", thread_id=TEXT, status=one_of(CompactionStatus.values)),
+    "preview_compaction": Operation(
+        {200: {"oneOf": [ref("CompactionPreview"), ref("SnapshotPreview")]}},
+        {"kind": one_of(["context", "snapshot"])},
+    ),
+    "request_history_compaction": Operation(_ok("Compaction", 202)),
+    "preview_history_compaction": Operation(_ok("HistoryPreview")),
+    "list_compactions": _list(
+        "Compaction",
+        thread_id=TEXT,
+        kind=one_of(CompactionKind.values),
+        status=one_of(CompactionStatus.values),
+    ),
     "get_compaction": Operation(_ok("Compaction")),
+    "list_folded_messages": _list("Message"),
     "undo_compaction": Operation(_ok("Compaction")),
     "cancel_compaction": Operation(_ok("Compaction")),
     "retry_compaction": Operation(_ok("Compaction", 202)),
+    "list_policies": Operation({200: page("CompactionPolicy")}),
+    "get_workspace_policy": Operation(_ok("CompactionPolicy")),
+    "put_workspace_policy": Operation(_ok("CompactionPolicy"), headers=_GUARDS[:1]),
+    "delete_workspace_policy": Operation({204: None}, headers=_GUARDS[:1]),
+    "get_agent_policy": Operation(_ok("CompactionPolicy")),
+    "put_agent_policy": Operation(_ok("CompactionPolicy"), headers=_GUARDS[:1]),
+    "delete_agent_policy": Operation({204: None}, headers=_GUARDS[:1]),
+    "get_thread_policy": Operation(_ok("CompactionPolicy")),
+    "put_thread_policy": Operation(_ok("CompactionPolicy")),
+    "delete_thread_policy": Operation({204: None}),
     "list_changes": Operation(
         {200: page("Change")}, {**_FEED, "wait": _WAIT, "limit": _PAGE["limit"]}
     ),
     "stream_changes": Operation({200: TEXT}, _FEED, ("Last-Event-ID",)),
+    "watch_thread": Operation({200: TEXT}, headers=("Last-Event-ID",)),
+    "join_run": Operation({200: TEXT}),
+    "list_ui_messages": Operation({200: {"type": "array", "items": ref("UIMessage")}}),
+    "stream_ui_message": Operation({200: TEXT, 204: None}),
+    "get_store_item": Operation(
+        {200: {"oneOf": [ref("StoreItem"), {"type": "null"}]}},
+        {"namespace": TEXT, "key": TEXT, "refresh_ttl": _BOOL},
+    ),
+    "put_store_item": Operation({204: None}, headers=_GUARDS[:2]),
+    "delete_store_item": Operation({204: None}, headers=_GUARDS[:2]),
+    "search_store_items": Operation({200: {"type": "object"}}),
+    "list_store_namespaces": Operation({200: {"type": "object"}}),
+    "create_agent_thread": Operation(_ok("AgentThread")),
+    "search_agent_threads": Operation({200: {"type": "array", "items": {"type": "object"}}}),
+    "count_agent_threads": Operation({200: _COUNT}),
+    "get_agent_thread": Operation({200: {"type": "object"}}, {"include": TEXT}),
+    "patch_agent_thread": Operation({200: {"type": "object"}}),
+    "delete_agent_thread": Operation({204: None}),
+    "copy_agent_thread": Operation(_ok("AgentThread")),
+    "get_agent_state": Operation(_ok("AgentState"), {"subgraphs": _BOOL, "select": TEXT}),
+    "update_agent_state": Operation({200: {"type": "object"}}),
+    "get_agent_state_at": Operation(_ok("AgentState"), {"subgraphs": _BOOL, "select": TEXT}),
+    "get_agent_state_of": Operation(_ok("AgentState")),
+    "list_agent_history": Operation(
+        {200: {"type": "array", "items": ref("AgentState")}},
+        {"limit": {"type": "integer", "minimum": 1, "maximum": 100}, "before": TEXT},
+    ),
+    "search_agent_history": Operation({200: {"type": "array", "items": ref("AgentState")}}),
     "list_audit": _list("AuditRow", **_AUDIT),
     "get_me": Operation(_ok("Me")),
     "get_usage": Operation(_ok("Usage")),
+    "list_storage": _list("Storage", group=one_of(GROUPS), **_DAYS),
+    "measure_namespace": Operation(_ok("Storage"), _DAYS),
+    "measure_thread": Operation(_ok("Storage"), _DAYS),
     "explain_access": Operation(
         _ok("Explanation"),
-        {"token_id": _COUNT, "username": TEXT, "namespace": TEXT, "thread_id": TEXT},
+        {"token_id": _COUNT, "username": TEXT, "namespace": TEXT, "key": TEXT, "thread_id": TEXT},
     ),
     "list_webhooks": _list("Webhook", status=one_of(WebhookStatus.values)),
     "create_webhook": Operation(_ok("WebhookWithSecret", 201)),
@@ -236,6 +349,8 @@ _PATH: dict[str, Shape] = {
     "namespace": {"type": "string", "pattern": f"^{NAME}$"},
     "name": {"type": "string", "pattern": f"^{NAME}$"},
     "key": {"type": "string", "minLength": 1, "maxLength": 512},
+    "kind": one_of(Kind),
+    "record_id": {"type": "string", "pattern": f"^{NAME}$"},
 }
 
 
@@ -255,7 +370,7 @@ class Schema(AutoSchema):
                 made.append(OpenApiParameter(name, schema, required=name in _REQUIRED))
         headers = list(found.headers if found else ())
         if self.method != "GET":
-            headers += ["Idempotency-Key", "Change-Reason"]
+            headers += getattr(self.view, "write_headers", ("Idempotency-Key", "Change-Reason"))
         made += [
             OpenApiParameter(name, _HEADERS[name], OpenApiParameter.HEADER, required=False)
             for name in headers
@@ -285,7 +400,11 @@ class Schema(AutoSchema):
         self._register(ref("Problem"))
         made["default"] = {
             "description": "Refused, or failed: a problem document",
-            "content": {"application/problem+json": {"schema": ref("Problem")}},
+            "content": {
+                getattr(self.view, "error_type", "application/problem+json"): {
+                    "schema": ref("Problem")
+                }
+            },
         }
         return made
 

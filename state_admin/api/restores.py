@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
-from django.utils.dateparse import parse_datetime
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from state_admin.domain import moments
 from state_admin.domain.scopes import ScopeKind
 from state_admin.services import restores
 from state_admin.services.errors import Invalid
@@ -42,11 +42,8 @@ class Restore(Endpoint):
         All or none; `dry_run` tells what would happen, with the first hundred."""
         pagination.refuse_unknown(request)
         body = RestoreToMomentBody.take(request.data)
-        try:
-            at = parse_datetime(body["at"])
-        except ValueError:
-            at = None
-        if at is None or at.tzinfo is None:
+        at = moments.read(body["at"])
+        if at is None:
             raise Invalid("at must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
         kind = body.get("scope_kind")
         dry_run = body.get("dry_run", False)

@@ -1,10 +1,11 @@
-"""Runs and their commits: /runs, /runs/{id}, …/commits, …/heartbeat, …/cancel."""
+"""Runs and their commits: /runs, /runs/{id}, …/commits, …/heartbeat, …/lease, and the ways out."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.http import HttpResponse
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,12 +14,15 @@ from state_admin.domain import values
 from state_admin.domain.merging import Batch, Update
 from state_admin.domain.values import Raw
 from state_admin.models import Origin, Run, RunStatus
-from state_admin.services import commits, runs
+from state_admin.models.feed_sql import FeedFilter
+from state_admin.services import commits, entries, leases, recoveries, runs
 from state_admin.services.commits import Step
-from state_admin.services.errors import Invalid
+from state_admin.services.errors import Invalid, Problem
+from state_admin.services.knowledge import MOST_READS
 from state_admin.services.runs import UNCHANGED, RunChange
+from state_admin.services.snapshots import Read
 
-from . import pagination
+from . import pagination, waiting
 from .bodies import Body, Flag, RawField, Text, Whole, answer, verbatim
 from .endpoint import Endpoint
 from .threads import read_list, read_object
@@ -28,6 +32,7 @@ class StartBody(Body):
     id = Text(required=False)
     agent_id = Text(required=False, allow_blank=True, max_length=128)
     parent_run_id = Text(required=False, allow_blank=True, max_length=128)
+    parent_thread_id = Text(required=False, allow_blank=True, max_length=128)
     origin = serializers.ChoiceField(choices=Origin.choices, required=False)
     metadata = RawField(required=False)
     status = serializers.ChoiceField(choices=["created", "running"], required=False)
@@ -51,7 +56,28 @@ class RunBody(Body):
     metadata = RawField(required=False)
 
 
-class CommitBody(Body):
+class ChangeBody(RunBody):
+    fencing_token = Whole(min_value=1, required=False, allow_null=True)
+
+
+class FencedBody(Body):
+    fencing_token = Whole(min_value=1, required=False, allow_null=True)
+
+
+class LeaseBody(FencedBody):
+    only_if_free = Flag(required=False)
+
+
+class FailBody(Body):
+    message = Text(required=False, allow_blank=True, max_length=10_000)
+
+
+class RecoveryBody(FencedBody):
+    revision = Whole(min_value=0, required=False, allow_null=True)
+    expected_revision = Whole(min_value=0, required=False, allow_null=True)
+
+
+class CommitBody(FencedBody):
     base_revision = Whole(min_value=0, required=False, allow_null=True)
     on_conflict = serializers.ChoiceField(choices=["fail", "rebase"], required=False)
     updates = RawField(required=False)
@@ -59,9 +85,16 @@ class CommitBody(Body):
     messages = RawField(required=False)
     expected_message_count = Whole(min_value=0, required=False, allow_null=True)
     run = RawField(required=False)
+    reads = RawField(required=False)
     label = Text(  # type: ignore[assignment]  # the wire name
         required=False, allow_blank=True, max_length=128
     )
+
+
+class ReadBody(Body):
+    namespace = Text(max_length=128)
+    key = Text()
+    version = Whole(min_value=0)
 
 
 class UpdateBody(Body):
@@ -79,6 +112,7 @@ def show_run(row: Run) -> dict[str, Any]:
         "waiting": row.waiting,
         "termination_reason": row.termination_reason,
         "parent_run_id": row.parent_run_id or None,
+        "parent_thread_id": row.parent_thread_id or None,
         "origin": row.origin,
         "metadata": verbatim(row.metadata or "{}"),
         "step_count": row.step_count,
@@ -86,9 +120,11 @@ def show_run(row: Run) -> dict[str, Any]:
         "output_tokens": row.output_tokens,
         "cost_usd": row.cost_usd,
         "max_rounds": row.max_rounds,
+        "fencing_token": row.fencing_token,
         "lease_expires_at": row.lease_expires_at,
         "times_out_at": row.times_out_at,
         "deadline_at": row.deadline_at,
+        "stuck_reason": row.stuck_reason(timezone.now()) or None,
         "flagged_stuck_at": row.flagged_at,
         "start_revision": row.start_revision,
         "last_revision": row.last_revision,
@@ -138,21 +174,80 @@ class RunList(Endpoint):
 class RunDetail(Endpoint):
     @extend_schema(operation_id="get_run")
     def get(self, request: Request, run_id: str) -> HttpResponse:
-        return answer(show_run(runs.find_run(self.actor, run_id)))
+        """A run. `wait=30&since={last_revision}` answers when it has a newer revision."""
+        pagination.refuse_unknown(request, "wait", "since")
+        since = pagination.read_int(request, "since")
+        if since is None:
+            since = waiting.memory_of(request)
+        if since is None:
+            since = runs.find_run(self.actor, run_id).last_revision
+        return waiting.answer_news(
+            request,
+            self.actor,
+            FeedFilter(run=run_id),
+            look=lambda: runs.find_run(self.actor, run_id),
+            is_news=lambda run: run.last_revision > since,
+            show=lambda run: answer(show_run(run)),
+            memory=since,
+        )
 
-    @extend_schema(operation_id="change_run", request=RunBody)
+    @extend_schema(operation_id="change_run", request=ChangeBody)
     def patch(self, request: Request, run_id: str) -> HttpResponse:
         """Move a run between statuses, or update its counts (totals, not increments)."""
-        change = read_change(RunBody.take(request.data))
-        run = runs.change_run(actor=self.actor, run_id=run_id, change=change, reason=self.reason)
+        body = ChangeBody.take(request.data)
+        run = runs.change_run(
+            actor=self.actor,
+            run_id=run_id,
+            change=read_change(body),
+            fencing_token=body.get("fencing_token"),
+            reason=self.reason,
+        )
         return answer(show_run(run))
 
 
 class RunHeartbeat(Endpoint):
-    @extend_schema(operation_id="heartbeat_run", request=None)
+    @extend_schema(operation_id="heartbeat_run", request=FencedBody)
     def post(self, request: Request, run_id: str) -> HttpResponse:
         """Renew the lease."""
-        return answer(show_run(runs.heartbeat(actor=self.actor, run_id=run_id)))
+        body = read_optional(FencedBody, request)
+        return answer(show_run(runs.heartbeat(actor=self.actor, run_id=run_id, **body)))
+
+
+class RunLease(Endpoint):
+    @extend_schema(operation_id="take_lease", request=LeaseBody)
+    def post(self, request: Request, run_id: str) -> HttpResponse:
+        """Take the run over: a new fencing token; the worker before is refused from now on."""
+        body = read_optional(LeaseBody, request)
+        run = leases.take_lease(actor=self.actor, run_id=run_id, reason=self.reason, **body)
+        return answer(show_run(run))
+
+    @extend_schema(operation_id="release_lease")
+    def delete(self, request: Request, run_id: str) -> HttpResponse:
+        """Take the run from its worker, or give it back (`?fencing_token=`)."""
+        pagination.refuse_unknown(request, "fencing_token")
+        token = pagination.read_int(request, "fencing_token", minimum=1)
+        run = leases.release_lease(
+            actor=self.actor, run_id=run_id, fencing_token=token, reason=self.reason
+        )
+        return answer(show_run(run))
+
+
+class RunFail(Endpoint):
+    @extend_schema(operation_id="fail_run", request=FailBody)
+    def post(self, request: Request, run_id: str) -> HttpResponse:
+        """End the run with an error; its pending tickets become void."""
+        body = read_optional(FailBody, request)
+        run = recoveries.fail_run(actor=self.actor, run_id=run_id, reason=self.reason, **body)
+        return answer(show_run(run))
+
+
+class RunResume(Endpoint):
+    @extend_schema(operation_id="resume_run", request=RecoveryBody)
+    def post(self, request: Request, run_id: str) -> HttpResponse:
+        """Let the run go on, from the state of `revision` if given, with a new fencing token."""
+        body = read_optional(RecoveryBody, request)
+        run = recoveries.resume_run(actor=self.actor, run_id=run_id, reason=self.reason, **body)
+        return answer(show_run(run))
 
 
 class RunCancel(Endpoint):
@@ -202,7 +297,32 @@ def read_step(body: dict[str, Any]) -> Step:
         expected_message_count=body.get("expected_message_count"),
         run=change,
         label=body.get("label", ""),
+        reads=_reads(body["reads"]) if "reads" in body else (),
+        fencing_token=body.get("fencing_token"),
     )
+
+
+def read_optional(body: type[Body], request: Request) -> dict[str, Any]:
+    """The body of a request that may also come without one."""
+    return body.take(request.data) if request.data else {}
+
+
+def _reads(raw: Raw) -> tuple[Read, ...]:
+    items = read_list(raw, "reads")
+    if len(items) > MOST_READS:
+        fault = values.Fault("/reads", f"takes at most {MOST_READS}")
+        raise Invalid("too many reads", [fault])
+    found = []
+    for index, item in enumerate(items):
+        pointer = f"/reads/{index}"
+        read = Read(**ReadBody.take(item, pointer))
+        try:
+            entries.check_address(read.namespace, read.key)
+        except Problem as bad:
+            fault = values.Fault(pointer, bad.detail)
+            raise Invalid("a read is not acceptable", [fault]) from bad
+        found.append(read)
+    return tuple(found)
 
 
 def read_change(body: dict[str, Any]) -> RunChange:

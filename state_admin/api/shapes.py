@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from state_admin.domain.config import Kind
 from state_admin.domain.lifecycle import RunStatus
+from state_admin.domain.policies import FIELDS
 from state_admin.domain.scopes import ScopeKind
 from state_admin.models import (
     CompactionKind,
     CompactionStatus,
     DeliveryStatus,
+    DispatchStatus,
     Merge,
     MessageRole,
+    OnExpiry,
     Operation,
     Origin,
+    Phase,
     RevisionKind,
     Role,
     StateScope,
@@ -25,6 +30,8 @@ from state_admin.models import (
     Trigger,
     WebhookStatus,
 )
+from state_admin.services.policies import SCOPES
+from state_admin.services.storage import GROUPS
 
 Shape = dict[str, Any]
 
@@ -34,6 +41,7 @@ WHOLE: Shape = {"type": "integer"}
 NUMBER: Shape = {"type": "number"}
 FLAG: Shape = {"type": "boolean"}
 TIME: Shape = {"type": "string", "format": "date-time"}
+DAY: Shape = {"type": "string", "format": "date"}
 DECIMAL: Shape = {"type": "string", "pattern": r"^-?\d+(\.\d+)?$"}
 OBJECT: Shape = {"type": "object"}
 
@@ -71,6 +79,11 @@ def page(name: str) -> Shape:
     return shape(items=many(ref(name)), next_cursor=null(TEXT))
 
 
+# Of each field of a policy: "default", the scope that says it, or "model".
+_WEIGHT = dict.fromkeys(("rows", "rows_removed", "bytes", "bytes_removed"), WHOLE)
+_SOURCES: Shape = shape(**dict.fromkeys(FIELDS, TEXT))
+
+
 _FAULT = shape(pointer=TEXT, message=TEXT)
 _ROW = {
     "namespace": TEXT,
@@ -87,6 +100,41 @@ _ROW = {
     "pinned": FLAG,
     "size_bytes": WHOLE,
     "estimated_tokens": WHOLE,
+}
+_DISPATCH = {
+    "id": TEXT,
+    "thread_id": TEXT,
+    "run_id": null(TEXT),
+    "agent_id": TEXT,
+    "payload": ANY,
+    "priority": WHOLE,
+    "available_at": TIME,
+    "dedupe_key": null(TEXT),
+    "epoch": WHOLE,
+    "status": one_of(DispatchStatus.values),
+    "attempts": WHOLE,
+    "max_attempts": WHOLE,
+    "replays": WHOLE,
+    "last_error": null(TEXT),
+    "claimed_by": null(TEXT),
+    "claimed_at": null(TIME),
+    "lease_until": null(TIME),
+    "created_at": TIME,
+    "updated_at": TIME,
+    "finished_at": null(TIME),
+}
+_PLUGIN = {"name": TEXT, "description": TEXT, "installed_at": TIME}
+_READ = {
+    "step": WHOLE,
+    "revision": WHOLE,
+    "namespace": TEXT,
+    "key": TEXT,
+    "version": WHOLE,
+    "version_at_commit": WHOLE,
+    "current_version": WHOLE,
+    "stale_at_commit": FLAG,
+    "stale": FLAG,
+    "at": TIME,
 }
 _WEBHOOK = {
     "id": TEXT,
@@ -138,6 +186,10 @@ SHAPES: dict[str, Shape] = {
     ),
     "Entry": shape(**_ROW, exists=FLAG, value=ANY),
     "EntryRow": shape({"value": ANY}, **_ROW, registered=FLAG),
+    "Record": shape(kind=one_of(Kind), id=TEXT, **_ROW, exists=FLAG, value=ANY),
+    "RecordRow": shape({"value": ANY}, kind=one_of(Kind), id=TEXT, **_ROW, registered=FLAG),
+    "Dependent": shape(kind=one_of(Kind), id=TEXT, pointer=TEXT),
+    "Dependents": shape(dry_run=FLAG, dependents=many(ref("Dependent"))),
     "Hit": shape(
         {"value": ANY}, **_ROW, registered=FLAG, matches=many(shape(pointer=TEXT, snippet=TEXT))
     ),
@@ -171,11 +223,10 @@ SHAPES: dict[str, Shape] = {
         patch=many(shape({"value": ANY}, op=one_of(["add", "remove", "replace"]), path=TEXT)),
         rows=many(shape(pointer=TEXT, kind=TEXT, before=ANY, after=ANY)),
     ),
-    "BatchResults": shape(
-        results=many(
-            shape({"entry": null(ref("Entry")), "version": WHOLE, "problem": OBJECT}, status=WHOLE)
-        )
+    "BatchResult": shape(
+        {"entry": null(ref("Entry")), "version": WHOLE, "problem": OBJECT}, status=WHOLE
     ),
+    "BatchResults": shape(results=many(ref("BatchResult"))),
     "Cleared": shape(deleted=WHOLE, matched=WHOLE, dry_run=FLAG),
     "Restoration": shape(
         at=TIME,
@@ -204,6 +255,20 @@ SHAPES: dict[str, Shape] = {
         created_at=TIME,
         updated_at=TIME,
     ),
+    "StateKeyRemoval": shape(dry_run=FLAG, held=shape(threads=WHOLE, values=WHOLE)),
+    "Plugin": shape(**_PLUGIN, state_keys=many(ref("StateKey")), namespaces=many(ref("Namespace"))),
+    "PluginRow": shape(**_PLUGIN, state_keys=many(TEXT), namespaces=many(TEXT)),
+    "PluginRemoval": shape(
+        dry_run=FLAG,
+        would_remove=shape(
+            state_keys=WHOLE,
+            threads=WHOLE,
+            values=WHOLE,
+            retained=WHOLE,
+            namespaces=WHOLE,
+            entries=WHOLE,
+        ),
+    ),
     "Thread": shape(
         id=TEXT,
         resource_id=null(TEXT),
@@ -220,6 +285,13 @@ SHAPES: dict[str, Shape] = {
         created_at=TIME,
         updated_at=TIME,
     ),
+    "Lineage": shape(
+        thread_id=TEXT,
+        ancestors=many(TEXT),
+        child_count=WHOLE,
+        forked_from=null(OBJECT),
+        fork_count=WHOLE,
+    ),
     "ThreadDeletion": shape(dry_run=FLAG, would_delete=OBJECT),
     "Message": {
         **shape(
@@ -234,7 +306,11 @@ SHAPES: dict[str, Shape] = {
         ),
         "description": "The message as it was sent, with the server's own fields beside.",
     },
-    "Appended": shape(message_count=WHOLE, messages=many(shape(id=TEXT, seq=WHOLE))),
+    "Appended": shape(
+        {"results": many(ref("BatchResult"))},
+        message_count=WHOLE,
+        messages=many(shape(id=TEXT, seq=WHOLE)),
+    ),
     "Context": shape(
         thread_id=TEXT,
         messages=many(OBJECT),
@@ -244,6 +320,7 @@ SHAPES: dict[str, Shape] = {
         folded_to_seq=null(WHOLE),
     ),
     "Snapshot": shape(revision=WHOLE, extensions=OBJECT),
+    "ImportedSnapshot": shape(revision=WHOLE, extensions=OBJECT, skipped_keys=many(TEXT)),
     "Revision": shape(
         revision=WHOLE,
         kind=one_of(RevisionKind.values),
@@ -266,6 +343,7 @@ SHAPES: dict[str, Shape] = {
         waiting=null(OBJECT),
         termination_reason=null(OBJECT),
         parent_run_id=null(TEXT),
+        parent_thread_id=null(TEXT),
         origin=one_of(Origin.values),
         metadata=OBJECT,
         step_count=WHOLE,
@@ -273,9 +351,11 @@ SHAPES: dict[str, Shape] = {
         output_tokens=WHOLE,
         cost_usd=DECIMAL,
         max_rounds=WHOLE,
+        fencing_token=WHOLE,
         lease_expires_at=null(TIME),
         times_out_at=null(TIME),
         deadline_at=null(TIME),
+        stuck_reason=null(TEXT),
         flagged_stuck_at=null(TIME),
         start_revision=WHOLE,
         last_revision=WHOLE,
@@ -298,29 +378,81 @@ SHAPES: dict[str, Shape] = {
         reason=TEXT,
         response_schema=ANY,
         expires_at=null(TIME),
+        on_expiry=one_of(OnExpiry.values),
         status=one_of(TicketStatus.values),
         payload=ANY,
         decided_by=null(TEXT),
         decided_at=null(TIME),
         created_at=TIME,
     ),
+    "Dispatch": shape(**_DISPATCH),
+    "Claims": shape(items=many(shape(**_DISPATCH, claim_token=TEXT))),
+    "DispatchCounts": shape(**dict.fromkeys(DispatchStatus.values, WHOLE)),
+    "Interruption": shape(
+        thread_id=TEXT, epoch=WHOLE, superseded_dispatches=WHOLE, active=null(ref("Dispatch"))
+    ),
+    "Replayed": shape(replayed=WHOLE),
+    "Knowledge": shape(
+        run_id=TEXT,
+        thread_id=TEXT,
+        step=null(WHOLE),
+        steps=WHOLE,
+        revision=WHOLE,
+        at=TIME,
+        exact=FLAG,
+        scopes=many(TEXT),
+        state=null(ref("Snapshot")),
+        reads=many(ref("RunRead")),
+        items=many(ref("KnownEntry")),
+        next_cursor=null(TEXT),
+    ),
+    "KnownEntry": shape(
+        namespace=TEXT,
+        key=TEXT,
+        scope_kind=one_of(ScopeKind),
+        registered=FLAG,
+        version=WHOLE,
+        value=ANY,
+        kept=FLAG,
+        updated_at=null(TIME),
+        actor=null(TEXT),
+        reason=null(TEXT),
+        run_id=null(TEXT),
+        redacted_at=null(TIME),
+        current_version=WHOLE,
+    ),
+    "RunRead": shape(**_READ),
+    "EntryReader": shape(**_READ, run_id=TEXT, thread_id=TEXT, agent_id=TEXT),
     "Compaction": shape(
         id=TEXT,
         kind=one_of(CompactionKind.values),
         status=one_of(CompactionStatus.values),
+        phase=null(one_of(Phase.values)),
         trigger=one_of(Trigger.values),
         thread_id=null(TEXT),
+        namespace=null(TEXT),
         requested_by=TEXT,
+        reason=TEXT,
         policy=OBJECT,
         from_seq=null(WHOLE),
         to_seq=null(WHOLE),
+        carried_seq=null(WHOLE),
         tokens_before=null(WHOLE),
         tokens_after=null(WHOLE),
+        to_revision=null(WHOLE),
+        rows_before=null(WHOLE),
+        rows_after=null(WHOLE),
         rows_removed=WHOLE,
+        bytes_before=null(WHOLE),
+        bytes_after=null(WHOLE),
         summary=null(TEXT),
         summary_message_id=null(TEXT),
         summarizer=null(TEXT),
+        provider=null(TEXT),
         model=null(TEXT),
+        instructions=null(TEXT),
+        input_tokens=WHOLE,
+        output_tokens=WHOLE,
         cost_usd=DECIMAL,
         detail=TEXT,
         attempts=WHOLE,
@@ -331,7 +463,33 @@ SHAPES: dict[str, Shape] = {
         undone_by=null(TEXT),
     ),
     "CompactionPreview": shape(
-        policy=OBJECT, context_tokens=WHOLE, would_fold=null(OBJECT), skip=null(TEXT)
+        policy=OBJECT,
+        sources=_SOURCES,
+        context_tokens=WHOLE,
+        would_fold=null(OBJECT),
+        tokens_after=null(WHOLE),
+        savings_ratio=null(NUMBER),
+        skip=null(TEXT),
+        problem=null(TEXT),
+    ),
+    "SnapshotPreview": shape(
+        keep_last=WHOLE,
+        keep_every=null(WHOLE),
+        snapshots=WHOLE,
+        snapshots_removed=WHOLE,
+        **_WEIGHT,
+    ),
+    "HistoryPreview": shape(**_WEIGHT),
+    "CompactionPolicy": shape(
+        scope=one_of(SCOPES),
+        agent_id=null(TEXT),
+        thread_id=null(TEXT),
+        policy=OBJECT,
+        effective=OBJECT,
+        sources=_SOURCES,
+        version=null(WHOLE),
+        updated_at=null(TIME),
+        updated_by=null(TEXT),
     ),
     "Change": shape(
         cursor=TEXT,
@@ -343,6 +501,30 @@ SHAPES: dict[str, Shape] = {
         version=WHOLE,
         actor=TEXT,
         at=TIME,
+    ),
+    "UIMessage": shape(
+        id=TEXT,
+        role=one_of([MessageRole.SYSTEM, MessageRole.USER, MessageRole.ASSISTANT]),
+        metadata=shape(run_id=null(TEXT), created_at=TIME),
+        parts=many(OBJECT),
+    ),
+    "AgentThread": shape(
+        thread_id=TEXT,
+        created_at=TIME,
+        updated_at=TIME,
+        metadata=OBJECT,
+        status=one_of(["idle", "busy", "interrupted", "error"]),
+        values=OBJECT,
+        interrupts=OBJECT,
+    ),
+    "AgentState": OBJECT,
+    "StoreItem": shape(
+        namespace=many(TEXT),
+        key=TEXT,
+        value=OBJECT,
+        version=WHOLE,
+        created_at=TIME,
+        updated_at=TIME,
     ),
     "AuditRow": shape(
         at=TIME,
@@ -373,6 +555,34 @@ SHAPES: dict[str, Shape] = {
         messages=WHOLE,
         measured_at=null(TIME),
         limits=OBJECT,
+    ),
+    "Storage": shape(
+        group=one_of(GROUPS),
+        name=null(TEXT),
+        measured_at=TIME,
+        exact=FLAG,
+        rows=WHOLE,
+        bytes=WHOLE,
+        estimated_tokens=WHOLE,
+        entries=WHOLE,
+        entry_bytes=WHOLE,
+        history_rows=WHOLE,
+        history_bytes=WHOLE,
+        messages=WHOLE,
+        message_bytes=WHOLE,
+        state_rows=WHOLE,
+        state_bytes=WHOLE,
+        growth_bytes_per_day=null(NUMBER),
+        days=many(
+            shape(
+                day=DAY,
+                rows=WHOLE,
+                bytes=WHOLE,
+                estimated_tokens=WHOLE,
+                tokens_saved=WHOLE,
+                rows_removed=WHOLE,
+            )
+        ),
     ),
     "Explanation": OBJECT,
     "Webhook": shape(**_WEBHOOK),

@@ -1,4 +1,4 @@
-"""Thread state over time: …/state, …/snapshots, …/diff, …/restore, …/mark."""
+"""Thread state over time: …/state, …/snapshots, …/diff, …/restore, …/import."""
 
 from __future__ import annotations
 
@@ -6,21 +6,35 @@ from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 
+from state_admin.domain import values
+from state_admin.domain.values import Raw
 from state_admin.models import Revision, StateScope
-from state_admin.services import snapshots, threads
-from state_admin.services.errors import BadRequest
+from state_admin.services import exports, snapshots, threads
+from state_admin.services.errors import BadRequest, Invalid
 from state_admin.services.snapshots import Snapshot
 
 from . import etags, pagination
-from .bodies import Body, Flag, Text, Whole, answer, verbatim
+from .bodies import Body, Flag, RawField, Text, Whole, answer, verbatim
 from .endpoint import Endpoint
 from .entries import show_diff
 
 
 class RestoreSnapshotBody(Body):
     revision = Whole(min_value=0)
+
+
+class SnapshotBody(Body):
+    revision = Whole(min_value=0)
+    extensions = RawField()
+
+
+class ImportSnapshotBody(Body):
+    snapshot = RawField()
+    unknown_keys = serializers.ChoiceField(choices=["error", "skip"], required=False)
+    mode = serializers.ChoiceField(choices=["replace", "merge"], required=False)
 
 
 class MarkBody(Body):
@@ -52,16 +66,24 @@ def show_revision(row: Revision) -> dict[str, Any]:
     }
 
 
+def read_extensions(raw: Raw) -> dict[str, Raw]:
+    if not isinstance(raw.value, dict):
+        fault = values.Fault("/snapshot/extensions", "not an object")
+        raise Invalid("extensions must be an object", [fault])
+    return values.members(raw)
+
+
 class ThreadState(Endpoint):
     @extend_schema(operation_id="read_state")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
-        """The state now, or at `?revision=`; `?scope=run|thread` narrows it."""
-        pagination.refuse_unknown(request, "revision", "scope")
+        """The state now, or at `?revision=`; `?scope=run|thread` narrows it. `?export=true`: only
+        what another place can take, the values of registered and persistent keys."""
+        pagination.refuse_unknown(request, "revision", "scope", "export")
         revision = pagination.read_int(request, "revision")
         scope = pagination.read_choice(request, "scope", StateScope.values)
-        snapshot = snapshots.read_snapshot(
-            actor=self.actor, thread_id=thread_id, revision=revision, scope=scope
-        )
+        export = pagination.read_choice(request, "export", ("true", "false")) == "true"
+        read = exports.export_snapshot if export else snapshots.read_snapshot
+        snapshot = read(actor=self.actor, thread_id=thread_id, revision=revision, scope=scope)
         return answer(show_snapshot(snapshot), etag=snapshot.revision)
 
 
@@ -122,3 +144,24 @@ class ThreadRestore(Endpoint):
             reason=self.reason,
         )
         return answer(show_snapshot(snapshot), etag=snapshot.revision)
+
+
+class ThreadImport(Endpoint):
+    @extend_schema(operation_id="import_snapshot", request=ImportSnapshotBody)
+    def post(self, request: Request, thread_id: str) -> HttpResponse:
+        """Take an exported snapshot as a new revision. `mode` replace (default) or merge;
+        `unknown_keys` error (default) or skip."""
+        body = ImportSnapshotBody.take(request.data)
+        snapshot = SnapshotBody.take(body["snapshot"], "/snapshot")
+        done = exports.import_snapshot(
+            actor=self.actor,
+            thread_id=thread_id,
+            revision=snapshot["revision"],
+            extensions=read_extensions(snapshot["extensions"]),
+            unknown_keys=body.get("unknown_keys", "error"),
+            mode=body.get("mode", "replace"),
+            expected_revision=etags.expected_version(request),
+            reason=self.reason,
+        )
+        shown = {**show_snapshot(done.snapshot), "skipped_keys": done.skipped}
+        return answer(shown, etag=done.snapshot.revision)

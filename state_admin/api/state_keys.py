@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.http import HttpResponse
@@ -15,9 +16,11 @@ from state_admin.domain.values import Raw
 from state_admin.models import Merge, StateKey, StateScope
 from state_admin.services import state_keys
 from state_admin.services.errors import NotFound
+from state_admin.services.state_removals import unregister_state_key
 
 from . import pagination
-from .bodies import Body, Flag, RawField, Text, answer, verbatim
+from .bodies import Body, Flag, RawField, Text, answer, no_content, verbatim
+from .clearing import read_dry_run
 from .endpoint import Endpoint
 
 
@@ -31,6 +34,11 @@ class StateKeyBody(Body):
     retain_on_uninstall = Flag(required=False)
     plugin = Text(required=False, allow_blank=True, max_length=128)
     description = Text(required=False, allow_blank=True, max_length=10_000)
+
+
+def state_key_content(body: dict[str, Any]) -> dict[str, Any]:
+    """A body as the arguments of register_state_key."""
+    return {"schema": Raw("{}", {}), "default": Raw("null", None), **body}
 
 
 def show_state_key(row: StateKey) -> dict[str, Any]:
@@ -64,7 +72,7 @@ class StateKeyList(Endpoint):
 
 
 class StateKeyDetail(Endpoint):
-    roles = {"PUT": Role.ADMIN}
+    roles = {"PUT": Role.ADMIN, "DELETE": Role.ADMIN}
 
     @extend_schema(operation_id="get_state_key")
     def get(self, request: Request, name: str) -> HttpResponse:
@@ -78,11 +86,23 @@ class StateKeyDetail(Endpoint):
         """Register, or change. Idempotent."""
         body = StateKeyBody.take(request.data)
         row, created = state_keys.register_state_key(
-            actor=self.actor,
-            name=name,
-            schema=body.pop("schema", Raw("{}", {})),
-            default=body.pop("default", Raw("null", None)),
-            reason=self.reason,
-            **body,
+            actor=self.actor, name=name, reason=self.reason, **state_key_content(body)
         )
         return answer(show_state_key(row), 201 if created else 200)
+
+    @extend_schema(operation_id="unregister_state_key")
+    def delete(self, request: Request, name: str) -> HttpResponse:
+        """Unregister. What threads hold of it stays readable and comes back with the name;
+        `?values=clear` clears it, as one revision of each thread. `?dry_run=true` only counts."""
+        pagination.refuse_unknown(request, "values", "dry_run")
+        dry_run = read_dry_run(request)
+        held = unregister_state_key(
+            actor=self.actor,
+            name=name,
+            clear=pagination.read_choice(request, "values", ("retain", "clear")) == "clear",
+            dry_run=dry_run,
+            reason=self.reason,
+        )
+        if dry_run:
+            return answer({"dry_run": True, "held": asdict(held)})
+        return no_content()

@@ -1,4 +1,4 @@
-"""Threads and their messages: /threads, /threads/{id}, …/messages, …/context."""
+"""Threads and their messages: /threads, /threads/{id}, …/fork, …/lineage, …/messages, …/context."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from state_admin.domain import boundaries, values
+from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.values import Raw
 from state_admin.models import Message, Thread, Visibility
-from state_admin.services import messages, threads
+from state_admin.services import forks, messages, policies, threads
 from state_admin.services.contexts import read_context
 from state_admin.services.errors import BadRequest, Invalid
 
 from . import pagination
+from .batches import read_operations, show_outcome
 from .bodies import Body, RawField, Text, Whole, answer, no_content, timestamp, verbatim
 from .endpoint import Endpoint
 
@@ -39,9 +40,18 @@ class ThreadChangeBody(Body):
     compaction_policy = RawField(required=False)
 
 
+class ForkBody(Body):
+    id = Text(required=False)
+    revision = Whole(required=False, min_value=0)
+    message_count = Whole(required=False, min_value=0)
+    title = Text(required=False, allow_blank=True, max_length=512)
+    metadata = RawField(required=False)
+
+
 class MessagesBody(Body):
     messages = RawField()
     expected_message_count = Whole(required=False, min_value=0)
+    operations = RawField(required=False)
 
 
 def show_thread(row: Thread) -> dict[str, Any]:
@@ -90,8 +100,8 @@ def show_message(row: Message) -> dict[str, Any]:
 class ThreadList(Endpoint):
     @extend_schema(operation_id="list_threads")
     def get(self, request: Request) -> HttpResponse:
-        """Threads, newest first; by resource, parent or root."""
-        known = ("resource_id", "parent_thread_id", "root", "prefix")
+        """Threads, newest first; by resource, parent, root or what they were forked from."""
+        known = ("resource_id", "parent_thread_id", "root", "prefix", "forked_from")
         pagination.refuse_unknown(request, *known, "limit", "cursor")
         page = pagination.read_page(request)
         query = request.query_params
@@ -105,6 +115,8 @@ class ThreadList(Endpoint):
             rows = rows.filter(parent__public_id=query["parent_thread_id"])
         if query.get("prefix"):
             rows = rows.filter(public_id__startswith=query["prefix"])
+        if query.get("forked_from"):
+            rows = rows.forks_of(query["forked_from"])
         if root:
             rows = rows.filter(parent=None)
         if page.after is not None:
@@ -174,6 +186,42 @@ class ThreadDetail(Endpoint):
         return answer({"dry_run": True, "would_delete": vars(report)}) if dry_run else no_content()
 
 
+class ThreadFork(Endpoint):
+    @extend_schema(operation_id="fork_thread", request=ForkBody)
+    def post(self, request: Request, thread_id: str) -> HttpResponse:
+        """Copy state at `revision` and the first `message_count` messages into a new thread that
+        shares nothing with this one. The same id and content again: 200 with what is stored."""
+        body = ForkBody.take(request.data)
+        row, created = forks.fork_thread(
+            actor=self.actor,
+            thread_id=thread_id,
+            fork_id=body.get("id"),
+            revision=body.get("revision"),
+            message_count=body.get("message_count"),
+            title=body.get("title"),
+            metadata=read_object(body, "metadata") if "metadata" in body else None,
+            reason=self.reason,
+        )
+        return answer(show_thread(row), 201 if created else 200, etag=row.revision)
+
+
+class ThreadLineage(Endpoint):
+    @extend_schema(operation_id="read_lineage")
+    def get(self, request: Request, thread_id: str) -> HttpResponse:
+        """The threads above this one, nearest first; how many are below it and copied from it."""
+        pagination.refuse_unknown(request)
+        lineage = threads.read_lineage(actor=self.actor, thread_id=thread_id)
+        return answer(
+            {
+                "thread_id": thread_id,
+                "ancestors": lineage.ancestors,
+                "child_count": lineage.children,
+                "forked_from": lineage.thread.forked_from,
+                "fork_count": lineage.forks,
+            }
+        )
+
+
 class ThreadMessages(Endpoint):
     @extend_schema(operation_id="list_messages")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
@@ -205,17 +253,26 @@ class ThreadMessages(Endpoint):
 
     @extend_schema(operation_id="append_messages", request=MessagesBody)
     def post(self, request: Request, thread_id: str) -> HttpResponse:
-        """Append messages; `expected_message_count` guards against a log that moved."""
+        """Append messages; `expected_message_count` guards against a log that moved. `operations`
+        on entries, as of an atomic batch, land together with them or not at all."""
         body = MessagesBody.take(request.data)
         made = messages.append_messages(
             actor=self.actor,
             thread_id=thread_id,
             messages=read_list(body["messages"], "messages"),
             expected_message_count=body.get("expected_message_count"),
+            operations=read_operations(body["operations"], self.reason)
+            if "operations" in body
+            else (),
             reason=self.reason,
         )
-        items = [{"id": identity, "seq": seq} for identity, seq in made.placed]
-        return answer({"message_count": made.thread.message_count, "messages": items}, 201)
+        shown = {
+            "message_count": made.thread.message_count,
+            "messages": [{"id": identity, "seq": seq} for identity, seq in made.placed],
+        }
+        if made.outcomes:
+            shown["results"] = [show_outcome(outcome) for outcome in made.outcomes]
+        return answer(shown, 201)
 
 
 class ThreadContext(Endpoint):
@@ -256,9 +313,5 @@ def read_object(body: dict[str, Any], name: str) -> Raw:
 def read_policy(body: dict[str, Any]) -> Raw:
     """A compaction policy laid over the workspace's: only the fields it names."""
     raw = read_object(body, "compaction_policy")
-    try:
-        boundaries.Policy.from_json(raw.value)
-    except ValueError as bad:
-        fault = values.Fault("/compaction_policy", str(bad))
-        raise Invalid("the compaction policy is not acceptable", [fault]) from bad
+    policies.check_policy(raw, "/compaction_policy")
     return raw

@@ -10,9 +10,10 @@ from rest_framework.request import Request
 
 from state_admin.domain.values import Raw
 from state_admin.models import Ticket, TicketStatus
+from state_admin.models.feed_sql import FeedFilter
 from state_admin.services import runs, tickets
 
-from . import pagination
+from . import pagination, waiting
 from .bodies import Body, RawField, Text, answer, verbatim
 from .endpoint import Endpoint
 
@@ -35,6 +36,7 @@ def show_ticket(row: Ticket) -> dict[str, Any]:
         "reason": row.reason,
         "response_schema": verbatim(schema) if schema else None,
         "expires_at": row.expires_at,
+        "on_expiry": row.on_expiry,
         "status": row.status,
         "payload": verbatim(payload) if payload else None,
         "decided_by": row.decided_by or None,
@@ -71,7 +73,17 @@ class RunTickets(Endpoint):
 class TicketDetail(Endpoint):
     @extend_schema(operation_id="get_ticket")
     def get(self, request: Request, ticket_id: str) -> HttpResponse:
-        return answer(show_ticket(tickets.find_ticket(self.actor, ticket_id)))
+        """A ticket. `wait=30` answers when it is no longer pending."""
+        pagination.refuse_unknown(request, "wait")
+        ticket = tickets.find_ticket(self.actor, ticket_id)
+        return waiting.answer_news(
+            request,
+            self.actor,
+            FeedFilter(run=ticket.run.public_id),
+            look=lambda: tickets.find_ticket(self.actor, ticket_id),
+            is_news=lambda ticket: ticket.status != TicketStatus.PENDING,
+            show=lambda ticket: answer(show_ticket(ticket)),
+        )
 
 
 class TicketDecision(Endpoint):

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from state_admin.domain.access import Actor
 from state_admin.models.feed_sql import FeedFilter
-from state_admin.streams.hub import Hub
+from state_admin.streams.hub import ENVIRON, Hub
 from state_admin.streams.park import Park
 
 from . import pagination
@@ -24,14 +24,13 @@ T = TypeVar("T")
 
 MAX_WAIT = 30
 _POLL = 0.05
-# In the environ: the process's hub (project/asgi.py), and what the first look remembered.
-_HUB = "statehouse.hub"
+# In the environ: what the first look remembered.
 _MEMORY = "statehouse.memory"
 
 
 def hub_of(request: Request) -> Hub | None:
     """The hub, when the server can let an answer go on on its loop."""
-    hub: Hub | None = request.META.get(_HUB)
+    hub: Hub | None = request.META.get(ENVIRON)
     return hub
 
 

@@ -1,20 +1,18 @@
 """Where a conversation may be folded and cut, and how the folded one reads (semantics §8).
 
-Not here: summarising (summarizers) and storing a compaction (services).
+Not here: the policy (policies), summarising (summarizers) and storing a compaction (services).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final, TypeVar
+from typing import Protocol, TypeVar
 
-from state_admin.domain.values import JSON, Fault, pointer_of
+from .policies import Policy
 
 T = TypeVar("T")
-
-MODES: Final = ("keep_recent_raw_suffix", "compact_to_safe_frontier")
 
 
 @dataclass(frozen=True)
@@ -29,101 +27,6 @@ class Line:
     tokens: int
     opens: tuple[str, ...] = ()
     answers: str | None = None
-
-
-class BadPolicy(ValueError):
-    """A policy cannot be read. `faults` point into it."""
-
-    def __init__(self, faults: list[Fault]) -> None:
-        super().__init__("; ".join(map(str, faults)))
-        self.faults = faults
-
-
-@dataclass(frozen=True)
-class Policy:
-    """When and how a thread's context is compacted. Sizes in estimated tokens.
-
-    `autocompact_threshold` None = only by hand. `summarizer` None = the server's default.
-    """
-
-    max_context_tokens: int = 200_000
-    max_output_tokens: int = 16_384
-    autocompact_threshold: int | None = None
-    mode: str = MODES[0]
-    raw_suffix_messages: int = 2
-    min_recent_messages: int = 10
-    min_gain_tokens: int = 1_024
-    min_savings_ratio: float = 0.3
-    summarizer: str | None = None
-    summary_max_tokens: int = 1_024
-
-    @classmethod
-    def from_json(cls, body: JSON) -> Policy:
-        """The policy with these fields, the others by default. Raises BadPolicy."""
-        if not isinstance(body, dict):
-            raise BadPolicy([Fault("", "a policy is an object")])
-        faults = list(_policy_faults(body))
-        if faults:
-            raise BadPolicy(faults)
-        return cls(**body)
-
-    def to_json(self) -> dict[str, JSON]:
-        """Every field; `from_json` reads it back."""
-        return asdict(self)
-
-    def narrowed(
-        self, max_context_tokens: int | None = None, max_output_tokens: int | None = None
-    ) -> Policy:
-        """The policy within what a model can take: the threshold never exceeds what the window
-        leaves beside the answer, and falls away when that is nothing (awaken-facts §5.1)."""
-        window = min(self.max_context_tokens, max_context_tokens or self.max_context_tokens)
-        answer = min(self.max_output_tokens, max_output_tokens or self.max_output_tokens, window)
-        threshold = self.autocompact_threshold
-        if threshold is not None:
-            threshold = min(threshold, window - answer) or None
-        return replace(
-            self,
-            max_context_tokens=window,
-            max_output_tokens=answer,
-            autocompact_threshold=threshold,
-        )
-
-    @property
-    def suffix(self) -> int:
-        """How many of the newest messages stay raw."""
-        return self.raw_suffix_messages if self.mode == MODES[0] else self.min_recent_messages
-
-
-_COUNTS: Final = {
-    "max_context_tokens": 1,
-    "max_output_tokens": 1,
-    "raw_suffix_messages": 0,
-    "min_recent_messages": 0,
-    "min_gain_tokens": 0,
-    "summary_max_tokens": 1,
-    "autocompact_threshold": 1,
-}
-
-
-def _policy_faults(body: dict[str, JSON]) -> Iterator[Fault]:
-    known = {field.name for field in fields(Policy)}
-    for name, value in body.items():
-        place = pointer_of(name)
-        if name not in known:
-            yield Fault(place, f"unknown field; known are {', '.join(sorted(known))}")
-        elif value is None and name in ("autocompact_threshold", "summarizer"):
-            continue
-        elif name in _COUNTS:
-            if type(value) is not int or not _COUNTS[name] <= value < 1 << 53:
-                yield Fault(place, f"must be an integer of at least {_COUNTS[name]}")
-        elif name == "mode":
-            if value not in MODES:
-                yield Fault(place, f"must be one of {', '.join(MODES)}")
-        elif name == "min_savings_ratio":
-            if not isinstance(value, (int, float)) or value is True or not 0 <= value <= 1:
-                yield Fault(place, "must be a number from 0 to 1")
-        elif not isinstance(value, str) or not value:
-            yield Fault(place, "must be a text that is not empty")
 
 
 @dataclass(frozen=True)
@@ -149,71 +52,158 @@ class Skip:
     reason: str
 
 
-def plan(lines: Sequence[Line], policy: Policy) -> Plan | Skip:
+@dataclass(frozen=True)
+class Turn:
+    """The message that began the last user turn; `index` is its place in the view."""
+
+    index: int
+    seq: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """A line behind which the view may be folded, and what stands up to and with it: the tokens,
+    and how many messages that are not internal."""
+
+    index: int
+    seq: int
+    message_id: str
+    tokens: int
+    external: int
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """The first tool call that has no result anywhere: no line from its own on can be folded."""
+
+    index: int
+    seq: int
+    call: str
+
+    def __str__(self) -> str:
+        return f"tool call {self.call} of message {self.seq} has no result"
+
+
+class View(Protocol):
+    """What planning asks of an effective view, whoever holds it: a list in memory (`Lines`), or
+    the database, which answers without handing the messages out (models/folds_sql.py)."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def tokens(self) -> int: ...
+
+    @property
+    def turn(self) -> Turn | None: ...
+
+    @property
+    def unanswered(self) -> Unanswered | None: ...
+
+    def frontier(self, end: int) -> Frontier | None:
+        """The last line before place `end` at which every opened tool call has its result and the
+        next message is no tool message."""
+        ...
+
+
+def plan(view: View, policy: Policy) -> Plan | Skip:
     """Where to fold the effective view (semantics §8, awaken-facts §5.4).
 
-    `lines` hold the previous summary as the internal system line it is. The boundary is the last
+    The view holds the previous summary as the internal system line it is. The boundary is the last
     message before the kept suffix at which every opened tool call has its result and the next
     message is no tool message. The suffix holds the last user turn, unless that turn is itself
     what makes the view long: then its tool rounds may be folded too, and the user's own message
     is carried (docs/adr/0005-folding-inside-a-long-turn.md).
     """
-    turn = _last_user_turn(lines)
-    usual = _plan(lines, policy, max(policy.suffix, len(lines) - turn))
-    enough = policy.min_savings_ratio * sum(line.tokens for line in lines)
-    if turn == len(lines) or (isinstance(usual, Plan) and usual.tokens_before >= enough):
+    turn = view.turn
+    usual = _plan(view, policy, max(policy.suffix, view.count - turn.index if turn else 0))
+    enough = policy.min_savings_ratio * view.tokens
+    if turn is None or (isinstance(usual, Plan) and usual.tokens_before >= enough):
         return usual
     recent = max(policy.suffix, policy.min_recent_messages)
-    inside = _plan(lines, policy, recent, carried=turn)
+    inside = _plan(view, policy, recent, carried=turn)
     return inside if isinstance(inside, Plan) else usual
 
 
-def _plan(
-    lines: Sequence[Line], policy: Policy, keep: int, *, carried: int | None = None
-) -> Plan | Skip:
-    end = len(lines) - keep
+def _plan(view: View, policy: Policy, keep: int, *, carried: Turn | None = None) -> Plan | Skip:
+    end = view.count - keep
     if end < 2:
         return Skip("fewer than 2 messages stand before those that stay")
-    closed = _closed(lines)
-    # A carried message stands behind the summary that covers it: no boundary may fall back on it.
-    furthest = list(accumulate((line.seq for line in lines), max))
-    boundary = next(
-        (i for i in reversed(range(end)) if closed[i] and lines[i].seq == furthest[i]), None
-    )
-    if boundary is None or (carried is not None and boundary < carried):
-        return Skip("no message before those that stay ends with all tool calls answered")
-    folded = [i for i in range(boundary + 1) if i != carried]
-    if not any(lines[i].visibility != "internal" for i in folded):
-        return Skip("nothing but internal messages stands before those that stay")
-    tokens = sum(lines[i].tokens for i in folded)
+    stuck = view.unanswered
+    if stuck is not None and stuck.index >= end:
+        stuck = None
+    found = view.frontier(end)
+    if found is None or (carried is not None and found.index < carried.index):
+        words = "no message before those that stay ends with all tool calls answered"
+        return Skip(str(stuck or words))
+    if found.external == (carried is not None):
+        return Skip(str(stuck or "nothing but internal messages stands before those that stay"))
+    tokens = found.tokens - (carried.tokens if carried else 0)
     if tokens < policy.min_gain_tokens:
-        return Skip(f"folding would gain fewer than {policy.min_gain_tokens} tokens: {tokens}")
-    line = lines[boundary]
-    carried_seq = lines[carried].seq if carried is not None else None
-    return Plan(line.seq, line.message_id, tokens, len(lines) - boundary - 1, carried_seq)
+        words = f"folding would gain fewer than {policy.min_gain_tokens} tokens: {tokens}"
+        return Skip(f"{words}; {stuck}" if stuck else words)
+    carried_seq = carried.seq if carried else None
+    return Plan(found.seq, found.message_id, tokens, view.count - found.index - 1, carried_seq)
 
 
-def _last_user_turn(lines: Sequence[Line]) -> int:
-    """The index where it begins; the end of the lines if there is none."""
-    for index in reversed(range(len(lines))):
-        if lines[index].role == "user" and lines[index].visibility != "internal":
-            return index
-    return len(lines)
+class Lines:
+    """A view whose lines are all at hand."""
 
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self._lines = lines
 
-def _closed(lines: Sequence[Line]) -> list[bool]:
-    """For each line: all calls opened so far are answered, and no tool message follows."""
-    open_calls: dict[str, int] = {}
-    closed = []
-    for line, following in zip(lines, [*lines[1:], None], strict=True):
-        for call in line.opens:
-            open_calls[call] = open_calls.get(call, 0) + 1
-        if line.answers in open_calls:
-            open_calls[line.answers] -= 1
-            if not open_calls[line.answers]:
-                del open_calls[line.answers]
-        closed.append(not open_calls and (following is None or following.role != "tool"))
-    return closed
+    @property
+    def count(self) -> int:
+        return len(self._lines)
+
+    @property
+    def tokens(self) -> int:
+        return sum(line.tokens for line in self._lines)
+
+    @property
+    def turn(self) -> Turn | None:
+        for index in reversed(range(self.count)):
+            line = self._lines[index]
+            if line.role == "user" and line.visibility != "internal":
+                return Turn(index, line.seq, line.tokens)
+        return None
+
+    @property
+    def unanswered(self) -> Unanswered | None:
+        *_, left = self._open_calls()
+        first = min(((index, call) for call, (_, index) in left.items()), default=None)
+        return first and Unanswered(first[0], self._lines[first[0]].seq, first[1])
+
+    def frontier(self, end: int) -> Frontier | None:
+        # A carried message stands behind the summary that covers it: no boundary may fall back on it.
+        furthest = list(accumulate((line.seq for line in self._lines), max))
+        _, *still_open = self._open_calls()
+        for index in reversed(range(end)):
+            line, following = self._lines[index], self._lines[index + 1 : index + 2]
+            if still_open[index] or line.seq != furthest[index]:
+                continue
+            if not any(after.role == "tool" for after in following):
+                upto = self._lines[: index + 1]
+                tokens = sum(each.tokens for each in upto)
+                external = sum(each.visibility != "internal" for each in upto)
+                return Frontier(index, line.seq, line.message_id, tokens, external)
+        return None
+
+    def _open_calls(self) -> list[dict[str, tuple[int, int]]]:
+        """Before the first line and behind each: how often each call is open, and since which."""
+        states: list[dict[str, tuple[int, int]]] = [{}]
+        for index, line in enumerate(self._lines):
+            now = dict(states[-1])
+            for call in line.opens:
+                times, since = now.get(call, (0, index))
+                now[call] = times + 1, since
+            if line.answers is not None and line.answers in now:
+                times, since = now.pop(line.answers)
+                if times > 1:
+                    now[line.answers] = times - 1, since
+            states.append(now)
+        return states
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,25 @@ Not here: the limits of a value, and values once they are Python (both in values
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
+
+import jiter
+import msgspec
 
 JSON: TypeAlias = Any
 
 MAX_DEPTH: Final = 64
 # A document may wrap values in an envelope. Deeper than this is refused on reading, so that
 # no recursive function behind us can ever meet Python's recursion limit.
-MAX_DOCUMENT_DEPTH: Final = 128
+MAX_DOCUMENT_DEPTH: Final = 200  # the fast parser's own limit
 MAX_DIGITS: Final = 1_000
 MAX_FAULTS: Final = 20
 
 TOO_DEEP: Final = f"too deep: at most {MAX_DEPTH} levels of arrays and objects"
 TOO_LONG: Final = f"an integer takes at most {MAX_DIGITS} digits"
+SURROGATE: Final = "a lone surrogate"
 OUT_OF_RANGE: Final = "the number is outside the range of a double"
 
 _SPACE: Final = " \t\n\r"
@@ -55,75 +60,44 @@ class Raw(NamedTuple):
     value: JSON
 
 
-class _Doubt(Exception):
-    """Something in the text is refused; a second, slower parse finds where."""
-
-
-def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise _Doubt
-    return made
-
-
-def _real(literal: str) -> float:
-    number = float(literal)
-    # Zero hides an underflow (1e-400) or a scale no numeric column takes (0e-99999).
-    if not number or number - number or len(literal) > MAX_DIGITS:
-        _doubt_real(literal, number)
-    return number
-
-
-def _doubt_real(literal: str, number: float) -> None:
-    if _real_fault(literal, number):
-        raise _Doubt
-
-
-def _real_fault(literal: str, number: float) -> str | None:
-    if len(literal) > MAX_DIGITS:
-        return f"a number takes at most {MAX_DIGITS} characters"
-    mantissa, _, exponent = literal.lower().partition("e")
-    underflow = not number and (mantissa.strip("-0.") or abs(int(exponent or 0)) > 400)
-    if number - number or underflow:
-        return OUT_OF_RANGE
-    return None
-
-
 def _constant(literal: str) -> JSON:
     raise MalformedJSON(f"{literal} is not JSON")
 
 
-_STRICT: Final = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_real, parse_constant=_constant
-)
-_PLAIN: Final = json.JSONDecoder()
+_LENIENT: Final = json.JSONDecoder(parse_constant=_constant)
+# A number that may be none of a double's: with a long exponent, or with very many digits.
+_ODD_NUMBER: Final = re.compile("[0-9](?:[eE][-+]?[0-9]{3}|[0-9]{199})")
+_SLICES: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_LISTS: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_RECORDS: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 
 
 def read(body: bytes | str) -> Raw:
     """Parse a whole document strictly.
 
     Raises MalformedJSON for what is not JSON (syntax, NaN, BOM, not UTF-8, empty) and
-    RefusedJSON, with pointers from the document's root, for duplicate keys, numbers that are
-    neither an integer nor within a double, and documents deeper than MAX_DOCUMENT_DEPTH.
+    RefusedJSON, with pointers from the document's root, for duplicate keys, lone surrogates,
+    numbers that are neither an integer nor within a double, and documents deeper than
+    MAX_DOCUMENT_DEPTH.
     The limits of a value are `check`'s (semantics §2).
     """
     text = _text(body)
     try:
-        value = _whole(_STRICT, text)
-    except RecursionError:
-        raise RefusedJSON([Fault("", TOO_DEEP)]) from None
-    except _Doubt:
-        raise RefusedJSON(_doubts(text)) from None
-    except MalformedJSON:
-        raise
-    except json.JSONDecodeError as error:
-        raise MalformedJSON(str(error)) from None
-    except ValueError:  # Python's own limit of 4,300 digits
-        raise RefusedJSON(_doubts(text)) from None
-    openers = text.count("[") + text.count("{")
-    if openers > MAX_DOCUMENT_DEPTH and _deeper_than(value, MAX_DOCUMENT_DEPTH):
-        raise RefusedJSON([Fault("", TOO_DEEP)])
+        value = _parse(text)
+    except ValueError:
+        # Refused, or beyond what the fast parser takes: the slower one knows, and says where.
+        if faults := _faults(text):
+            raise RefusedJSON(faults) from None
+        value = _whole(_LENIENT, text)
+        if _deeper_than(value, MAX_DOCUMENT_DEPTH):
+            raise RefusedJSON([Fault("", TOO_DEEP)]) from None
     return Raw(text, value)
+
+
+def _parse(text: str) -> JSON:
+    if _ODD_NUMBER.search(text):
+        raise ValueError
+    return jiter.from_json(text.encode(), catch_duplicate_keys=True, allow_inf_nan=False)
 
 
 def _text(body: bytes | str) -> str:
@@ -147,6 +121,15 @@ def _whole(decoder: json.JSONDecoder, text: str) -> JSON:
     return value
 
 
+def encodable(text: str) -> bool:
+    """Whether UTF-8 can hold a text: it has no lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class _Pairs(list[tuple[str, JSON]]):
     """An object as it was written, duplicates included."""
 
@@ -157,8 +140,19 @@ class _Bad(NamedTuple):
     why: str
 
 
-def _doubts(text: str) -> list[Fault]:
-    """The faults of a text that the strict parse refused; MalformedJSON when it is no JSON."""
+def _real_fault(literal: str, number: float) -> str | None:
+    if len(literal) > MAX_DIGITS:
+        return f"a number takes at most {MAX_DIGITS} characters"
+    # Zero hides an underflow (1e-400) or a scale no numeric column takes (0e-99999).
+    mantissa, _, exponent = literal.lower().partition("e")
+    underflow = not number and (mantissa.strip("-0.") or abs(int(exponent or 0)) > 400)
+    if number - number or underflow:
+        return OUT_OF_RANGE
+    return None
+
+
+def _faults(text: str) -> list[Fault]:
+    """What in a text is refused, with its place; MalformedJSON when it is no JSON."""
 
     def real(literal: str) -> JSON:
         why = _real_fault(literal, float(literal))
@@ -183,12 +177,17 @@ def _doubts(text: str) -> list[Fault]:
         pointer, node = stack.pop()
         if isinstance(node, _Bad):
             faults.append(Fault(pointer, node.why))
+        elif isinstance(node, str):
+            if not encodable(node):
+                faults.append(Fault(pointer, f"the string holds {SURROGATE}"))
         elif isinstance(node, _Pairs):
             seen: set[str] = set()
             for name, member in node:
                 place = pointer + pointer_of(name)
                 if name in seen:
                     faults.append(Fault(place, "the object has this key twice"))
+                elif not encodable(name):
+                    faults.append(Fault(pointer, f"the key {ascii(name)[:80]} holds {SURROGATE}"))
                 seen.add(name)
                 stack.append((place, member))
         elif isinstance(node, list):
@@ -201,36 +200,27 @@ def members(raw: Raw) -> dict[str, Raw]:
 
     `raw` comes from `read`, `members` or `items`: its text is known to be good.
     """
-    found: dict[str, Raw] = {}
-    at, last = 1, len(raw.value)
-    for number, (name, member) in enumerate(raw.value.items(), 1):
-        at = _past(raw.text, _PLAIN.raw_decode(raw.text, _past(raw.text, at))[1])
-        found[name], at = _slice(raw.text, _past(raw.text, at + 1), member, number == last)
-    return found
+    return _beside(_SLICES.decode(raw.text), raw.value)
 
 
 def items(raw: Raw) -> list[Raw]:
     """The items of an array, each with its exact source slice. `raw` as for `members`."""
-    found: list[Raw] = []
-    at, last = 1, len(raw.value)
-    for number, item in enumerate(raw.value, 1):
-        one, at = _slice(raw.text, _past(raw.text, at), item, number == last)
-        found.append(one)
-    return found
+    slices = _LISTS.decode(raw.text)
+    return [Raw(_spelling(at), item) for at, item in zip(slices, raw.value, strict=True)]
 
 
-def _past(text: str, at: int) -> int:
-    while text[at] in _SPACE:
-        at += 1
-    return at
+def records(raw: Raw) -> list[dict[str, Raw]]:
+    """The `members` of each object of an array, at once. `raw` as for `members`."""
+    slices = _RECORDS.decode(raw.text)
+    return [_beside(found, item) for found, item in zip(slices, raw.value, strict=True)]
 
 
-def _slice(text: str, at: int, value: JSON, last: bool) -> tuple[Raw, int]:
-    """The value that begins at `at`, and the place behind the comma that follows it."""
-    if last:  # it ends where the container ends: the usual {"value": ...} costs no second parse
-        return Raw(text[at:-1].rstrip(_SPACE), value), len(text)
-    end = _PLAIN.raw_decode(text, at)[1]
-    return Raw(text[at:end], value), _past(text, end) + 1
+def _beside(slices: dict[str, msgspec.Raw], value: dict[str, JSON]) -> dict[str, Raw]:
+    return {name: Raw(_spelling(at), value[name]) for name, at in slices.items()}
+
+
+def _spelling(slice_: msgspec.Raw) -> str:
+    return bytes(slice_).decode()
 
 
 def _deeper_than(value: JSON, limit: int) -> bool:

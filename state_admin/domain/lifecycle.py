@@ -47,6 +47,7 @@ WAITING_REASONS: Final = (
     "rate_limit",
     "manual_pause",
 )
+EXPIRIES: Final = ("keep", "cancel")
 RESUME_MODES: Final = (
     "replay_tool_call",
     "use_decision_as_tool_result",
@@ -106,10 +107,10 @@ def _termination_faults(reason: JSON) -> Iterator[Fault]:
 
 
 def check_waiting(waiting: JSON) -> list[Fault]:
-    """What is wrong with a `waiting` body `{"reason", "tickets"?: […]}`; [] = fine.
+    """What is wrong with a `waiting` body `{"reason", "tickets"?: […], "wake"?}`; [] = fine.
 
     A ticket needs `tool_call_id` and `tool_name`; `ticket_id` is ours to make when it is left
-    out. Whether `response_schema` is a schema is for `schemas` to say.
+    out. Whether `response_schema` is a schema is for `schemas` to say. `wake` is how the last decision tells the agent: `dispatch`, or nothing.
     """
     return list(_waiting_faults(waiting))
 
@@ -120,6 +121,8 @@ def _waiting_faults(waiting: JSON) -> Iterator[Fault]:
         return
     if waiting.get("reason") not in WAITING_REASONS:
         yield Fault("/reason", f"must be one of {', '.join(WAITING_REASONS)}")
+    if waiting.get("wake") not in ("dispatch", None):
+        yield Fault("/wake", "must be dispatch, or left out")
     tickets = waiting.get("tickets")
     if not isinstance(tickets, (list, type(None))):
         yield Fault("/tickets", "must be an array")
@@ -148,6 +151,8 @@ def _ticket_faults(place: str, ticket: JSON) -> Iterator[Fault]:
         yield Fault(f"{place}/ticket_id", "must be a text that is not empty")
     if ticket.get("resume_mode") not in (*RESUME_MODES, None):
         yield Fault(f"{place}/resume_mode", f"must be one of {', '.join(RESUME_MODES)}")
+    if ticket.get("on_expiry") not in (*EXPIRIES, None):
+        yield Fault(f"{place}/on_expiry", f"must be one of {', '.join(EXPIRIES)}")
     if not isinstance(ticket.get("response_schema"), (dict, bool, type(None))):
         yield Fault(f"{place}/response_schema", "must be a JSON Schema")
 
@@ -182,6 +187,8 @@ def stuck_reason(
     now: datetime,
     lease_expires_at: datetime | None = None,
     lease_seconds: int = 0,
+    lease_released_at: datetime | None = None,
+    ticket_due_at: datetime | None = None,
     deadline_at: datetime | None = None,
     times_out_at: datetime | None = None,
     step_count: int = 0,
@@ -194,6 +201,11 @@ def stuck_reason(
     if status == RunStatus.RUNNING and lease_expires_at is not None and lease_expires_at <= now:
         seen = lease_expires_at - timedelta(seconds=lease_seconds)
         found.append(f"silent for {in_words(now - seen)}: no commit or heartbeat since {_at(seen)}")
+    if status == RunStatus.RUNNING and lease_expires_at is None and lease_released_at is not None:
+        idle = in_words(now - lease_released_at)
+        found.append(f"its lease was released {idle} ago and no worker has taken it over")
+    if status == RunStatus.WAITING and ticket_due_at is not None and ticket_due_at <= now:
+        found.append(f"a ticket expired undecided at {_at(ticket_due_at)}")
     if status == RunStatus.WAITING and deadline_at is not None and deadline_at <= now:
         late = in_words(now - deadline_at)
         found.append(f"waiting {late} past its deadline of {_at(deadline_at)}")

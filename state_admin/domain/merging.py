@@ -64,3 +64,14 @@ def merge_batches(batches: Sequence[Batch], is_commutative: Callable[[str], bool
                 raise ParallelMergeConflict(update.key)
         touched.update(update.key for update in batch.updates)
     return Batch(tuple(update for batch in batches for update in batch.updates), base)
+
+
+def clashes(
+    batches: Sequence[Batch], is_commutative: Callable[[str], bool]
+) -> dict[str, list[int]]:
+    """The keys for which `merge_batches` refuses, with the places of the batches that touch each."""
+    places: dict[str, list[int]] = {}
+    for place, batch in enumerate(batches):
+        for key in {update.key for update in batch.updates}:
+            places.setdefault(key, []).append(place)
+    return {key: at for key, at in places.items() if len(at) > 1 and not is_commutative(key)}

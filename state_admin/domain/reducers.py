@@ -34,23 +34,46 @@ COMMUTATIVE: Final = frozenset({Reducer.ADD, Reducer.MAX, Reducer.MIN, Reducer.U
 """The reducers that a client may mark commutative: the same result in any order (of a union: the
 same members)."""
 
+
+def _runtime_key(
+    merge: str = "exclusive",
+    scope: str = "run",
+    reducer: Reducer | None = None,
+    default: JSON = None,
+) -> dict[str, Any]:
+    """Commutative ones are objects of independent members, unless a reducer of their own says."""
+    if reducer is None and merge == "commutative":
+        reducer, default = Reducer.MERGE, {}
+    return {
+        "reducer": (reducer or Reducer.REPLACE).value,
+        "merge": merge,
+        "scope": scope,
+        "default": default,
+        "persistent": True,
+    }
+
+
 RUNTIME_KEYS: Final[dict[str, dict[str, Any]]] = {
-    "__runtime.run_lifecycle": {
-        "reducer": Reducer.LIFECYCLE.value,
-        "merge": "exclusive",
-        "scope": "run",
-        "default": {"run_id": "", "status": "running", "updated_at": 0, "step_count": 0},
-        "persistent": True,
-    },
-    "__runtime.tool_call_states": {
-        "reducer": Reducer.TOOL_CALLS.value,
-        "merge": "commutative",
-        "scope": "thread",
-        "default": {},
-        "persistent": True,
-    },
+    "__runtime.run_lifecycle": _runtime_key(
+        reducer=Reducer.LIFECYCLE,
+        default={"run_id": "", "status": "running", "updated_at": 0, "step_count": 0},
+    ),
+    "__runtime.tool_call_states": _runtime_key(
+        "commutative", "thread", reducer=Reducer.TOOL_CALLS, default={}
+    ),
+    "__runtime.active_agent": _runtime_key(scope="thread"),
+    "__runtime.context_message_store": _runtime_key("commutative"),
+    "__runtime.context_throttle": _runtime_key(),
+    "__runtime.failed_scheduled_actions": _runtime_key(),
+    "__runtime.inference_override_state": _runtime_key("commutative"),
+    "__runtime.pending_scheduled_actions": _runtime_key(),
+    "__runtime.pending_work": _runtime_key(),
+    "__runtime.stop_condition_stats": _runtime_key(),
+    "__runtime.tool_filter_state": _runtime_key("commutative"),
+    "__context_compaction": _runtime_key(),
 }
-"""The runtime's keys with the marks that the reference gives them (awaken-facts §2.9)."""
+"""The runtime's own keys with the marks that the reference gives them (awaken-facts §2.9). Every
+workspace has them, and nobody registers them with other marks."""
 
 
 class UpdateRefused(ValueError):

@@ -6,9 +6,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Span: TypeAlias = tuple[int, int | None]
+# How many of a thread's newest snapshots stay where no policy says it.
+KEEP_LAST: Final = 100
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class VersionInfo:
 
 
 def kept_revisions(
-    revisions: Sequence[RevisionInfo], *, keep_last: int = 100, keep_every: int | None = None
+    revisions: Sequence[RevisionInfo], *, keep_last: int = KEEP_LAST, keep_every: int | None = None
 ) -> set[int]:
     """The revisions whose snapshots must go on reading the same.
 

@@ -18,16 +18,19 @@ from state_admin.domain.documents import (
     MAX_DIGITS,
     MAX_FAULTS,
     OUT_OF_RANGE,
+    SURROGATE,
     TOO_DEEP,
     TOO_LONG,
     Fault,
     MalformedJSON,
     Raw,
     RefusedJSON,
+    encodable,
     items,
     members,
     pointer_of,
     read,
+    records,
 )
 
 __all__ = [
@@ -48,6 +51,7 @@ __all__ = [
     "members",
     "pointer_of",
     "read",
+    "records",
     "same",
     "strings",
 ]
@@ -102,17 +106,11 @@ def _surely_fine(text: str) -> bool:
         return False
     if "\\u" in text and _DOUBTFUL_ESCAPE.search(text):
         return False
-    if not text.isascii() and _unencodable(text):
+    if not (text.isascii() or encodable(text)):
         return False
-    return not (_LONG_NUMBER.search(text) or "Infinity" in text or "NaN" in text)
-
-
-def _unencodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
+    if len(text) > MAX_DIGITS and _LONG_NUMBER.search(text):
+        return False
+    return not ("Infinity" in text or "NaN" in text)
 
 
 def _faults(value: JSON, pointer: str) -> list[Fault]:
@@ -148,8 +146,8 @@ def _faults(value: JSON, pointer: str) -> list[Fault]:
 def _text_fault(text: str) -> str | None:
     if "\0" in text:
         return "NUL (U+0000)"
-    if not text.isascii() and _unencodable(text):
-        return "a lone surrogate"
+    if not (text.isascii() or encodable(text)):
+        return SURROGATE
     return None
 
 

@@ -1,4 +1,4 @@
-"""What a webhook wants, what it is told, and when a failed delivery is tried again."""
+"""What a webhook wants, and what it is told."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from .access import matches_any
 
 TYPE_PREFIX = "statehouse."
 TEST_TYPE = "statehouse.webhook.test"
-
-LONGEST_PAUSE = 3600.0
 
 
 @dataclass(frozen=True)
@@ -68,14 +66,3 @@ def cloud_event(
     if sequence:
         event["sequence"] = sequence
     return event
-
-
-def pause_before_retry(
-    attempt: int, *, base: float, chance: float, asked: float | None = None
-) -> float:
-    """Seconds until the attempt after number `attempt`: doubling from `base` to an hour, plus up
-    to a half of it by `chance` in [0, 1), so that what failed together does not come back
-    together. `asked` is the receiver's Retry-After: honoured when longer, up to the hour."""
-    pause = min(base * 2.0 ** min(attempt - 1, 40), LONGEST_PAUSE)
-    pause *= 1 + chance / 2
-    return min(max(pause, asked or 0.0), LONGEST_PAUSE * 1.5)

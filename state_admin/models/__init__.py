@@ -5,19 +5,30 @@ from __future__ import annotations
 from .access import ApiToken, LoginAttempt, LoginLink, Membership, Role, User
 from .audit import AuditRow
 from .changes import Change
-from .compactions import Compaction, CompactionKind, CompactionStatus, Trigger
+from .compactions import Compaction, CompactionKind, CompactionStatus, Phase, Trigger
+from .config import ConfigSecret
+from .dispatches import Dispatch, DispatchStatus, Mailbox
 from .entries import Entry, EntryRevision, Operation
 from .idempotency import IdempotencyRecord
 from .limits import RateBucket, WorkspaceUsage
 from .messages import Message, MessageRole, Visibility
+from .model_usage import ModelCircuit, ModelSpending
 from .namespaces import Namespace, NamespaceVersion
+from .plugins import Plugin
+from .policies import CompactionPolicy
+from .presence import Presence
+from .reads import RunRead
 from .runs import Origin, Run, RunStatus
+from .saved_views import DefaultView, SavedView, ViewPage
 from .search import SearchDocument, SearchPosition
+from .sessions import UserSession
 from .snapshots import Revision, RevisionKind, StateValue
 from .state_keys import Merge, StateKey, StateScope
+from .storage import StorageSample
 from .sweeps import Sweep
 from .threads import Thread
-from .tickets import Ticket, TicketStatus
+from .tickets import OnExpiry, Ticket, TicketStatus
+from .traffic import Traffic
 from .webhooks import DeliveryStatus, Webhook, WebhookDelivery, WebhookSecret, WebhookStatus
 from .workspaces import Workspace
 
@@ -27,38 +38,56 @@ __all__ = [
     "Change",
     "Compaction",
     "CompactionKind",
+    "CompactionPolicy",
     "CompactionStatus",
+    "ConfigSecret",
+    "DefaultView",
     "DeliveryStatus",
+    "Dispatch",
+    "DispatchStatus",
     "Entry",
     "EntryRevision",
     "IdempotencyRecord",
     "LoginAttempt",
     "LoginLink",
+    "Mailbox",
     "Membership",
     "Merge",
     "Message",
     "MessageRole",
+    "ModelCircuit",
+    "ModelSpending",
     "Namespace",
     "NamespaceVersion",
+    "OnExpiry",
     "Operation",
     "Origin",
+    "Phase",
+    "Plugin",
+    "Presence",
     "RateBucket",
     "Revision",
     "RevisionKind",
     "Role",
     "Run",
+    "RunRead",
     "RunStatus",
+    "SavedView",
     "SearchDocument",
     "SearchPosition",
     "StateKey",
     "StateScope",
     "StateValue",
+    "StorageSample",
     "Sweep",
     "Thread",
     "Ticket",
     "TicketStatus",
+    "Traffic",
     "Trigger",
     "User",
+    "UserSession",
+    "ViewPage",
     "Visibility",
     "Webhook",
     "WebhookDelivery",

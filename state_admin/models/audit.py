@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Self
 
 from django.contrib.postgres.indexes import BrinIndex
@@ -11,6 +12,7 @@ from django.db.models.functions import Now
 
 from state_admin.domain.access import Actor
 
+from . import hot
 from .namespaces import glob_regex
 from .stamps import ActorStamp
 from .threads import thread_prefix
@@ -32,11 +34,35 @@ class AuditQuerySet(models.QuerySet["AuditRow"]):
     def visible_to(self, actor: Actor) -> Self:
         return self.filter(narrowed(actor))
 
+    def of_action(self, action: str) -> Self:
+        """`entry.put`, or all that was done to a noun: `entry`."""
+        return self.filter(Q(action=action) | Q(action__startswith=f"{action}."))
+
+    def about(self, subject: str) -> Self:
+        """`namespace/key`, or a namespace, key, thread or run by its name."""
+        namespace, _, key = subject.partition("/")
+        named = Q(namespace=subject) | Q(key=subject) | Q(thread=subject) | Q(run=subject)
+        return self.filter(named | Q(namespace=namespace, key=key) if key else named)
+
+    def since(self, moment: datetime) -> Self:
+        return self.filter(at__gte=moment, pk__gte=id_at(moment - _OPEN))
+
+    def until(self, moment: datetime) -> Self:
+        return self.filter(at__lte=moment, pk__lt=id_at(moment + _OPEN))
+
+    def nth_newest(self, number: int) -> int | None:
+        """The id of the row so many rows back: one range of audit_workspace_newest."""
+        ids = self.order_by("-pk").values_list("pk", flat=True)
+        return next(iter(ids[number - 1 : number]), None)
+
 
 class AuditRow(ActorStamp):
     """One write. Inserted in the transaction of the write: no audit, no write (semantics §10)."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    # No constraint: its check would lock the one row of the workspace for every writer at once.
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False
+    )
     at = models.DateTimeField(db_default=Now(), editable=False)
     # noun.verb, for example `entry.put` or `run.done`
     action = models.CharField(max_length=48)
@@ -58,3 +84,29 @@ class AuditRow(ActorStamp):
             # Retention and "since": rows arrive in time order, so BRIN is enough.
             BrinIndex(fields=["at"], name="audit_at_brin"),
         ]
+
+
+# No transaction is open for longer (idle_in_transaction_session_timeout): ids and times are in the
+# same order but for that.
+_OPEN = timedelta(minutes=1)
+
+# Bisection over the primary key: some thirty probes, where the BRIN index would read whole ranges.
+_ID_AT = """
+WITH RECURSIVE probe(low, high) AS (
+    SELECT coalesce(min(id), 0), coalesce(max(id), 0) + 1 FROM audit
+    UNION ALL
+    SELECT CASE WHEN r.at < %(moment)s THEN r.id + 1 ELSE low END,
+        CASE WHEN r.at < %(moment)s THEN high ELSE (low + high) / 2 END
+    FROM probe CROSS JOIN LATERAL (
+        SELECT a.id, a.at FROM audit a WHERE a.id >= (low + high) / 2 ORDER BY a.id LIMIT 1
+    ) r
+    WHERE low < high
+)
+SELECT low FROM probe ORDER BY high - low LIMIT 1
+"""
+
+
+def id_at(moment: datetime) -> int:
+    """About the id of the first row written at `moment` or later: see _OPEN."""
+    row = hot.fetch_one(_ID_AT, {"moment": moment})
+    return int(row[0]) if row else 0

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
 
 from . import hot
 from .entries import SCOPE_KEYS, SCOPE_PREFIXES
-from .namespaces import Namespace, glob_regex
+from .namespaces import glob_regex
 
 # Behind every key that begins with a prefix, in the byte order of the key's collation.
 _LAST = "\U0010ffff"
@@ -53,100 +53,123 @@ class NamespaceSize(NamedTuple):
     stale: int
 
 
-_PAGE = """
-SELECT n.name, n.unregistered_at IS NULL, e.key, e.version,
-    CASE WHEN e.schema_version <> n.schema_version THEN e.value::text END,
+_LINE = """
+SELECT e.namespace, e.registered, e.key, e.version,
+    CASE WHEN e.schema_version <> e.present THEN e.value::text END,
     e.size_bytes, e.estimated_tokens, e.tags, e.pinned, e.actor_kind, e.actor_name,
     e.created_at, e.updated_at, e.expires_at
-FROM namespaces n
-CROSS JOIN LATERAL (
-    SELECT * FROM ({ranges}) e WHERE {sparse} ORDER BY e.key LIMIT %(limit)s
+FROM (
+    SELECT n.name AS namespace, n.unregistered_at IS NULL AS registered,
+        n.schema_version AS present, e.*
+    {stretch}
 ) e
-WHERE n.workspace_id = %(workspace)s AND n.name >= %(after_namespace)s {namespaces}
-ORDER BY n.name, e.key LIMIT %(limit)s
+WHERE {sparse}
+ORDER BY e.namespace, e.key LIMIT %(limit)s
+"""
+
+_WINDOW_END = "SELECT n.name, e.key {stretch} OFFSET %(window)s - 1"
+
+# `window` entries in order, from the cursor on.
+_STRETCH = """
+    FROM namespaces n
+    CROSS JOIN LATERAL (SELECT * FROM ({ranges}) e ORDER BY e.key LIMIT %(window)s) e
+    WHERE n.workspace_id = %(workspace)s AND n.name >= %(after_namespace)s {namespaces}
+    ORDER BY n.name, e.key LIMIT %(window)s
 """
 
 # One stretch of the unique index, from the cursor on.
-_RANGE = f"""
+_RANGE = """
 (SELECT * FROM entries e
-    WHERE e.namespace_id = n.id AND {_LIVE}
+    WHERE e.namespace_id = n.id {conditions}
         AND e.key > CASE WHEN n.name = %(after_namespace)s THEN %(after_key)s ELSE '' END
-        {{conditions}}
     ORDER BY e.key LIMIT %(window)s)
 """
 
 
-def entry_page(
-    actor: Actor,
-    *,
-    namespace: str = "",
-    scope: ScopeKind | None = None,
-    prefix: str = "",
-    since: datetime | None = None,
-    orphans: bool = False,
-    stale: bool = False,
-    after: tuple[str, str] = ("", ""),
-    limit: int,
-    window: int = 0,
-) -> list[EntryLine]:
-    """Live entries behind `after`, by namespace and key. `orphans`: only of unregistered
-    namespaces; `stale`: only those written under another schema version than the present one.
+class EntryFilter(NamedTuple):
+    """Which entries are looked at, from the place `after` on. `orphans`: only those of unregistered
+    namespaces; `stale`: only those written under another schema version than the present one."""
 
-    No index leads to `since` and `stale`. With one of them only the first `window` entries of each
-    namespace are looked at, so that the cost has a bound; `window_end` says where to go on.
+    namespace: str = ""
+    scope: ScopeKind | None = None
+    prefix: str = ""
+    orphans: bool = False
+    stale: bool = False
+    since: datetime | None = None
+    tag: str = ""
+    writer: str = ""
+    after: tuple[str, str] = ("", "")
+
+    @property
+    def sparse(self) -> str:
+        """The condition that no index leads to, "" without one."""
+        parts = []
+        if self.stale:
+            parts.append("e.schema_version <> e.present")
+        if self.since:
+            parts.append("e.updated_at >= %(since)s")
+        if self.tag:
+            parts.append("%(tag)s = ANY(e.tags)")
+        if self.writer:
+            parts.append("e.actor_name = %(writer)s")
+        return " AND ".join(parts)
+
+
+def entry_page(
+    actor: Actor, wanted: EntryFilter, *, limit: int, window: int = 0
+) -> list[EntryLine]:
+    """Up to `limit` live entries of a wanted, by namespace and key.
+
+    Where no index leads to what is chosen (`wanted.sparse`), only the first `window` entries are
+    looked at, so that the cost has a bound; `window_end` says where to go on.
     """
-    namespaces, conditions, sparse = "", "", "true"
-    if namespace:
-        namespaces += " AND n.name = %(namespace)s"
-    if actor.namespaces:
-        namespaces += " AND n.name ~ %(globs)s"
-    if orphans:
-        namespaces += " AND n.unregistered_at IS NOT NULL"
-    if stale:  # a schema that never changed has no entries of an older one
-        namespaces += " AND n.schema_version > 1"
-        sparse += " AND e.schema_version <> n.schema_version"
-    if prefix:
-        conditions += " AND e.key >= %(prefix)s AND e.key < %(prefix_end)s"
-    if since:
-        sparse += " AND e.updated_at >= %(since)s"
-    ranges = [f" AND {each}" for each in _ranges(scope)] if scope else [""]
-    statement = _PAGE.format(
-        ranges=" UNION ALL ".join(_RANGE.format(conditions=conditions + each) for each in ranges),
-        sparse=sparse,
-        namespaces=namespaces,
+    sparse = wanted.sparse
+    live = "" if sparse else f" AND {_LIVE}"
+    statement = _LINE.format(
+        stretch=_stretch(actor, wanted, live), sparse=f"{_LIVE} AND {sparse}" if sparse else "true"
     )
-    rows = hot.fetch_all(
-        statement,
-        {
-            "workspace": actor.workspace_id,
-            "namespace": namespace,
-            "globs": glob_regex(actor.namespaces),
-            "prefix": prefix,
-            "prefix_end": prefix + _LAST,
-            "since": since,
-            "after_namespace": after[0],
-            "after_key": after[1],
-            "limit": limit,
-            "window": max(window, limit) if stale or since else limit,
-        },
-    )
+    parameters = _parameters(actor, wanted, max(window, limit) if sparse else limit)
+    rows = hot.fetch_all(statement, {**parameters, "limit": limit})
     return [EntryLine._make(row) for row in rows]
 
 
-_WINDOW_END = """
-SELECT e.key FROM entries e WHERE e.namespace_id = %(namespace)s AND e.key > %(after_key)s
-ORDER BY e.key OFFSET %(window)s LIMIT 1
-"""
+def window_end(actor: Actor, wanted: EntryFilter, window: int) -> tuple[str, str] | None:
+    """The namespace and key at which a window of `window` entries ends, None when fewer are left.
+    Dead entries count, so that no row but the index is read."""
+    statement = _WINDOW_END.format(stretch=_stretch(actor, wanted, ""))
+    row = hot.fetch_one(statement, _parameters(actor, wanted, window))
+    return (row[0], row[1]) if row else None
 
 
-def window_end(actor: Actor, namespace: str, after_key: str, window: int) -> str:
-    """The key at which a window of `window` entries ends, "" when fewer are left."""
-    found = Namespace.objects.visible_to(actor).filter(name=namespace).values_list("pk").first()
-    if found is None:
-        return ""
-    given = {"namespace": found[0], "after_key": after_key, "window": window - 1}
-    row = hot.fetch_one(_WINDOW_END, given)
-    return str(row[0]) if row else ""
+def _stretch(actor: Actor, wanted: EntryFilter, conditions: str) -> str:
+    namespaces = ""
+    if wanted.namespace:
+        namespaces += " AND n.name = %(namespace)s"
+    if actor.namespaces:
+        namespaces += " AND n.name ~ %(globs)s"
+    if wanted.orphans:
+        namespaces += " AND n.unregistered_at IS NOT NULL"
+    if wanted.stale:  # a schema that never changed has no entries of an older one
+        namespaces += " AND n.schema_version > 1"
+    if wanted.prefix:
+        conditions += " AND e.key >= %(prefix)s AND e.key < %(prefix_end)s"
+    ranges = [f" AND {each}" for each in _ranges(wanted.scope)] if wanted.scope else [""]
+    return _STRETCH.format(
+        ranges=" UNION ALL ".join(_RANGE.format(conditions=conditions + each) for each in ranges),
+        namespaces=namespaces,
+    )
+
+
+def _parameters(actor: Actor, wanted: EntryFilter, window: int) -> dict[str, Any]:
+    return {
+        **wanted._asdict(),
+        "workspace": actor.workspace_id,
+        "globs": glob_regex(actor.namespaces),
+        "prefix_end": wanted.prefix + _LAST,
+        "after_namespace": wanted.after[0],
+        "after_key": wanted.after[1],
+        "window": window,
+    }
 
 
 def _ranges(kind: ScopeKind) -> list[str]:

@@ -40,6 +40,15 @@ class Trigger(models.TextChoices):
     SCHEDULE = "schedule"
 
 
+class Phase(models.TextChoices):
+    """Where a running job is."""
+
+    CLAIMED = "claimed", "a worker has it"
+    PLANNING = "planning", "looking for what can be folded"
+    ASKING = "asking", "waiting for the summary"
+    APPLYING = "applying", "putting the summary in its place"
+
+
 UNFINISHED = (CompactionStatus.QUEUED, CompactionStatus.RUNNING)
 
 
@@ -47,7 +56,8 @@ class CompactionQuerySet(models.QuerySet["Compaction"]):
     def visible_to(self, actor: Actor) -> Self:
         rows = self.filter(workspace_id=actor.workspace_id)
         if actor.thread_prefixes:
-            rows = rows.filter(thread_prefix(actor.thread_prefixes, "thread__public_id"))
+            seen = thread_prefix(actor.thread_prefixes, "thread__public_id")
+            rows = rows.filter(Q(thread=None) | seen)
         if actor.namespaces:
             seen = Q(namespace__name__regex=glob_regex(actor.namespaces))
             rows = rows.filter(Q(namespace=None) | seen)
@@ -75,21 +85,36 @@ class Compaction(models.Model):
     namespace = models.ForeignKey(
         Namespace, null=True, blank=True, on_delete=models.CASCADE, related_name="+", db_index=False
     )
+    phase = models.CharField(
+        max_length=8, choices=Phase.choices, default="", db_default="", blank=True
+    )
     requested_by = models.CharField(max_length=150)
+    reason = models.TextField(default="", db_default="", blank=True)
     # The policy that was in force, so that a later change of policy explains nothing away.
     policy = RawJSON(default="{}")
     boundary_seq = models.IntegerField(null=True, blank=True)
     boundary_message_id = models.CharField(max_length=128, default="", blank=True)
     tokens_before = models.BigIntegerField(null=True, blank=True)
     tokens_after = models.BigIntegerField(null=True, blank=True)
-    # Rows removed by snapshot and history compaction.
+    # Of snapshot and history compaction: the newest revision that may go, what was there, what went.
+    to_revision = models.BigIntegerField(null=True, blank=True)
+    rows_before = models.BigIntegerField(null=True, blank=True)
     rows_removed = models.BigIntegerField(default=0)
+    bytes_before = models.BigIntegerField(null=True, blank=True)
+    bytes_removed = models.BigIntegerField(default=0, db_default=0)
+    # Where the next worker goes on (services/retention.py).
+    progress = models.JSONField(default=dict, db_default={})
     summary = models.ForeignKey(
         Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     summary_text = models.TextField(default="", blank=True)
     summarizer = models.CharField(max_length=64, default="", blank=True)
+    provider = models.CharField(max_length=128, default="", blank=True)
     model = models.CharField(max_length=128, default="", blank=True)
+    # What the model was told to do. What it was shown is the log up to the boundary.
+    instructions = models.TextField(default="", blank=True)
+    input_tokens = models.BigIntegerField(default=0)
+    output_tokens = models.BigIntegerField(default=0)
     cost_usd = models.DecimalField(max_digits=14, decimal_places=6, default=0)
     # Why it was skipped, failed or superseded, in words.
     detail = models.TextField(default="", blank=True)
@@ -118,13 +143,38 @@ class Compaction(models.Model):
                 name="compactions_single_flight",
                 condition=Q(status__in=["queued", "running"]),
             ),
-        ]
-        indexes = [
-            models.Index(fields=["workspace", "-id"], name="compactions_newest"),
-            # The sweep that finds what the broker lost.
-            models.Index(
-                fields=["available_at"],
-                name="compactions_unfinished",
+            models.UniqueConstraint(
+                fields=["namespace", "kind"],
+                name="compactions_single_history",
                 condition=Q(status__in=["queued", "running"]),
             ),
         ]
+        indexes = [
+            models.Index(fields=["workspace", "-id"], name="compactions_newest"),
+            # What the compactions of a day saved.
+            models.Index(
+                fields=["workspace", "finished_at"],
+                name="compactions_done",
+                condition=Q(status="done"),
+            ),
+            # Whose turn it is, and what the broker lost: the waiting jobs of each workspace.
+            models.Index(
+                fields=["workspace", "available_at"],
+                name="compactions_unfinished",
+                condition=Q(status__in=["queued", "running"]),
+            ),
+            # When a workspace was served last.
+            models.Index(
+                fields=["workspace", "started_at"],
+                name="compactions_served",
+                condition=Q(started_at__isnull=False),
+            ),
+        ]
+
+    @property
+    def rows_after(self) -> int | None:
+        return None if self.rows_before is None else self.rows_before - self.rows_removed
+
+    @property
+    def bytes_after(self) -> int | None:
+        return None if self.bytes_before is None else self.bytes_before - self.bytes_removed

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NamedTuple
 
+from state_admin.domain import config
 from state_admin.domain.access import Actor
 
 from . import hot
+from .feed_sql import FeedEnd, Position
 
 MOST = 10_000
+# Entries and threads are counted on every page, so no further than this.
+FEW = 1_000
 
 
 class Counts(NamedTuple):
-    """What a workspace holds, with its name. MOST + 1 means "more than MOST"."""
+    """What a workspace holds, with its name. MOST + 1 means "more than MOST".
+
+    `entries` and `threads` are exact up to FEW. Beyond that they are as many as were last measured,
+    or FEW + 1 when that was fewer.
+    """
 
     workspace: str
     entries: int
@@ -23,20 +32,36 @@ class Counts(NamedTuple):
     unfinished_compactions: int
     failed_compactions: int
     pending_tickets: int
+    open_dispatches: int
+    dead_dispatches: int
     tokens: int
+    worker_seen: datetime | None
+    horizon: int
+    now: datetime
+    newest_xid: int | None
+    newest_id: int | None
+
+    @property
+    def end(self) -> FeedEnd:
+        """Where the change feed ended when this was counted."""
+        newest = Position(self.newest_xid or 0, self.newest_id or 0)
+        return FeedEnd(self.horizon, self.now, newest)
 
 
 _COUNTS = """
 SELECT
     (SELECT slug FROM workspaces WHERE id = %(workspace)s),
-    (SELECT count(*) FROM (SELECT 1 FROM namespaces n CROSS JOIN LATERAL (
+    (SELECT CASE WHEN count(*) > %(few)s THEN greatest(count(*), s.entries) ELSE count(*) END
+        FROM (SELECT 1 FROM namespaces n CROSS JOIN LATERAL (
             SELECT 1 FROM entries e WHERE e.namespace_id = n.id AND NOT e.deleted
-            ORDER BY e.key LIMIT %(most)s) e
-        WHERE n.workspace_id = %(workspace)s LIMIT %(most)s) counted),
+            ORDER BY e.key LIMIT %(few)s + 1) e
+        WHERE n.workspace_id = %(workspace)s LIMIT %(few)s + 1) counted),
     (SELECT count(*) FROM (SELECT 1 FROM namespaces
-        WHERE workspace_id = %(workspace)s AND unregistered_at IS NULL LIMIT %(most)s) counted),
-    (SELECT count(*) FROM (SELECT 1 FROM threads
-        WHERE workspace_id = %(workspace)s ORDER BY id DESC LIMIT %(most)s) counted),
+        WHERE workspace_id = %(workspace)s AND unregistered_at IS NULL
+            AND name <> ALL(%(reserved)s::text[]) LIMIT %(most)s) counted),
+    (SELECT CASE WHEN count(*) > %(few)s THEN greatest(count(*), s.threads) ELSE count(*) END
+        FROM (SELECT 1 FROM threads
+        WHERE workspace_id = %(workspace)s ORDER BY id DESC LIMIT %(few)s + 1) counted),
     (SELECT count(*) FROM (SELECT 1 FROM runs
         WHERE workspace_id = %(workspace)s AND status <> 'done' LIMIT %(most)s) counted),
     (SELECT count(*) FROM (SELECT 1 FROM runs
@@ -53,10 +78,41 @@ SELECT
         WHERE status = 'failed') counted),
     (SELECT count(*) FROM (SELECT 1 FROM tickets
         WHERE workspace_id = %(workspace)s AND status = 'pending' LIMIT %(most)s) counted),
+    (SELECT count(*) FROM (SELECT 1 FROM dispatches
+        WHERE workspace_id = %(workspace)s AND status IN ('Queued', 'Claimed')
+        LIMIT %(most)s) counted),
+    (SELECT count(*) FROM (SELECT 1 FROM dispatches
+        WHERE workspace_id = %(workspace)s AND status = 'DeadLetter' LIMIT %(most)s) counted),
     (SELECT count(*) FROM (SELECT 1 FROM api_tokens
         WHERE workspace_id = %(workspace)s AND revoked_at IS NULL
-        AND (expires_at IS NULL OR expires_at > now()) LIMIT %(most)s) counted)
+        AND (expires_at IS NULL OR expires_at > now()) LIMIT %(most)s) counted),
+    (SELECT max(started_at) FROM sweeps),
+    h.xid::text::bigint, now(), n.xid::text::bigint, n.id
+FROM (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xid) h
+LEFT JOIN LATERAL (SELECT c.xid, c.id FROM changes c
+    WHERE c.workspace_id = %(workspace)s AND c.xid < h.xid
+    ORDER BY c.xid DESC, c.id DESC LIMIT 1) n ON true
+LEFT JOIN LATERAL (SELECT entries, threads FROM storage_samples
+    WHERE workspace_id = %(workspace)s AND namespace_id IS NULL AND thread_id IS NULL
+    ORDER BY day DESC LIMIT 1) s ON true
 """
+
+
+_HOURLY = """
+SELECT extract(epoch FROM now() - at)::int / 3600, count(*)
+FROM (SELECT at FROM changes WHERE workspace_id = %(workspace)s
+    ORDER BY xid DESC, id DESC LIMIT %(most)s) newest
+WHERE at > now() - interval '24 hours'
+GROUP BY 1
+"""
+
+
+def hourly_changes(actor: Actor) -> list[int]:
+    """How many changes each of the last 24 hours had, for a member, the present hour last. Looks at
+    the newest MOST changes only."""
+    rows = hot.fetch_all(_HOURLY, {"workspace": actor.workspace_id, "most": MOST})
+    by_age = {int(age): int(count) for age, count in rows}
+    return [by_age.get(age, 0) for age in reversed(range(24))]
 
 
 def bounded_counts(actor: Actor) -> Counts:
@@ -64,7 +120,9 @@ def bounded_counts(actor: Actor) -> Counts:
 
     Failed compactions are those among the newest 200.
     """
-    row = hot.fetch_one(_COUNTS, {"workspace": actor.workspace_id, "most": MOST + 1})
+    reserved = [kind.namespace for kind in config.Kind]
+    parameters = {"workspace": actor.workspace_id, "most": MOST + 1, "few": FEW}
+    row = hot.fetch_one(_COUNTS, {**parameters, "reserved": reserved})
     if row is None:
         raise RuntimeError("a SELECT without FROM answers one row")
     return Counts._make(row)

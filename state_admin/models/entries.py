@@ -15,10 +15,11 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from state_admin.domain import config
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
 
-from .fields import RawJSON
+from .fields import CurrentXid, RawJSON, Xid8
 from .namespaces import Namespace, glob_regex
 from .stamps import ActorStamp
 
@@ -53,6 +54,10 @@ class EntryQuerySet(models.QuerySet["Entry"]):
 
     def live(self) -> Self:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), deleted=False)
+
+    def open(self) -> Self:
+        """Those that anyone may write by their address: not the config registry's."""
+        return self.exclude(namespace__name__in=[kind.namespace for kind in config.Kind])
 
     def expired(self) -> Self:
         return self.filter(deleted=False, expires_at__lte=Now())
@@ -133,6 +138,12 @@ class EntryRevisionQuerySet(models.QuerySet["EntryRevision"]):
     def of_key(self, namespace: str, key: str) -> Self:
         return self.filter(entry__namespace__name=namespace, entry__key=key)
 
+    def of_entry(self, actor: Actor, namespace: str, key: str) -> Self:
+        """Those of one entry that the actor may see, if any. By a subquery, because PostgreSQL then
+        walks the newest versions first; behind a join it sorts all there are."""
+        entries = Entry.objects.visible_to(actor).filter(namespace__name=namespace, key=key)
+        return self.filter(entry_id=models.Subquery(entries.values("pk")))
+
     def as_of(self, moment: datetime) -> Self:
         return self.filter(at__lte=moment)
 
@@ -157,6 +168,8 @@ class EntryRevision(ActorStamp):
     redacted_at = models.DateTimeField(null=True, blank=True)
     redacted_by = models.CharField(max_length=150, default="", db_default="", blank=True)
     at = models.DateTimeField(db_default=Now())
+    # The transaction that wrote it: whether a run could see it (docs/adr/0009-what-a-run-knew.md).
+    xid = Xid8(null=True, db_default=CurrentXid(), editable=False)
 
     objects = EntryRevisionQuerySet.as_manager()
 

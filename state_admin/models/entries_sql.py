@@ -170,15 +170,16 @@ _PUT = (
     + _RETURN
 )
 
-# Many plain writes of one batch. The values come as JSON strings inside one JSON text, because
-# building arrays costs the driver more than PostgreSQL needs for the whole statement; rows go in
-# by (namespace, key), the order in which every batch takes its locks.
+# Many plain writes of one batch. The columns come as binary arrays (`b`): as text, or as one JSON
+# text, quoting costs more than the rows. Rows go in by (namespace, key), the order in which every
+# batch takes its locks.
 _PUT_MANY = (
     f"""
 WITH x AS (
-    SELECT x.* FROM json_to_recordset(%(rows)s::json) AS x(
-        namespace_id bigint, namespace text, schema_version int, key text, value text, size int,
-        tokens int, ttl double precision)
+    SELECT x.* FROM unnest(%(namespace_id)b::bigint[], %(namespace)b::text[],
+        %(schema_version)b::int[], %(key)b::text[], %(value)b::text[], %(size)b::int[],
+        %(tokens)b::int[], %(ttl)b::int[]
+    ) AS x(namespace_id, namespace, schema_version, key, value, size, tokens, ttl)
     JOIN namespaces n ON n.id = x.namespace_id AND n.schema_version = x.schema_version
         AND n.unregistered_at IS NULL
 ), w AS (
@@ -190,7 +191,8 @@ WITH x AS (
     {_OVER}
     RETURNING e.*
 )"""
-    + trail("w JOIN namespaces ON namespaces.id = w.namespace_id", "namespaces.name")
+    # Not a join: the trail comes in the order of the rows.
+    + trail("w", "(SELECT n.name FROM namespaces n WHERE n.id = w.namespace_id)")
     + """
 SELECT namespace_id, key, id, version, born_version, created_at, updated_at, expires_at, tags,
     pinned
@@ -270,10 +272,26 @@ def put_entry(parameters: Mapping[str, Any]) -> Written | None:
     return Written._make(row) if row else None
 
 
-def put_entries(parameters: Mapping[str, Any]) -> dict[tuple[int, str], Written]:
-    """Insert or replace many, by (namespace id, key). A row is missing when its namespace is no
-    longer what its `schema_version` says: then the caller rolls back."""
-    rows = hot.fetch_all(_PUT_MANY, {**parameters, "tags": None, "pinned": None})
+class NewEntry(NamedTuple):
+    """One of many to write; `schema_version` is what the value was validated against."""
+
+    namespace_id: int
+    namespace: str
+    schema_version: int
+    key: str
+    value: str
+    size: int
+    tokens: int
+    ttl: int | None
+
+
+def put_entries(
+    parameters: Mapping[str, Any], entries: Sequence[NewEntry]
+) -> dict[tuple[int, str], Written]:
+    """Insert or replace one or many, by (namespace id, key). A row is missing when its namespace
+    is no longer what its `schema_version` says: then the caller rolls back."""
+    columns = dict(zip(NewEntry._fields, map(list, zip(*entries, strict=True)), strict=True))
+    rows = hot.fetch_all(_PUT_MANY, {**parameters, **columns, "tags": None, "pinned": None})
     return {(row[0], row[1]): Written._make(row[2:]) for row in rows}
 
 

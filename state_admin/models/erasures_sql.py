@@ -38,16 +38,23 @@ _TOLD = """
 
 # Table and condition, in the order in which rows may go.
 DELETED: Final[Mapping[str, str]] = {
+    "run_reads": """x.workspace_id = %(workspace)s AND (
+        x.thread_id = ANY(%(threads)s::bigint[]) OR x.key = ANY(%(keys)s::text[]))""",
     "tickets": f"x.run_id IN ({_RUNS})",
+    "mailboxes": "x.thread_id = ANY(%(threads)s::bigint[])",
+    "dispatches": "x.thread_id = ANY(%(threads)s::bigint[])",
     "compactions": "x.thread_id = ANY(%(threads)s::bigint[])",
     "state_values": "x.thread_id = ANY(%(threads)s::bigint[])",
     "revisions": "x.thread_id = ANY(%(threads)s::bigint[])",
     "messages": "x.thread_id = ANY(%(threads)s::bigint[])",
     "runs": "x.thread_id = ANY(%(threads)s::bigint[])",
+    "storage_samples": "x.thread_id = ANY(%(threads)s::bigint[])",
     "threads": "x.id = ANY(%(threads)s::bigint[])",
     "search_documents": "x.entry_id = ANY(%(entries)s::bigint[])",
+    "config_secrets": "x.entry_id = ANY(%(entries)s::bigint[])",
     "entry_revisions": "x.entry_id = ANY(%(entries)s::bigint[])",
     "entries": "x.id = ANY(%(entries)s::bigint[])",
+    "presences": "x.workspace_id = %(workspace)s AND x.key = ANY(%(keys)s::text[])",
     "webhook_deliveries": _TOLD,
     "changes": _NAMED,
 }
@@ -72,7 +79,8 @@ UPDATE threads SET parent_id = NULL,
 WHERE parent_id = ANY(%(threads)s::bigint[]) RETURNING 1
 """,
     """
-UPDATE threads SET forked_from = NULL
+UPDATE threads SET forked_from = NULL,
+    created_from = jsonb_set(created_from::jsonb, '{forked_from}', 'null', false)::json
 WHERE workspace_id = %(workspace)s AND forked_from ->> 'thread_id' = ANY(%(thread_names)s::text[])
 RETURNING 1
 """,
@@ -80,6 +88,11 @@ RETURNING 1
 UPDATE runs SET parent_run_id = '',
     created_from = jsonb_set(created_from::jsonb, '{parent_run_id}', '""', false)::json
 WHERE workspace_id = %(workspace)s AND parent_run_id = ANY(%(run_names)s::text[]) RETURNING 1
+""",
+    """
+UPDATE runs SET parent_thread_id = '',
+    created_from = jsonb_set(created_from::jsonb, '{parent_thread_id}', '""', false)::json
+WHERE workspace_id = %(workspace)s AND parent_thread_id = ANY(%(thread_names)s::text[]) RETURNING 1
 """,
 )
 
@@ -99,15 +112,24 @@ def erase(scope: Scope, mark: str) -> dict[str, int]:
     """Remove the rows; answers what `count` would have. `mark` stands for names in the audit."""
     for statement in _LET_GO:
         hot.fetch_all(statement, scope._asdict())
-    gone = {
-        table: _number(
-            f"WITH gone AS (DELETE FROM {table} x WHERE {condition} RETURNING 1)"
-            " SELECT count(*) FROM gone",
-            scope._asdict(),
-        )
-        for table, condition in DELETED.items()
-    }
+    gone = {table: _delete(table, scope._asdict()) for table in DELETED}
     return gone | {"audit": _number(_SCRUB, {**scope._asdict(), "mark": mark})}
+
+
+def delete_threads(workspace_id: int, threads: Sequence[int]) -> None:
+    """Remove threads and all rows that hang on them, table by table. Their locks are the caller's."""
+    scope = Scope(workspace_id, list(threads), entries=[], thread_names=[], run_names=[], keys=[])
+    for table, condition in DELETED.items():
+        if "%(threads)s" in condition:
+            _delete(table, scope._asdict())
+
+
+def _delete(table: str, parameters: Mapping[str, Any]) -> int:
+    return _number(
+        f"WITH gone AS (DELETE FROM {table} x WHERE {DELETED[table]} RETURNING 1)"
+        " SELECT count(*) FROM gone",
+        parameters,
+    )
 
 
 def _number(statement: str, parameters: Mapping[str, Any]) -> int:

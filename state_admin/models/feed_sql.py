@@ -117,6 +117,41 @@ ORDER BY c.xid, c.id
 LIMIT %(limit)s
 """
 
+# Backwards from a position, for people. The filters have no index: they are looked for among so
+# many changes (`window`), lazily, so that a page full of them reads no more than it shows.
+_BACK = f"""
+SELECT {_COLUMNS}
+FROM (
+    SELECT * FROM changes c
+    WHERE c.workspace_id = %(workspace)s
+        AND (c.xid, c.id) < (%(before_xid)s::text::xid8, %(before_id)s)
+        AND c.xid < pg_snapshot_xmin(pg_current_snapshot())
+    ORDER BY c.xid DESC, c.id DESC
+    LIMIT %(window)s
+) c
+WHERE (%(namespace)s::text = '' OR c.namespace = %(namespace)s)
+    AND (%(key)s::text = '' OR c.key = %(key)s)
+    AND (%(prefix)s::text = '' OR starts_with(c.key, %(prefix)s))
+    AND (%(thread)s::text = '' OR c.thread = %(thread)s)
+    AND (%(run)s::text = '' OR c.run = %(run)s)
+    AND (%(kind)s::text = '' OR c.kind = %(kind)s OR starts_with(c.kind, %(kind)s || '.'))
+    AND (%(actor)s::text = '' OR c.actor_name = %(actor)s)
+ORDER BY c.xid DESC, c.id DESC
+LIMIT %(limit)s
+"""
+
+# The last change of such a window: one range of changes_feed_order, no row of the table.
+_WINDOW_END = """
+SELECT c.xid::text::bigint, c.id FROM changes c
+WHERE c.workspace_id = %(workspace)s
+    AND (c.xid, c.id) < (%(before_xid)s::text::xid8, %(before_id)s)
+    AND c.xid < pg_snapshot_xmin(pg_current_snapshot())
+ORDER BY c.xid DESC, c.id DESC
+OFFSET %(window)s - 1 LIMIT 1
+"""
+# After every change: clocks and ids stay far below.
+LATEST = Position(2**62, 2**62)
+
 
 def read_end(workspace_id: int) -> FeedEnd:
     """The end of a workspace's feed at this moment."""
@@ -154,6 +189,34 @@ def read_page(
         },
     )
     return [FeedRow._make(row) for row in rows]
+
+
+def read_back(
+    workspace_id: int,
+    *,
+    before: Position,
+    wanted: FeedFilter,
+    actor_name: str,
+    limit: int,
+    window: int,
+) -> tuple[list[FeedRow], Position | None]:
+    """Up to `limit` changes before a position, newest first, for a member of the workspace; and
+    where to look further, None at the feed's beginning.
+
+    `kind` may be a noun: "entry" stands for all that happens to entries.
+    """
+    place = {
+        "workspace": workspace_id,
+        "before_xid": str(before.xid),
+        "before_id": before.id,
+        "window": window,
+    }
+    parameters = {**wanted._asdict(), **place, "actor": actor_name, "limit": limit + 1}
+    rows = [FeedRow._make(row) for row in hot.fetch_all(_BACK, parameters)]
+    if len(rows) > limit:
+        return rows[:limit], rows[limit - 1].position
+    end = hot.fetch_one(_WINDOW_END, place) if any(wanted) or actor_name else None
+    return rows, Position(*end) if end else None
 
 
 def matcher(actor: Actor, wanted: FeedFilter) -> Callable[[FeedRow], bool]:

@@ -42,6 +42,24 @@ class Xid8(models.Field):  # type: ignore[type-arg]
         return "%s::text::xid8"
 
 
+class PgSnapshot(models.Field):  # type: ignore[type-arg]
+    """Which transactions' work could be seen at a moment (docs/adr/0009-what-a-run-knew.md)."""
+
+    def db_type(self, connection: Any) -> str:
+        return "pg_snapshot"
+
+    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
+        return f"{sql}::text", params
+
+    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
+        return "%s::text::pg_snapshot"
+
+
+class CurrentSnapshot(Func):
+    template = "pg_current_snapshot()"
+    output_field = PgSnapshot()
+
+
 class CurrentXid(Func):
     function = "pg_current_xact_id"
     template = "%(function)s()"

@@ -13,7 +13,7 @@ class IdempotencyRecord(models.Model):
     workspace = models.ForeignKey(
         "Workspace", null=True, blank=True, on_delete=models.CASCADE, db_index=False
     )
-    # SHA-256 over method, path and body.
+    # HMAC-SHA-256 over method, path and body.
     fingerprint = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(default=0)
     headers = models.JSONField(default=dict)

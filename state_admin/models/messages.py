@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Now
@@ -25,14 +26,28 @@ class MessageRole(models.TextChoices):
 
 
 class Said(Func):
-    """The beginning of a body's text, cut in the database: a log of large messages stays light."""
+    """The beginning of a body's text, cut in the database: a log of large messages stays light.
+    A body that is large itself is not parsed: what follows its first "content" will do."""
 
     template = (
-        "left(coalesce(%(expressions)s #>> '{content,0,text}', %(expressions)s ->> 'content', ''),"
-        " 300)"
+        "CASE WHEN octet_length(%(expressions)s::text) < 200000 THEN"
+        " left(coalesce(%(expressions)s #>> '{content,0,text}', %(expressions)s ->> 'content', ''),"
+        " 300) ELSE coalesce(substring(left(%(expressions)s::text, 2000)"
+        " from '\"(?:content|text)\"\\s*:\\s*\"((?:[^\"\\\\]|\\\\.){1,250})'), '') END"
     )
     arity = 1
     output_field = models.TextField()
+
+
+class Called(Func):
+    """The names of the tools that a body calls, in OpenAI's shape or the reference's."""
+
+    template = (
+        "(SELECT array_agg(coalesce(call #>> '{function,name}', call ->> 'name', 'tool'))"
+        " FROM json_array_elements(%(expressions)s -> 'tool_calls') AS call)"
+    )
+    arity = 1
+    output_field = ArrayField(models.TextField())
 
 
 class MessageQuerySet(models.QuerySet["Message"]):
@@ -49,6 +64,11 @@ class MessageQuerySet(models.QuerySet["Message"]):
     def lines(self) -> Any:
         """Everything but the bodies, and the beginning of each as `said`."""
         return self.defer("body").annotate(said=Said(F("body")))
+
+    def calls(self) -> Any:
+        """Of the messages that call tools, `seq` and the names of those."""
+        calling = self.filter(role=MessageRole.ASSISTANT).exclude(opens=[])
+        return calling.annotate(called=Called(F("body"))).values_list("seq", "called")
 
 
 class Message(models.Model):

@@ -9,6 +9,7 @@ from typing import Self
 from django.db import models
 from django.db.models.functions import Now
 
+from state_admin.domain import config
 from state_admin.domain.access import Actor
 
 from .fields import RawJSON
@@ -30,6 +31,10 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
 
     def registered(self) -> Self:
         return self.filter(unregistered_at=None)
+
+    def open(self) -> Self:
+        """Those that people register and change: not the config registry's."""
+        return self.exclude(name__in=[kind.namespace for kind in config.Kind])
 
 
 class Namespace(models.Model):

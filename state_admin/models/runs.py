@@ -49,7 +49,13 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Runs that a person should look at (semantics §7, "Stuck"). `Run.stuck_reason` says why."""
         return self.filter(
             Q(status=RunStatus.RUNNING, lease_expires_at__lte=Now())
+            | Q(
+                status=RunStatus.RUNNING,
+                lease_expires_at=None,
+                lease_released_at__isnull=False,
+            )
             | Q(status=RunStatus.WAITING, deadline_at__lte=Now())
+            | Q(status=RunStatus.WAITING, ticket_due_at__lte=Now())
             | Q(status__in=ACTIVE, max_rounds__gt=0, step_count__gte=F("max_rounds"))
             | Q(status__in=ACTIVE, times_out_at__lte=Now())
         )
@@ -67,6 +73,9 @@ class Run(models.Model):
     waiting = models.JSONField(null=True, blank=True)
     termination_reason = models.JSONField(null=True, blank=True)
     parent_run_id = models.CharField(max_length=128, default="", blank=True, db_collation="C")
+    parent_thread_id = models.CharField(
+        max_length=128, default="", db_default="", blank=True, db_collation="C"
+    )
     origin = models.CharField(max_length=16, choices=Origin.choices, default=Origin.USER)
     metadata = RawJSON(default="{}")
     created_from = RawJSON(default="{}")
@@ -79,10 +88,17 @@ class Run(models.Model):
     deadline_at = models.DateTimeField(null=True, blank=True)
     lease_seconds = models.IntegerField(default=60)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
+    # Running without a lease: released, and nobody has taken it over since.
+    lease_released_at = models.DateTimeField(null=True, blank=True)
+    # Grows whenever the run may get another worker; whoever shows an older one is refused.
+    fencing_token = models.BigIntegerField(default=1, db_default=1)
+    # When the first of its pending tickets that stay open expires.
+    ticket_due_at = models.DateTimeField(null=True, blank=True)
     # Set by the lease sweep when it finds the run stuck; cleared by the next sign of life.
     flagged_at = models.DateTimeField(null=True, blank=True)
     start_revision = models.BigIntegerField(default=0)
     last_revision = models.BigIntegerField(default=0)
+    revision_count = models.IntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -124,6 +140,8 @@ class Run(models.Model):
             now=now,
             lease_expires_at=self.lease_expires_at,
             lease_seconds=self.lease_seconds,
+            lease_released_at=self.lease_released_at,
+            ticket_due_at=self.ticket_due_at,
             deadline_at=self.deadline_at,
             times_out_at=self.times_out_at,
             step_count=self.step_count,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models.functions import Cast, Now
 
-from .fields import RawJSON
+from .fields import CurrentSnapshot, PgSnapshot, RawJSON
 from .stamps import ActorStamp
 from .threads import Thread
 
@@ -36,6 +36,8 @@ class Revision(ActorStamp):
     run = models.ForeignKey(
         "Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
+    # Which revision of its run this is, from 1.
+    step = models.IntegerField(null=True)
     touched = ArrayField(models.TextField(), default=list)
     # How long the log was: "the thread at revision n" means its messages too.
     message_count = models.IntegerField()
@@ -44,6 +46,8 @@ class Revision(ActorStamp):
     # Set by snapshot compaction: the state at this revision is no longer kept.
     dropped = models.BooleanField(default=False, db_default=False)
     at = models.DateTimeField(db_default=Now(), editable=False)
+    # What its transaction could see of the shared state (docs/adr/0009-what-a-run-knew.md).
+    seen = PgSnapshot(null=True, db_default=CurrentSnapshot(), editable=False)
 
     class Meta:
         db_table = "revisions"
@@ -55,6 +59,10 @@ class StateValueQuerySet(models.QuerySet["StateValue"]):
 
     def at_revision(self, revision: int) -> Self:
         return self.filter(Q(valid_to=None) | Q(valid_to__gt=revision), valid_from__lte=revision)
+
+    def holding(self, part: Any) -> Self:
+        """Values that are this or, where they are objects or lists, contain it."""
+        return self.annotate(held=Cast("value", models.JSONField())).filter(held__contains=part)
 
 
 class StateValue(models.Model):

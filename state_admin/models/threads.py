@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Any, Self
 
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models import F, Q
+from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import Cast, Now
 
 from state_admin.domain.access import Actor
 
@@ -28,9 +29,18 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         rows = self.filter(workspace_id=actor.workspace_id)
         return rows.filter(thread_prefix(actor.thread_prefixes)) if actor.thread_prefixes else rows
 
+    def forks_of(self, public_id: str) -> Self:
+        """Threads that were copied from the thread with this id."""
+        return self.filter(forked_from__thread_id=public_id)
+
     def of_agent(self, agent_id: str) -> Self:
         """Threads whose newest run is one of this agent."""
         return self.filter(latest_run__agent_id=agent_id)
+
+    def described_by(self, metadata: dict[str, Any]) -> Self:
+        """Threads whose metadata holds all of this."""
+        rows = self.annotate(about=Cast("metadata", models.JSONField()))
+        return rows.filter(about__contains=metadata)
 
     def active_as(self, status: str) -> Self:
         """Threads whose active run has this status. Starts from the few active runs."""
@@ -81,6 +91,14 @@ class Thread(models.Model):
             models.Index(fields=["workspace", "resource_id", "id"], name="threads_by_resource"),
             # The list of threads, newest first: ids grow with time, updated_at would end HOT.
             models.Index(fields=["workspace", "-id"], name="threads_newest"),
+            # The forks of one thread. Few threads are one.
+            models.Index(
+                F("workspace"),
+                KeyTransform("thread_id", "forked_from"),
+                F("id"),
+                name="threads_forks",
+                condition=Q(forked_from__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

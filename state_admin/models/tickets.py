@@ -23,6 +23,13 @@ class TicketStatus(models.TextChoices):
     VOID = "void"
 
 
+class OnExpiry(models.TextChoices):
+    """What happens to a ticket that nobody decided in time."""
+
+    KEEP = "keep"  # it stays open, and its run is stuck
+    CANCEL = "cancel"
+
+
 class TicketQuerySet(models.QuerySet["Ticket"]):
     def visible_to(self, actor: Actor) -> Self:
         rows = self.filter(workspace_id=actor.workspace_id)
@@ -32,6 +39,12 @@ class TicketQuerySet(models.QuerySet["Ticket"]):
 
     def pending(self) -> Self:
         return self.filter(status=TicketStatus.PENDING)
+
+    def expired(self) -> Self:
+        return self.filter(expires_at__lte=Now())
+
+    def in_time(self) -> Self:
+        return self.exclude(expires_at__lte=Now())
 
 
 class Ticket(models.Model):
@@ -45,6 +58,9 @@ class Ticket(models.Model):
     reason = models.TextField(default="", blank=True)
     response_schema = RawJSON(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
+    on_expiry = models.CharField(
+        max_length=8, choices=OnExpiry.choices, default=OnExpiry.KEEP, db_default=OnExpiry.KEEP
+    )
     status = models.CharField(
         max_length=12, choices=TicketStatus.choices, default=TicketStatus.PENDING
     )
@@ -66,5 +82,11 @@ class Ticket(models.Model):
                 fields=["workspace", "id"],
                 name="tickets_pending",
                 condition=Q(status="pending"),
+            ),
+            # The sweep of those that expire by themselves.
+            models.Index(
+                fields=["expires_at"],
+                name="tickets_expiring",
+                condition=Q(status="pending", on_expiry="cancel"),
             ),
         ]

@@ -5,14 +5,10 @@ from __future__ import annotations
 from django.db import models
 from django.db.models.functions import Now
 
-from .fields import RawJSON
-
 
 class Workspace(models.Model):
     slug = models.CharField(max_length=64, db_collation="C")
     name = models.CharField(max_length=128)
-    # The default compaction policy of the workspace (domain.boundaries.Policy as JSON).
-    policy = RawJSON(default="{}", db_default="{}")
     # What it may hold (services/quotas.py); NULL is no limit.
     max_entries = models.BigIntegerField(null=True, blank=True)
     max_bytes = models.BigIntegerField(null=True, blank=True)

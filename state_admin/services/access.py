@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from state_admin.domain import config
 from state_admin.domain.access import Actor, Role
 from state_admin.models import ApiToken, Membership
 
@@ -29,6 +30,7 @@ def explain_access(
     token_id: int | None = None,
     username: str | None = None,
     namespace: str = "",
+    key: str = "",
     thread_id: str = "",
 ) -> Explanation:
     """What a token or a member of the actor's workspace may do, there or in general."""
@@ -36,8 +38,15 @@ def explain_access(
     if (token_id is None) == (username is None):
         raise Invalid("name exactly one of token_id and username")
     if token_id is not None:
-        return _explain_token(actor, token_id, namespace, thread_id)
-    return _explain_user(actor, username or "")
+        found = _explain_token(actor, token_id, namespace, thread_id)
+    else:
+        found = _explain_user(actor, username or "")
+    if key:
+        found.reasons.append("keys make no difference: the whole namespace is shared alike")
+    if config.kind_of(namespace):
+        found.reasons.append(f"{namespace} is reserved: only admins write it, as config records")
+        found = replace(found, may_write=found.may_administer)
+    return found
 
 
 def _explain_token(actor: Actor, token_id: int, namespace: str, thread_id: str) -> Explanation:
@@ -60,6 +69,8 @@ def _explain_token(actor: Actor, token_id: int, namespace: str, thread_id: str) 
         reasons.append("the token was revoked")
     elif not live:
         reasons.append("the token has expired")
+    elif token.rotated_at is not None:
+        reasons.append("the token was rotated and lives on for a while")
     else:
         reasons.append("the token is live")
     reasons.append(f"its role is {role.value}: {_WORDS[role]}")

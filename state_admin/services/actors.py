@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from django.db.models.functions import Now
 
+from state_admin.domain import config
 from state_admin.domain.access import Actor, Role
 from state_admin.models import ApiToken, Membership, User, hot
 from state_admin.models import access as access_models
@@ -107,4 +108,14 @@ def require(actor: Actor, role: Role) -> None:
         raise Forbidden(
             f"this needs the role {role.value}",
             detail=f"You are {actor.role.value} here. Ask an admin of the workspace.",
+        )
+
+
+def require_open(name: str) -> None:
+    """Refuse to write into a namespace of the config registry, whose services keep its secrets out
+    of the values (services/config.py)."""
+    if kind := config.kind_of(name):
+        raise Forbidden(
+            f"namespace {name} is reserved",
+            detail=f"Write it through /api/v1/config/{kind}/{{id}}, which keeps its secrets.",
         )

@@ -53,7 +53,7 @@ def run_batch(
 ) -> list[Outcome]:
     """Run 1 to 1,000 operations; outcomes come in the order asked.
 
-    Atomic: everything lands or nothing does; the first failure is raised with its `index`. Work
+    Atomic: everything lands or nothing does; the first that failed is raised with its `index`. Work
     is done in key order, so that two batches never wait for each other in a circle; operations on
     one key keep their order. All gets see one moment, plus this batch's own earlier writes.
     """
@@ -79,11 +79,14 @@ def run_batch(
         if made is not None:
             return [Outcome("put", put.entry, put.created, put.entry.version) for put in made]
 
+    failed: dict[int, Problem] = {}
     with transaction.atomic():
         seen = _read_together(actor, operations)
         for index in in_key_order:
             operation = operations[index]
             address = (operation.namespace, operation.key)
+            if failed and index > min(failed):
+                continue  # nothing will land; only an earlier one that fails too must be told
             try:
                 if operation.op == "get":
                     if address not in seen:
@@ -92,12 +95,16 @@ def run_batch(
                     continue
                 outcomes[index] = outcome = _run(actor, operation)
             except Problem as problem:
-                problem.data["index"] = index
-                raise
+                failed[index] = problem
+                continue
             if address in seen:
                 seen[address] = outcome.entry or entries.read_entry(
                     actor=actor, namespace=operation.namespace, key=operation.key
                 )
+        if failed:
+            first = min(failed)
+            failed[first].data["index"] = first
+            raise failed[first]
     return [outcomes[index] for index in range(len(operations))]
 
 

@@ -36,7 +36,7 @@ def blame_entry(*, actor: Actor, namespace: str, key: str) -> list[Attribution]:
     as far back as the oldest path that still stands; what was compacted away cannot be blamed and
     counts for the oldest version kept."""
     definition(actor, namespace, fresh=True)
-    rows = EntryRevision.objects.visible_to(actor).of_key(namespace, key).order_by("-version")
+    rows = EntryRevision.objects.of_entry(actor, namespace, key).order_by("-version")
 
     def history() -> Iterator[tuple[EntryRevision, JSON, bool]]:
         for row in rows.iterator(chunk_size=50):

@@ -14,7 +14,7 @@ from state_admin.models import Entry, Namespace, Operation, clearing_sql
 from state_admin.models.entries import EntryQuerySet
 
 from . import journal
-from .actors import require
+from .actors import require, require_open
 from .errors import BadRequest, Invalid, NotRegistered
 
 # One clearing is one transaction, and the change feed waits for the oldest one still open.
@@ -23,10 +23,11 @@ _CHUNK = 1000
 
 
 def clear_key(*, actor: Actor, key: str, dry_run: bool = False, reason: str = "") -> int:
-    """Delete every entry under one key, over all namespaces the actor sees, orphans too; answers
-    how many there were."""
+    """Delete every entry under one key, over all namespaces the actor sees, orphans too, but not
+    of the config registry; answers how many there were."""
     require(actor, Role.EDITOR)
-    return _clear(actor, Entry.objects.visible_to(actor).live().filter(key=key), dry_run, reason)
+    rows = Entry.objects.visible_to(actor).open().live().filter(key=key)
+    return _clear(actor, rows, dry_run, reason)
 
 
 def clear_matching(
@@ -46,8 +47,9 @@ def clear_matching(
     require(actor, Role.EDITOR)
     if not (namespace or prefix or scope_kind):
         raise BadRequest("give a namespace, a prefix or a scope_kind: nothing clears everything")
-    rows = Entry.objects.visible_to(actor).live()
+    rows = Entry.objects.visible_to(actor).open().live()
     if namespace:
+        require_open(namespace)
         known = Namespace.objects.visible_to(actor).registered().filter(name=namespace).first()
         if known is None:
             raise NotRegistered(namespace)

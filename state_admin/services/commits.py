@@ -6,21 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.db import transaction
-from django.db.models import Q
 
 from state_admin.domain import merging, patches, reducers, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.merging import Batch, Update
 from state_admin.domain.values import Fault, Raw
-from state_admin.models import RevisionKind, Run, RunStatus, StateValue, Thread
+from state_admin.models import RevisionKind, Run, RunStatus, Thread
 
-from . import compactions, messages, runs, snapshots
+from . import commit_conflicts, compactions, knowledge, messages, runs, snapshots
 from .actors import require
-from .errors import Conflict, Invalid, RevisionConflict, TooLarge
+from .errors import Conflict, Invalid, NotRegistered, RevisionConflict, TooLarge
 from .namespaces import MAX_VALUE_BYTES
 from .runs import UNCHANGED, RunChange
-from .snapshots import NewValue
-from .state_keys import Slot, find_slots
+from .snapshots import NewValue, Read
+from .state_keys import Slot, find_slots, hold_registry, reduce
+
+_NOTHING = "Nothing of the commit landed."
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,13 @@ class Step:
     expected_message_count: int | None = None
     run: RunChange = UNCHANGED
     label: str = ""
+    reads: Sequence[Read] = ()
+    fencing_token: int | None = None
 
     @property
     def empty(self) -> bool:
         updates = any(batch.updates for batch in self.batches)
-        return not (updates or self.messages or self.label) and self.run.empty
+        return not (updates or self.messages or self.label or self.reads) and self.run.empty
 
 
 @dataclass(frozen=True)
@@ -55,24 +58,31 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
     """Apply one step: all of it, as exactly one revision, or nothing.
 
     An empty step answers the current revision, even with a stale base. Otherwise the checks come
-    in the order of semantics §6 and raise Conflict, RevisionConflict, Invalid, VersionConflict.
+    in the order of semantics §6 and raise Conflict, RevisionConflict, Invalid, VersionConflict;
+    before all of them Superseded, for an old fencing token.
     """
     require(actor, Role.EDITOR)
     parsed = messages.parse_messages(step.messages) if step.messages else []
+    names = {update.key for batch in step.batches for update in batch.updates}
+    reads = sorted(set(step.reads))
+    if hidden := [read.namespace for read in reads if not actor.sees_namespace(read.namespace)]:
+        raise NotRegistered(hidden[0])
     with transaction.atomic():
+        if names:
+            hold_registry(actor)
         run, thread = runs.lock_run(actor, run_id)
+        runs.check_fencing(run, step.fencing_token)
         if step.empty:
             return Committed(thread.revision, (), thread.message_count, run)
-        names = {update.key for batch in step.batches for update in batch.updates}
         slots = find_slots(actor, thread, names)
         merged = _merge(step, slots)
-        _check_base(thread, step, names, merged.base_revision)
+        _check_base(thread, merged, slots, rebase=step.rebase)
         if unknown := [u.key for u in merged.updates if u.key not in slots]:
             raise Invalid(f"unknown key: {unknown[0]}", detail="Register it with PUT /state-keys.")
         writes = _apply(merged.updates, slots)
         if run.status == RunStatus.DONE and step.run.status in (None, RunStatus.DONE):
             raise Conflict(f"run is done: {run_id}", detail="Start a new run on the thread.")
-        writes |= runs.apply_change(run, thread, step.run)
+        writes |= runs.apply_change(actor, run, thread, step.run, writes)
         messages.guard(thread, step.expected_message_count)
         ended = step.run.status == RunStatus.DONE
         if ended:  # what lives only until the run ends does not outlive its last step
@@ -88,9 +98,12 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
             action=f"run.{run.status}" if step.run.status else "run.commit",
             run=run,
             log=parsed,
+            reads=reads,
             label=step.label,
             reason=reason,
         )
+        if advanced.reads < len(reads):
+            knowledge.explain_reads(actor, step.reads)
         run.last_revision, run.flagged_at = advanced.revision, None
         if parsed:
             compactions.request_when_due(actor, thread, advanced.context_tokens)
@@ -101,27 +114,27 @@ def _merge(step: Step, slots: dict[str, Slot]) -> Batch:
     def is_commutative(key: str) -> bool:
         return key in slots and slots[key].commutative
 
+    # The step's own base must agree with those of its batches.
+    whole = (Batch((), step.base_revision), *step.batches)
     try:
-        return merging.merge_batches(step.batches, is_commutative)
-    except (merging.ParallelMergeConflict, merging.BaseRevisionMismatch) as clash:
-        raise Conflict(str(clash), detail="Nothing of the commit landed.") from clash
+        return merging.merge_batches(whole, is_commutative)
+    except merging.BaseRevisionMismatch as clash:
+        raise Conflict(str(clash), detail=_NOTHING) from clash
+    except merging.ParallelMergeConflict as clash:
+        clashing = merging.clashes(step.batches, is_commutative)
+        told = commit_conflicts.explain_branches(step.batches, clashing, slots)
+        raise Conflict(str(clash), detail=_NOTHING, **told) from clash
 
 
-def _check_base(thread: Thread, step: Step, names: set[str], batched: int | None) -> None:
-    base = step.base_revision if step.base_revision is not None else batched
+def _check_base(thread: Thread, merged: Batch, slots: dict[str, Slot], *, rebase: bool) -> None:
+    base = merged.base_revision
     if base is None or base == thread.revision:
         return
-    if not step.rebase or base > thread.revision:
+    if base > thread.revision:
         raise RevisionConflict(base, thread.revision)
-    moved = (
-        StateValue.objects.filter(thread=thread, key__in=names)
-        .filter(Q(valid_from__gt=base) | Q(valid_to__gt=base))
-        .order_by("key")
-        .values_list("key", flat=True)
-        .distinct()
-    )
-    if keys := list(moved):
-        raise RevisionConflict(base, thread.revision, keys=keys)
+    told = commit_conflicts.explain_moves(thread, merged.updates, slots, base)
+    if told["keys"] or not rebase:
+        raise RevisionConflict(base, thread.revision, **told)
 
 
 def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewValue]:
@@ -129,24 +142,15 @@ def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewVa
     texts: dict[str, str | None] = {}
     for index, update in enumerate(updates):
         slot = slots[update.key]
-        if update.clear:
-            texts[update.key] = None
-            continue
-        raw: Raw = update.update
-        _check(raw, index)
-        if slot.reducer == reducers.Reducer.REPLACE.value:
-            texts[update.key] = raw.text
-            continue
-        before = texts.get(update.key, slot.held)
-        start = slot.default if before is None else before
+        if not update.clear:
+            _check(update.update, index)
         try:
-            after = reducers.apply(slot.reducer, values.load(start), values.load(raw.text))
+            texts[update.key] = reduce(slot, update, texts.get(update.key, slot.held))
         except patches.PatchTestFailed as failed:
             raise Conflict(f"test failed at {failed.pointer or '/'}", key=update.key) from failed
         except reducers.UpdateRefused as refused:
             faults = [Fault(f"/updates/{index}/update", str(refused))]
             raise Invalid(f"the update of {update.key} cannot be applied", faults) from refused
-        texts[update.key] = values.dump(after)
     for key, text in texts.items():
         if text is not None:
             _check_value(slots[key], text)

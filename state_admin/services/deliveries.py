@@ -11,7 +11,6 @@ import random
 import time
 from dataclasses import dataclass
 from datetime import timedelta
-from email.utils import parsedate_to_datetime
 from typing import TypeAlias
 
 import structlog
@@ -21,7 +20,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
 from state_admin import egress
-from state_admin.domain import signatures, webhooks
+from state_admin.domain import retries, signatures
 from state_admin.models import (
     DeliveryStatus,
     Webhook,
@@ -116,7 +115,7 @@ def _send(claimed: Claimed, keys: list[bytes], timeout: float) -> Outcome:
             allow_private=settings.WEBHOOK_ALLOW_PRIVATE,
         )
         status = reply.status
-        retry_after = _seconds(reply.retry_after, claimed.now)
+        retry_after = retries.seconds_asked(reply.retry_after, claimed.now)
         if 300 <= status < 400:
             error = f"it answered {status}: redirects are not followed, give the final URL"
         elif not 200 <= status < 300:
@@ -127,17 +126,6 @@ def _send(claimed: Claimed, keys: list[bytes], timeout: float) -> Outcome:
         error = str(failed)
     latency = int((time.monotonic() - began) * 1000)
     return Outcome(status, error, latency, retry_after, hopeless)
-
-
-def _seconds(retry_after: str, now: int) -> float | None:
-    """A Retry-After in seconds: it is a number or a date."""
-    text = retry_after.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        return parsedate_to_datetime(text).timestamp() - now
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 def _settle(claimed: Claimed, outcome: Outcome) -> DeliveryStatus | None:
@@ -186,7 +174,7 @@ def _next(claimed: Claimed, outcome: Outcome) -> tuple[DeliveryStatus, float]:
         return DeliveryStatus.DELIVERED, 0.0
     if claimed.test or claimed.attempts >= settings.WEBHOOK_MAX_ATTEMPTS:
         return DeliveryStatus.DEAD, 0.0
-    return DeliveryStatus.FAILED, webhooks.pause_before_retry(
+    return DeliveryStatus.FAILED, retries.pause_before_retry(
         claimed.attempts,
         base=settings.WEBHOOK_RETRY_SECONDS,
         chance=random.random(),  # noqa: S311

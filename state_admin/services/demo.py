@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.merging import Batch, Update
-from state_admin.domain.values import JSON, Raw
+from state_admin.domain.values import JSON
 from state_admin.models import Membership, Namespace, RunStatus, User
 
-from . import commits, compactions, entries, namespaces, runs, snapshots, state_keys, threads
-from .actors import system_actor
+from . import (
+    commits,
+    compaction_jobs,
+    compactions,
+    demo_house,
+    entries,
+    namespaces,
+    runs,
+    snapshots,
+    state_keys,
+    threads,
+)
+from .actors import actor_of_user, system_actor
 from .commits import Step
+from .demo_house import raw
 from .runs import RunChange
+from .snapshots import Read
 from .workspaces import add_member, ensure_workspace
 
 WORKSPACE = "demo"
@@ -48,19 +62,27 @@ class Demo:
 def load_demo() -> Demo:
     """Make the workspace `demo` once, with everybody who is an admin of `default` as a member."""
     workspace, _ = ensure_workspace(WORKSPACE)
+    person = None
     for membership in Membership.objects.filter(workspace__slug="default").select_related("user"):
         user: User = membership.user
         add_member(workspace=workspace, user=user, role=Role(membership.role))
+        person = actor_of_user(user, WORKSPACE)
     operator = system_actor(workspace.pk, "demo")
-    if Namespace.objects.visible_to(operator).exists():
+    if Namespace.objects.visible_to(operator).open().exists():
         return Demo(WORKSPACE, made=False)
     planner, booker, critic = (
         system_actor(workspace.pk, n) for n in ("planner", "booker", "critic")
     )
+    demo_house.furnish(operator)
     _shared_state(operator, planner, critic)
     _trip(planner, booker)
     _refund(booker)
     _silent(critic)
+    demo_house.branch(operator)
+    demo_house.fill_mailbox(operator)
+    demo_house.remember_traffic(operator)
+    if person is not None and person.may(Role.EDITOR):
+        demo_house.save_views(person)
     return Demo(WORKSPACE, made=True)
 
 
@@ -76,7 +98,7 @@ def _shared_state(operator: Actor, planner: Actor, critic: Actor) -> None:
         ("traveller", {}, None, "What we know of a traveller, by customer id."),
     ):
         namespaces.register_namespace(
-            actor=operator, name=name, schema=_raw(schema), default=_raw(default), description=text
+            actor=operator, name=name, schema=raw(schema), default=raw(default), description=text
         )
     team = "parent_thread::trip-lisbon"
     _put(planner, "team_context", team, {"goal": "Book Lisbon", "constraints": []}, "kick-off")
@@ -117,8 +139,8 @@ def _trip(planner: Actor, booker: Actor) -> None:
         state_keys.register_state_key(
             actor=planner,
             name=name,
-            schema=_raw({}),
-            default=_raw(given.pop("default", None)),
+            schema=raw({}),
+            default=raw(given.pop("default", None)),
             **given,
         )
     threads.create_thread(
@@ -129,6 +151,12 @@ def _trip(planner: Actor, booker: Actor) -> None:
         "Not overnight, please, and I prefer the aisle. What does the cheapest one cost?",
         "Take the one on 14 May, and tell me what I can still change later.",
     )
+    reads = [
+        Read("team_context", "parent_thread::trip-lisbon", 3),
+        Read("agent_settings", "agent_type::planner", 1),
+        Read("traveller", "customer-118", 1),
+        Read("traveller", "companions-of-118", 0),
+    ]
     for number, ask in enumerate(asks, start=1):
         run, _ = runs.start_run(
             actor=planner,
@@ -136,9 +164,8 @@ def _trip(planner: Actor, booker: Actor) -> None:
             run_id=f"trip-lisbon-{number}",
             agent_id="planner",
         )
-        _commit(
-            planner, run.public_id, {"plan": {"step": "search", "ask": number}}, _said("user", ask)
-        )
+        plan: JSON = {"step": "search", "ask": number}
+        _commit(planner, run.public_id, {"plan": plan}, _said("user", ask), reads=reads)
         for page in range(1, 5):
             call = f"search-{number}-{page}"
             _commit(planner, run.public_id, {"offers_seen": 6}, *_search(call, number, page))
@@ -146,10 +173,17 @@ def _trip(planner: Actor, booker: Actor) -> None:
             f"The best of 24 offers is LX{number}41 on {13 + number} May for {180 + number} euros."
         )
         last = RunChange(
-            status=RunStatus.DONE, termination_reason={"type": "natural_end"}, step_count=6
+            status=RunStatus.DONE,
+            termination_reason={"type": "natural_end"},
+            step_count=6,
+            input_tokens=9_400 * number,
+            output_tokens=620 * number,
+            cost_usd=f"{0.0375 * number:.4f}",
         )
-        fact = {"facts": f"offer LX{number}41, {180 + number} euros"}
+        fact = {"facts": f"offer LX{number}41, {180 + number} euros", "loyalty.points": 20}
         _commit(booker, run.public_id, fact, _said("assistant", answer), run=last)
+    risen: JSON = {"name": "Ines", "seat": "aisle", "tier": "gold"}
+    _put(booker, "traveller", "customer-118", risen, "the third booking of the year")
     first = snapshots.read_snapshot(actor=planner, thread_id="trip-lisbon")
     snapshots.mark_revision(
         actor=planner, thread_id="trip-lisbon", revision=first.revision, label="offer accepted"
@@ -157,7 +191,7 @@ def _trip(planner: Actor, booker: Actor) -> None:
     job = compactions.request_compaction(
         actor=planner, thread_id="trip-lisbon", reason="before the next question"
     )
-    compactions.run_compaction(job.public_id)
+    compaction_jobs.run_compaction(job.public_id)
 
 
 def _refund(booker: Actor) -> None:
@@ -241,18 +275,22 @@ def _said(role: str, text: str) -> JSON:
 
 
 def _commit(
-    actor: Actor, run_id: str, updates: dict[str, JSON], *log: JSON, run: RunChange | None = None
+    actor: Actor,
+    run_id: str,
+    updates: dict[str, JSON],
+    *log: JSON,
+    run: RunChange | None = None,
+    reads: Sequence[Read] = (),
 ) -> None:
-    batch = Batch(tuple(Update(key, _raw(change)) for key, change in updates.items()))
+    batch = Batch(tuple(Update(key, raw(change)) for key, change in updates.items()))
     step = Step(
-        batches=(batch,), messages=[_raw(message) for message in log], run=run or RunChange()
+        batches=(batch,),
+        messages=[raw(message) for message in log],
+        run=run or RunChange(),
+        reads=reads,
     )
     commits.commit(actor=actor, run_id=run_id, step=step)
 
 
 def _put(actor: Actor, namespace: str, key: str, value: JSON, reason: str = "") -> None:
-    entries.put_entry(actor=actor, namespace=namespace, key=key, value=_raw(value), reason=reason)
-
-
-def _raw(value: JSON) -> Raw:
-    return Raw(values.dump(value), value)
+    entries.put_entry(actor=actor, namespace=namespace, key=key, value=raw(value), reason=reason)

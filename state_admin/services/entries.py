@@ -14,9 +14,10 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.redaction import holds_tombstone
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import Entry, EntryRevision, Operation, entries_sql
+from state_admin.models.entries_sql import NewEntry
 
 from . import journal, quotas
-from .actors import require
+from .actors import require, require_open
 from .conflicts import explain
 from .errors import (
     BadRequest,
@@ -177,13 +178,14 @@ def put_entry(
     Raises NotRegistered, Invalid (schema, limits), TooLarge, VersionConflict.
     """
     require(actor, Role.EDITOR)
+    require_open(namespace)
     attributes = {
         "ttl": ttl_seconds,
         "expires_at": None,
         "tags": list(tags) if tags is not None else None,
         "pinned": pinned,
     }
-    return _store(actor, namespace, key, value, when, attributes, reason, operation)
+    return store_value(actor, namespace, key, value, when, attributes, reason, operation)
 
 
 def put_entries(
@@ -199,42 +201,42 @@ def put_entries(
     if quotas.limited(actor):
         return None
     known: list[Definition] = []
-    rows: list[dict[str, Any]] = []
-    for index, (namespace, key, value) in enumerate(puts):
+    for index, (namespace, _, value) in enumerate(puts):
         try:
-            found = definition(actor, namespace)
-            check_value(found, value)
+            require_open(namespace)
+            known.append(definition(actor, namespace))
+            check_value(known[-1], value)
         except Problem as problem:
             problem.data["index"] = index
             raise
-        known.append(found)
-        rows.append(
-            {
-                "namespace_id": found.id,
-                "namespace": found.name,
-                "schema_version": found.schema_version,
-                "key": key,
-                "value": value.text,
-                "size": len(value.text.encode()),
-                "tokens": tokens.estimate_value(value.text),
-                "ttl": found.ttl_seconds,
-            }
-        )
-    parameters = {
-        **journal.parameters(actor, reason),
-        "operation": Operation.PUT.value,
-        "rows": values.dump(rows),
-    }
+    rows = [
+        new_entry(found, key, value.text)
+        for found, (_, key, value) in zip(known, puts, strict=True)
+    ]
+    parameters = {**journal.parameters(actor, reason), "operation": Operation.PUT.value}
     with transaction.atomic():
-        written = entries_sql.put_entries(parameters)
+        written = entries_sql.put_entries(parameters, rows)
         if len(written) < len(puts):
             transaction.set_rollback(True)
             return None
     made = [written[found.id, key] for found, (_, key, _) in zip(known, puts, strict=True)]
     return [
-        Put(_written(actor, found, key, value.text, row), row.created)
-        for found, (_, key, value), row in zip(known, puts, made, strict=True)
+        Put(_written(actor, new, row), row.created) for new, row in zip(rows, made, strict=True)
     ]
+
+
+def new_entry(known: Definition, key: str, text: str) -> NewEntry:
+    """What entries_sql.put_entries takes, from a value that check_value has passed."""
+    return NewEntry(
+        namespace_id=known.id,
+        namespace=known.name,
+        schema_version=known.schema_version,
+        key=key,
+        value=text,
+        size=len(text.encode()),
+        tokens=tokens.estimate_value(text),
+        ttl=known.ttl_seconds,
+    )
 
 
 def patch_entry(
@@ -250,13 +252,14 @@ def patch_entry(
     """Change the stored value on the server, under its row lock; start from the default when it
     is missing. Raises Invalid (the patch, or its result), Conflict (`test` failed)."""
     require(actor, Role.EDITOR)
+    require_open(namespace)
     known = definition(actor, namespace)
 
     def change(before: EntryView) -> Raw:
-        text = values.dump(_apply(kind, values.load(before.value), operations))
+        text = values.dump(apply_patch(kind, values.load(before.value), operations))
         return Raw(text, values.load(text))
 
-    return _rewrite(actor, known, key, when, change, reason, Operation.PATCH)
+    return rewrite_value(actor, known, key, when, change, reason, Operation.PATCH)
 
 
 def restore_entry(
@@ -270,6 +273,7 @@ def restore_entry(
 ) -> Put:
     """Write a new version equal to an old one. NotFound when that version held no value."""
     require(actor, Role.EDITOR)
+    require_open(namespace)
     old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
     if not old.exists:
         raise NotFound(f"version {version} of {namespace}/{key} holds no value")
@@ -295,6 +299,19 @@ def delete_entry(
 ) -> int:
     """Delete if it is there; answers the version that the deletion made, or 0 for no change."""
     require(actor, Role.EDITOR)
+    require_open(namespace)
+    return delete_value(actor, namespace, key, when, reason, operation)
+
+
+def delete_value(
+    actor: Actor,
+    namespace: str,
+    key: str,
+    when: Precondition,
+    reason: str,
+    operation: Operation = Operation.DELETE,
+) -> int:
+    """delete_entry for services that may write reserved namespaces."""
     known = definition(actor, namespace)
     written = entries_sql.delete_entry(
         {
@@ -325,7 +342,7 @@ def diff_entry(*, actor: Actor, namespace: str, key: str, old: int, new: int) ->
     return before, after
 
 
-def _store(
+def store_value(
     actor: Actor,
     namespace: str,
     key: str,
@@ -335,34 +352,30 @@ def _store(
     reason: str,
     operation: Operation,
 ) -> Put:
+    """put_entry for services that may write reserved namespaces, with all attributes told."""
     expected = when.version
     for attempt in range(_ATTEMPTS):
         known = definition(actor, namespace, fresh=attempt > 0)
         check_value(known, value)
+        new = new_entry(known, key, value.text)
         parameters = {
             **journal.parameters(actor, reason),
+            **new._asdict(),
             **attributes,
-            "ttl": known.ttl_seconds if attributes["ttl"] is None else attributes["ttl"],
-            "namespace_id": known.id,
-            "namespace": known.name,
-            "schema_version": known.schema_version,
-            "key": key,
+            "ttl": new.ttl if attributes["ttl"] is None else attributes["ttl"],
             "operation": operation.value,
-            "value": value.text,
-            "size": len(value.text.encode()),
-            "tokens": tokens.estimate_value(value.text),
             "expected": when.version,
             "only": "missing" if when.version == 0 else "changed" if when.changed else "any",
         }
         limited = quotas.limited(actor)
         if limited:
-            _check_quota(actor, namespace, key, parameters["size"])
+            _check_quota(actor, namespace, key, new.size)
         write = entries_sql.replace_entry if when.version else entries_sql.put_entry
         written = write(parameters)
         if written is not None:
             if limited:
-                quotas.add_usage(actor, entries=int(written.created), bytes=parameters["size"])
-            return Put(_written(actor, known, key, value.text, written), written.created)
+                quotas.add_usage(actor, entries=int(written.created), bytes=new.size)
+            return Put(_written(actor, new, written), written.created)
         # Nothing was written: the schema changed meanwhile, or the precondition does not hold.
         if definition(actor, namespace, fresh=True).schema_version != known.schema_version:
             continue
@@ -384,7 +397,7 @@ def _store(
     raise Conflict("the namespace or the entry keeps changing; try again")
 
 
-def _rewrite(
+def rewrite_value(
     actor: Actor,
     known: Definition,
     key: str,
@@ -416,7 +429,7 @@ def _rewrite(
             expected = Precondition(before.version, when.changed)
             try:
                 value = change(before)
-                return _store(
+                return store_value(
                     actor, known.name, key, value, expected, attributes, reason, operation
                 )
             except VersionConflict:
@@ -425,7 +438,7 @@ def _rewrite(
     raise Conflict("the entry keeps changing; try again")
 
 
-def _apply(kind: PatchKind, document: JSON, operations: JSON) -> JSON:
+def apply_patch(kind: PatchKind, document: JSON, operations: JSON) -> JSON:
     try:
         if kind == "merge":
             return patches.merge_patch(document, operations)
@@ -453,6 +466,13 @@ def _check_quota(actor: Actor, namespace: str, key: str, size: int) -> None:
         quotas.check_room(actor, "entries", 1)
     if size > held.size_bytes:
         quotas.check_room(actor, "bytes", size - held.size_bytes)
+
+
+def check_entry(*, actor: Actor, namespace: str, value: Raw) -> None:
+    """Raise what put_entry would say of `value`, without writing. NotRegistered, Invalid, TooLarge."""
+    require(actor, Role.EDITOR)
+    require_open(namespace)
+    check_value(definition(actor, namespace, fresh=True), value)
 
 
 def check_value(known: Definition, value: Raw) -> None:
@@ -526,22 +546,20 @@ def view(actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow) -> E
     )
 
 
-def _written(
-    actor: Actor, known: Definition, key: str, text: str, written: entries_sql.Written
-) -> EntryView:
+def _written(actor: Actor, new: NewEntry, written: entries_sql.Written) -> EntryView:
     return EntryView(
-        namespace=known.name,
-        key=key,
+        namespace=new.namespace,
+        key=new.key,
         exists=True,
-        value=text,
+        value=new.value,
         version=written.version,
-        schema_version=known.schema_version,
+        schema_version=new.schema_version,
         created_at=written.created_at,
         updated_at=written.updated_at,
         expires_at=written.expires_at,
         tags=written.tags,
         pinned=written.pinned,
-        size_bytes=len(text.encode()),
-        estimated_tokens=tokens.estimate_value(text),
+        size_bytes=new.size,
+        estimated_tokens=new.tokens,
         actor=actor.name,
     )

@@ -85,6 +85,20 @@ class RevisionConflict(Conflict):
         )
 
 
+class Superseded(Conflict):
+    """The worker's fencing token is not the newest: the run has been given to somebody else."""
+
+    slug = "fencing-token-superseded"
+
+    def __init__(self, given: int, current: int) -> None:
+        super().__init__(
+            f"fencing token superseded: {given}, current {current}",
+            detail="Another worker has this run, or its lease was released. Stop working on it.",
+            given=given,
+            current=current,
+        )
+
+
 class VersionConflict(Problem):
     """A precondition on a version failed; nothing changed."""
 
@@ -106,6 +120,12 @@ class TooLarge(Problem):
 
 class QuotaExceeded(Problem):
     slug = "quota-exceeded"
+
+
+class Unreadable(Conflict):
+    """A secret is set, but no configured key opens it."""
+
+    slug = "unreadable"
 
 
 class Gone(Problem):

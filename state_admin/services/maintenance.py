@@ -10,29 +10,29 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
+from django.utils import timezone
 
-from state_admin.domain.ids import uuid7
 from state_admin.models import (
     Change,
-    Compaction,
-    CompactionKind,
-    CompactionStatus,
     Entry,
     IdempotencyRecord,
     LoginLink,
-    Namespace,
+    OnExpiry,
     Operation,
+    Presence,
     Run,
     Sweep,
-    Trigger,
-    hot,
+    Ticket,
+    Traffic,
     limits,
+    traffic,
 )
 
-from . import journal
+from . import doorbell, journal, retention, tickets
 from .actors import system_actor
 from .clearing import clear_entries
-from .compactions import claimable_compactions
+from .compaction_jobs import count_lost
+from .compactions import RUN, request_scheduled
 
 Report = dict[str, int]
 
@@ -59,81 +59,32 @@ def expire_entries() -> Report:
     return {"expired": expired}
 
 
-# Beyond keep_last and older than keep_seconds; never the newest, never a pinned one.
-_HISTORY = """
-WITH ranked AS (
-    SELECT r.entry_id, r.version, r.pinned, r.at,
-        row_number() OVER (PARTITION BY r.entry_id ORDER BY r.version DESC) AS place
-    FROM entry_revisions r JOIN entries e ON e.id = r.entry_id
-    WHERE e.namespace_id = %(namespace)s
-), doomed AS (
-    SELECT entry_id, version FROM ranked
-    WHERE place > 1 AND NOT pinned
-        AND (%(keep_last)s::bigint IS NULL OR place > %(keep_last)s)
-        AND (%(keep_seconds)s::bigint IS NULL
-            OR at < now() - %(keep_seconds)s * interval '1 second')
-    LIMIT %(batch)s
-), removed AS (
-    DELETE FROM entry_revisions r USING doomed d
-    WHERE r.entry_id = d.entry_id AND r.version = d.version
-    RETURNING 1
-)
-SELECT count(*) FROM removed
-"""
-
-
-def compact_histories() -> Report:
-    """Remove entry revisions that their namespace's history policy no longer keeps."""
-    report = {"namespaces": 0, "revisions": 0}
-    policed = Namespace.objects.exclude(history_keep_last=None, history_keep_seconds=None)
-    for namespace in policed.order_by("pk"):
-        with transaction.atomic():
-            row = hot.fetch_one(
-                _HISTORY,
-                {
-                    "namespace": namespace.pk,
-                    "keep_last": namespace.history_keep_last,
-                    "keep_seconds": namespace.history_keep_seconds,
-                    "batch": BATCH * 10,
-                },
-            )
-            removed = row[0] if row else 0
-            if not removed:
-                continue
-            actor = system_actor(namespace.workspace_id, "history compaction")
-            Compaction.objects.create(
-                workspace_id=namespace.workspace_id,
-                public_id=uuid7(),
-                kind=CompactionKind.HISTORY,
-                status=CompactionStatus.DONE,
-                trigger=Trigger.SCHEDULE,
-                namespace=namespace,
-                requested_by=actor.name,
-                rows_removed=removed,
-                started_at=Now(),
-                finished_at=Now(),
-            )
-            trace = journal.Trace(
-                "compaction.history", namespace=namespace.name, detail={"revisions": removed}
-            )
-            journal.record(actor, [trace])
-        report["namespaces"] += 1
-        report["revisions"] += removed
-    return report
-
-
 def flag_stuck_runs() -> Report:
-    """Mark runs that went silent. Nothing is ended behind anyone's back (semantics §7)."""
+    """Mark stuck runs and say why, in words. Nothing is ended behind anyone's back (semantics §7)."""
     flagged = 0
-    for run in Run.objects.all().stuck().filter(flagged_at=None).select_related("thread")[:BATCH]:
+    found = Run.objects.all().stuck().filter(flagged_at=None).select_related("thread")
+    for run in found[:BATCH]:
         with transaction.atomic():
             stuck = Run.objects.filter(pk=run.pk, flagged_at=None).stuck()
             if stuck.update(flagged_at=Now()):
                 actor = system_actor(run.workspace_id, "lease sweep")
-                trace = journal.Trace("run.stuck", thread=run.thread.public_id, run=run.public_id)
+                trace = journal.Trace(
+                    "run.stuck",
+                    thread=run.thread.public_id,
+                    run=run.public_id,
+                    detail={"reason": run.stuck_reason(timezone.now())},
+                )
                 journal.record(actor, [trace])
                 flagged += 1
     return {"flagged": flagged}
+
+
+def expire_tickets() -> Report:
+    """Cancel the tickets that nobody decided in time, where they ask for it (`on_expiry`). A
+    decision that comes late is refused whether or not this has come by."""
+    due = Ticket.objects.pending().expired().filter(on_expiry=OnExpiry.CANCEL)
+    found = due.select_related("run").order_by("expires_at")[:BATCH]
+    return {"expired": sum(tickets.expire_ticket(ticket) for ticket in found)}
 
 
 def purge_leftovers() -> Report:
@@ -146,18 +97,37 @@ def purge_leftovers() -> Report:
     ).delete()
     records, _ = IdempotencyRecord.objects.filter(created_at__lt=Now() - day).delete()
     links, _ = LoginLink.objects.filter(expires_at__lt=Now() - day).delete()
-    return {"changes": changes, "idempotency_records": records, "login_links": links}
+    Presence.objects.filter(seen_at__lt=Now() - day).delete()
+    minutes, _ = Traffic.objects.filter(minute__lt=Now() - traffic.RETENTION).delete()
+    return {
+        "changes": changes,
+        "idempotency_records": records,
+        "login_links": links,
+        "traffic_minutes": minutes,
+    }
 
 
 def measure_usage() -> Report:
-    """Count what each workspace holds, for quotas and the usage page."""
+    """Count what each workspace holds, for quotas and the usage page, and what waits in its queues,
+    for the overview."""
+    traffic.measure_queues()
     return {"workspaces": limits.measure_usage()}
 
 
-def find_lost_compactions() -> tuple[Report, list[str]]:
-    """Jobs that nobody works on, for the caller to start."""
-    lost = claimable_compactions()
-    return {"compactions": len(lost)}, lost
+def find_lost_compactions() -> Report:
+    """Ring once for each job that nobody works on: the broker may have lost the first ring, or the
+    worker died."""
+    lost, removals = count_lost(), retention.lost_jobs()
+    for _ in range(lost):
+        doorbell.ring(RUN)
+    for compaction_id in removals:
+        doorbell.ring(retention.RUN, compaction_id)
+    return {"compactions": lost + len(removals)}
+
+
+def schedule_compactions() -> Report:
+    """Ask for the compactions that policies want by the clock."""
+    return {"asked": request_scheduled()}
 
 
 def run_sweep(name: str, work: Callable[[], Report]) -> Report | None:

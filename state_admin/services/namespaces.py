@@ -10,15 +10,15 @@ from django.db import transaction
 from django.db.models import Model
 from django.db.models.functions import Now
 
-from state_admin.domain import schemas, scopes, values
+from state_admin.domain import config, schemas, scopes, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Fault, Raw
 from state_admin.models import Entry, Namespace, NamespaceVersion
 
 from . import journal
-from .actors import require
+from .actors import require, require_open
 from .clearing import clear_entries
-from .errors import Conflict, Forbidden, Invalid, NotRegistered
+from .errors import Conflict, Forbidden, Invalid, NotRegistered, VersionConflict
 
 DEFAULT_MAX_VALUE_BYTES = 1024 * 1024
 MAX_VALUE_BYTES = 8 * 1024 * 1024
@@ -83,6 +83,26 @@ def definition(actor: Actor, name: str, *, fresh: bool = False) -> Definition:
     return made
 
 
+def reserve_namespaces(actor: Actor) -> None:
+    """Give a new workspace the namespaces of the config registry. The caller owns the transaction
+    and leaves the trail."""
+    content = {kind: values.dump(config.SCHEMAS[kind]) for kind in config.Kind}
+    made = Namespace.objects.bulk_create(
+        Namespace(workspace_id=actor.workspace_id, name=kind.namespace, schema=schema)
+        for kind, schema in content.items()
+    )
+    NamespaceVersion.objects.bulk_create(
+        NamespaceVersion(
+            namespace=row,
+            schema_version=row.schema_version,
+            schema=row.schema,
+            default=row.default,
+            **journal.stamp(actor),
+        )
+        for row in made
+    )
+
+
 def define(row: Namespace) -> Definition:
     """The definition that a row holds, registered or not."""
     return Definition(
@@ -109,13 +129,16 @@ def register_namespace(
     ttl_seconds: int | None = None,
     history_keep_last: int | None = None,
     history_keep_seconds: int | None = None,
+    expected_version: int | None = None,
     dry_run: bool = False,
     reason: str = "",
 ) -> Registered:
     """Register `name`, or change it; the same content again changes nothing.
 
-    With `dry_run` nothing is stored and the answer carries the entries that would violate the new
-    schema. Raises Invalid (schema or default), Conflict (`key already registered: …`).
+    With `expected_version` only while the schema version is that (0: not registered). With
+    `dry_run` nothing is stored or locked, and the answer carries the entries that would violate
+    the new schema. Raises Invalid (schema or default), Conflict (`key already registered: …`),
+    VersionConflict.
     """
     require(actor, Role.ADMIN)
     _check_name(actor, name)
@@ -133,25 +156,26 @@ def register_namespace(
     try:
         values.check(default)
     except values.RefusedJSON as refused:
-        raise Invalid("the default cannot be stored", refused.faults) from refused
+        raise Invalid(
+            "the default cannot be stored", refused.faults, within="/default"
+        ) from refused
     faults = validator.faults(default.value)
     if faults:
-        raise Invalid("the default does not satisfy the schema", faults)
+        raise Invalid("the default does not satisfy the schema", faults, within="/default")
 
+    if dry_run:
+        found = Namespace.objects.filter(workspace_id=actor.workspace_id, name=name).first()
+        if found is None:
+            _refuse_owned(None, plugin, expected_version)
+            return Registered(Namespace(name=name, **content), True, True, Violations(0, []))
+        _refuse_owned(found, plugin, expected_version)
+        return Registered(found, False, differs(found, content), find_violations(found, validator))
     with transaction.atomic():
         held, created = Namespace.objects.select_for_update().get_or_create(
             workspace_id=actor.workspace_id, name=name, defaults=content
         )
-        if held.unregistered_at is None and held.plugin and held.plugin != plugin:
-            raise Conflict(
-                f"key already registered: {name}",
-                detail=f"It belongs to the plugin {held.plugin}.",
-            )
+        _refuse_owned(None if created else held, plugin, expected_version)
         changed = differs(held, content)
-        if dry_run:
-            violations = find_violations(held, validator)
-            transaction.set_rollback(True)
-            return Registered(held, created, changed, violations)
         revived = held.unregistered_at is not None
         if changed:
             for column, wanted in content.items():
@@ -182,6 +206,19 @@ def register_namespace(
     return Registered(held, created or revived, changed)
 
 
+def _refuse_owned(held: Namespace | None, plugin: str, expected_version: int | None) -> None:
+    """Refuse to change what belongs to another plugin, or is not at the version expected."""
+    registered = held if held is not None and held.unregistered_at is None else None
+    if registered is not None and registered.plugin and registered.plugin != plugin:
+        raise Conflict(
+            f"key already registered: {registered.name}",
+            detail=f"It belongs to the plugin {registered.plugin}.",
+        )
+    actual = registered.schema_version if registered is not None else 0
+    if expected_version is not None and expected_version != actual:
+        raise VersionConflict(expected_version, actual, of="namespace")
+
+
 def differs(held: Model, content: Mapping[str, Any]) -> bool:
     """Whether a stored definition is another than `content`; spaces in its JSON do not count."""
     return any(
@@ -201,6 +238,7 @@ def unregister_namespace(*, actor: Actor, name: str, entries: str = "", reason: 
     `"delete"` deletes them (their history stays). Otherwise Conflict.
     """
     require(actor, Role.ADMIN)
+    require_open(name)
     with transaction.atomic():
         held = (
             Namespace.objects.visible_to(actor)
@@ -252,6 +290,11 @@ def _check_name(actor: Actor, name: str) -> None:
         scopes.check_name(name)
     except scopes.BadName as bad:
         raise Invalid(f"not a namespace name: {name!r}", detail=str(bad)) from bad
+    if name.startswith(config.RESERVED):
+        raise Forbidden(
+            f"namespace {name} is reserved",
+            detail=f"Names that begin with {config.RESERVED} belong to the config registry.",
+        )
     if not actor.sees_namespace(name):
         raise Forbidden(
             "this token is limited to other namespaces",
@@ -263,4 +306,4 @@ def _compile(schema: Raw) -> schemas.Validator:
     try:
         return schemas.compile_schema(schema.text)
     except schemas.InvalidSchema as invalid:
-        raise Invalid("the schema is not acceptable", invalid.faults) from invalid
+        raise Invalid("the schema is not acceptable", invalid.faults, within="/schema") from invalid

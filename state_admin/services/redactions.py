@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models.functions import Now
 
-from state_admin.domain import places, redaction, tokens, values
+from state_admin.domain import config, places, redaction, tokens, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Fault
 from state_admin.models import Entry, EntryRevision, Operation, SearchDocument
@@ -21,6 +21,7 @@ from state_admin.models import search as search_models
 
 from . import journal, replays
 from .actors import require
+from .config_secrets import keep_secrets
 from .errors import Invalid, NotFound
 from .namespaces import define
 from .slices import slices
@@ -73,6 +74,8 @@ def redact_entry(
         if not rewritten:
             return Redaction(entry.version, 0, 0)
         _make_version(actor, entry, pointers, reason)
+        if kind := config.kind_of(namespace):
+            keep_secrets(entry, kind, [])
         answers = replays.withdraw(actor.workspace_id)
         detail = {"pointers": list(pointers), "versions": rewritten}
         trace = journal.Trace(

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from django.db import transaction
 
-from state_admin.domain import tokens, values
+from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.redaction import is_tombstone
 from state_admin.domain.scopes import ScopeKind
@@ -22,10 +22,10 @@ from state_admin.models.entries import EntryQuerySet
 from state_admin.models.moments_sql import Moment
 
 from . import journal, quotas
-from .actors import require
-from .entries import check_value
+from .actors import require, require_open
+from .entries import check_value, new_entry
 from .errors import BadRequest, Conflict, Invalid, Problem
-from .namespaces import Definition, definition
+from .namespaces import definition
 from .slices import slices
 
 # Entries written since the moment that one restore takes: it is one transaction.
@@ -73,7 +73,8 @@ def restore_entries(
 
     Each that differs gets a new version; the others stay. All of them or none. What no longer
     fits its schema, or was compacted away, is reported and left alone; so are namespaces that are
-    not registered. BadRequest without a filter; Invalid for the future, or more than MOST.
+    not registered, and the config registry. BadRequest without a filter; Invalid for the future,
+    or more than MOST.
     """
     require(actor, Role.EDITOR)
     rows = _choose(actor, namespace, key, prefix, scope_kind)
@@ -108,8 +109,9 @@ def _choose(
 ) -> EntryQuerySet:
     if not (namespace or key or prefix or scope_kind):
         raise BadRequest("give a namespace, a key, a prefix or a scope_kind")
-    rows = Entry.objects.visible_to(actor).filter(namespace__unregistered_at=None)
+    rows = Entry.objects.visible_to(actor).open().filter(namespace__unregistered_at=None)
     if namespace:
+        require_open(namespace)
         rows = rows.filter(namespace_id=definition(actor, namespace, fresh=True).id)
     if key:
         rows = rows.filter(key=key)
@@ -156,13 +158,13 @@ def _carry_out(actor: Actor, plan: Sequence[_Planned], reason: str) -> None:
         "expired": False,
     }
     rows = [
-        _row(definition(actor, each.namespace), each.key, each.then_value)
+        new_entry(definition(actor, each.namespace), each.key, each.then_value)
         for step, each in plan
         if step.action in ("change", "create") and each.then_value is not None
     ]
     if rows:
-        _check_quota(actor, plan, sum(row["size"] for row in rows))
-        written = entries_sql.put_entries({**parameters, "rows": values.dump(rows)})
+        _check_quota(actor, plan, sum(row.size for row in rows))
+        written = entries_sql.put_entries(parameters, rows)
         if len(written) < len(rows):
             raise Conflict("a namespace changed meanwhile; try again")
     doomed = [each for step, each in plan if step.action == "delete"]
@@ -174,19 +176,6 @@ def _carry_out(actor: Actor, plan: Sequence[_Planned], reason: str) -> None:
                 "keys": [each.key for each in doomed],
             }
         )
-
-
-def _row(known: Definition, key: str, value: str) -> dict[str, Any]:
-    return {
-        "namespace_id": known.id,
-        "namespace": known.name,
-        "schema_version": known.schema_version,
-        "key": key,
-        "value": value,
-        "size": len(value.encode()),
-        "tokens": tokens.estimate_value(value),
-        "ttl": known.ttl_seconds,
-    }
 
 
 def _check_quota(actor: Actor, plan: Sequence[_Planned], size: int) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
-from django.utils.dateparse import parse_datetime
 
-from state_admin.domain import lifecycle, schemas, values
+from state_admin.domain import lifecycle, moments, reducers, schemas, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import (
+    OnExpiry,
     Origin,
     RevisionKind,
     Run,
@@ -25,10 +27,12 @@ from state_admin.models import (
 
 from . import journal, snapshots
 from .actors import require
-from .errors import Conflict, Invalid, NotFound
+from .errors import Conflict, Invalid, NotFound, Superseded
 from .snapshots import NewValue
+from .state_keys import find_slots
 from .threads import EMPTY_OBJECT, check_id, find_thread
 
+TOOL_CALLS = "__runtime.tool_call_states"
 MAX_TICKETS = 100
 MAX_TOOL_NAME = 256
 
@@ -66,7 +70,7 @@ def lock_run(actor: Actor, run_id: str) -> tuple[Run, Thread]:
     `run.locked_at` is the database's time."""
     run = (
         Run.objects.visible_to(actor)
-        .select_related("thread__workspace")
+        .select_related("thread")
         .select_for_update(of=("thread", "self"))
         .annotate(locked_at=Now())
         .filter(public_id=run_id)
@@ -77,6 +81,12 @@ def lock_run(actor: Actor, run_id: str) -> tuple[Run, Thread]:
     return run, run.thread
 
 
+def check_fencing(run: Run, token: int | None) -> None:
+    """Refuse a locked run's worker whose fencing token is not the newest. None: none was shown."""
+    if token is not None and token != run.fencing_token:
+        raise Superseded(token, run.fencing_token)
+
+
 def start_run(
     *,
     actor: Actor,
@@ -84,6 +94,7 @@ def start_run(
     run_id: str | None = None,
     agent_id: str = "",
     parent_run_id: str = "",
+    parent_thread_id: str = "",
     origin: str = Origin.USER,
     metadata: Raw = EMPTY_OBJECT,
     status: str = RunStatus.RUNNING,
@@ -95,7 +106,8 @@ def start_run(
     """Start a run; answers it and whether it is new (the same id and content: the stored one).
 
     Clears the run-scoped keys of the run before it; that clearing is part of the run-start
-    revision. Conflict `thread already has an active run: …`.
+    revision. Without a `parent_thread_id` it is the thread's parent. The first fencing token is 1.
+    Conflict `thread already has an active run: …`.
     """
     require(actor, Role.EDITOR)
     public_id = check_id(run_id) if run_id is not None else uuid7()
@@ -105,6 +117,7 @@ def start_run(
         "thread_id": thread_id,
         "agent_id": agent_id,
         "parent_run_id": parent_run_id,
+        "parent_thread_id": parent_thread_id,
         "origin": str(origin),
         "metadata": metadata.value,
         "max_rounds": max_rounds,
@@ -124,6 +137,7 @@ def start_run(
             agent_id=agent_id,
             status=status,
             parent_run_id=parent_run_id,
+            parent_thread_id=parent_thread_id or (thread.parent.public_id if thread.parent else ""),
             origin=origin,
             metadata=metadata.text,
             created_from=values.dump(content),
@@ -140,7 +154,7 @@ def start_run(
         run, _ = lock_run(actor, public_id)
         now: datetime = run.locked_at  # type: ignore[attr-defined]
         writes = snapshots.clears(thread, scope="run")
-        writes[snapshots.LIFECYCLE] = snapshots.lifecycle_value(run, None, _ms(now))
+        writes[snapshots.LIFECYCLE] = snapshots.lifecycle_value(run, None, ms(now))
         advanced = snapshots.advance(
             actor, thread, RevisionKind.START, writes, action="run.start", run=run, reason=reason
         )
@@ -163,15 +177,22 @@ def start_run(
     return run, True
 
 
-def change_run(*, actor: Actor, run_id: str, change: RunChange, reason: str = "") -> Run:
-    """Move a run, or update its counts, outside a commit. A change of status or step count is
-    mirrored in state, as one revision."""
+def change_run(
+    *,
+    actor: Actor,
+    run_id: str,
+    change: RunChange,
+    fencing_token: int | None = None,
+    reason: str = "",
+) -> Run:
+    """Move a run, or update its counts, outside a commit. What of it is mirrored in state (status,
+    step count, tool calls) makes one revision. Superseded for an old fencing token."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
         run, thread = lock_run(actor, run_id)
-        before = (run.status, run.step_count)
-        writes = apply_change(run, thread, change)
-        if (run.status, run.step_count) != before:
+        check_fencing(run, fencing_token)
+        writes = apply_change(actor, run, thread, change)
+        if writes:
             kind = RevisionKind.END if run.status == RunStatus.DONE else RevisionKind.COMMIT
             advanced = snapshots.advance(
                 actor, thread, kind, writes, action=f"run.{run.status}", run=run, reason=reason
@@ -183,17 +204,23 @@ def change_run(*, actor: Actor, run_id: str, change: RunChange, reason: str = ""
     return run
 
 
-def heartbeat(*, actor: Actor, run_id: str, reason: str = "") -> Run:
+def heartbeat(
+    *, actor: Actor, run_id: str, fencing_token: int | None = None, reason: str = ""
+) -> Run:
     """Renew the lease of an active run: one conditional UPDATE. An agent's heartbeat is no change
-    of state and leaves no trail; a person who gives a reason does."""
+    of state and leaves no trail (docs/adr/0008); a person who gives a reason does. Superseded for
+    an old fencing token."""
     require(actor, Role.EDITOR)
     run = find_run(actor, run_id)
-    renewed = (
-        Run.objects.filter(pk=run.pk)
-        .active()
-        .update(lease_expires_at=Now() + timedelta(seconds=run.lease_seconds), flagged_at=None)
+    rows = Run.objects.filter(pk=run.pk).active()
+    if fencing_token is not None:
+        rows = rows.filter(fencing_token=fencing_token)
+    renewed = rows.update(
+        lease_expires_at=Now() + timedelta(seconds=run.lease_seconds), flagged_at=None
     )
     if not renewed:
+        run.refresh_from_db(fields=["fencing_token"])
+        check_fencing(run, fencing_token)
         raise Conflict(f"run is done: {run_id}", detail="A finished run has no lease.")
     if reason:
         trace = journal.Trace("run.renew", thread=run.thread.public_id, run=run_id)
@@ -208,8 +235,15 @@ def cancel_run(*, actor: Actor, run_id: str, reason: str = "") -> Run:
     return change_run(actor=actor, run_id=run_id, change=change, reason=reason)
 
 
-def apply_change(run: Run, thread: Thread, change: RunChange) -> dict[str, NewValue]:
-    """Store a change on a locked run; answers the state writes that mirror it.
+def apply_change(
+    actor: Actor,
+    run: Run,
+    thread: Thread,
+    change: RunChange,
+    writes: Mapping[str, NewValue] = MappingProxyType({}),
+) -> dict[str, NewValue]:
+    """Store a change on a locked run; answers the state writes that mirror it. `writes` are those
+    of the same revision so far.
 
     Raises Conflict `invalid run transition: …`, Invalid for a wrong reason or ticket.
     """
@@ -220,8 +254,7 @@ def apply_change(run: Run, thread: Thread, change: RunChange) -> dict[str, NewVa
     if run.status == RunStatus.DONE and change.step_count not in (None, run.step_count):
         # Its mirror in state may be another run's by now.
         raise Conflict(f"run is done: {run.public_id}", detail="Its steps are counted.")
-    if change.status is not None:
-        _move(run, change, now)
+    calls = _move(actor, run, change, now) if change.status is not None else []
     status_reason = lifecycle.status_reason(run.status, run.termination_reason or run.waiting)
     for name in ("step_count", "input_tokens", "output_tokens", "cost_usd"):
         wanted = getattr(change, name)
@@ -246,21 +279,23 @@ def apply_change(run: Run, thread: Thread, change: RunChange) -> dict[str, NewVa
             "flagged_at",
             "lease_expires_at",
             "deadline_at",
+            "ticket_due_at",
             "started_at",
             "finished_at",
             "updated_at",
         ]
     )
-    writes: dict[str, NewValue] = {}
+    mirrored = mirror_calls(actor, thread, calls, writes)
     if run.status != old_status or run.step_count != old_steps:
-        writes[snapshots.LIFECYCLE] = snapshots.lifecycle_value(run, status_reason, _ms(now))
+        mirrored[snapshots.LIFECYCLE] = snapshots.lifecycle_value(run, status_reason, ms(now))
     if run.status == RunStatus.DONE and old_status != RunStatus.DONE:
         Thread.objects.filter(pk=thread.pk).update(active_run=None)
-        writes |= snapshots.clears(thread, persistent=False)
-    return writes
+        mirrored |= snapshots.clears(thread, persistent=False)
+    return mirrored
 
 
-def _move(run: Run, change: RunChange, now: datetime) -> None:
+def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[Call]:
+    """Answers what it makes of tool calls."""
     wanted = change.status or run.status
     if wanted not in RunStatus.values:
         raise Invalid(
@@ -269,28 +304,79 @@ def _move(run: Run, change: RunChange, now: datetime) -> None:
         )
     if not lifecycle.can_move(run.status, wanted):
         raise Conflict(f"invalid run transition: {run.status} -> {wanted}")
+    calls: list[Call] = []
     if wanted == run.status and change.waiting is None:
-        return
+        return calls
     if wanted == RunStatus.WAITING:
         waiting = change.waiting if change.waiting is not None else {"reason": "external_event"}
         _refuse(lifecycle.check_waiting(waiting), "the waiting reason is not acceptable")
         run.waiting = {name: part for name, part in waiting.items() if name != "tickets"}
         run.deadline_at = _moment(waiting.get("deadline_at"), "/deadline_at")
-        _open_tickets(run, waiting.get("tickets") or [])
+        opened = _open_tickets(actor, run, waiting.get("tickets") or [])
+        calls = [call_of(ticket, "suspended", now) for ticket in opened]
         run.lease_expires_at = None
     elif wanted == RunStatus.RUNNING:
-        run.waiting, run.deadline_at = None, None
+        run.waiting, run.deadline_at, run.ticket_due_at = None, None, None
         run.started_at = run.started_at or now
     elif wanted == RunStatus.DONE and run.status != RunStatus.DONE:
         ended = change.termination_reason or {"type": "natural_end"}
         _refuse(lifecycle.check_termination(ended), "the termination reason is not acceptable")
         run.termination_reason, run.waiting = ended, None
         run.finished_at, run.lease_expires_at, run.deadline_at = now, None, None
-        Ticket.objects.filter(run=run).pending().update(status=TicketStatus.VOID, decided_at=Now())
+        calls = [call_of(ticket, "cancelled", now) for ticket in void_tickets(run)]
     run.status = wanted
+    return calls
 
 
-def _open_tickets(run: Run, tickets: JSON) -> None:
+def void_tickets(run: Run) -> list[Ticket]:
+    """Close the pending tickets of a locked run: nobody needs their answer. Answers them."""
+    pending = list(Ticket.objects.filter(run=run).pending().order_by("pk"))
+    if pending:
+        ids = [ticket.pk for ticket in pending]
+        Ticket.objects.filter(pk__in=ids).update(status=TicketStatus.VOID, decided_at=Now())
+    run.ticket_due_at = None
+    return pending
+
+
+# A tool call as `__runtime.tool_call_states` keeps it.
+Call = dict[str, JSON]
+
+
+def call_of(ticket: Ticket, status: str, now: datetime, **more: JSON) -> Call:
+    """The tool call that a ticket is about, in the reference's shape (awaken-facts §3.6)."""
+    about = {"suspension_reason": ticket.reason} if ticket.reason else {}
+    return {
+        "call_id": ticket.tool_call_id,
+        "tool_name": ticket.tool_name,
+        "arguments": values.load(ticket.arguments or "null"),
+        "status": status,
+        "updated_at": ms(now),
+        "resume_mode": ticket.resume_mode,
+        "suspension_id": ticket.public_id,
+        **about,
+        **more,
+    }
+
+
+def mirror_calls(
+    actor: Actor, thread: Thread, calls: Sequence[Call], writes: Mapping[str, NewValue]
+) -> dict[str, NewValue]:
+    """The state write that mirrors `calls`, on top of what `writes` does already. A move that the
+    reference's rules forbid leaves a call as it is; so does a value that is not of their shape."""
+    if not calls:
+        return {}
+    slot = find_slots(actor, thread, [TOOL_CALLS])[TOOL_CALLS]
+    before = writes[TOOL_CALLS].text if TOOL_CALLS in writes else slot.held
+    value = values.load(before or "{}")
+    try:
+        for call in calls:
+            value = reducers.apply(reducers.Reducer.TOOL_CALLS, value, {"put": call})
+    except reducers.UpdateRefused:
+        return {}
+    return {TOOL_CALLS: snapshots.new_value(slot, values.dump(value))}
+
+
+def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
     if len(tickets) > MAX_TICKETS:
         raise Invalid(f"a run waits for at most {MAX_TICKETS} tickets at once")
     made = [_ticket(run, ticket, f"/tickets/{index}") for index, ticket in enumerate(tickets)]
@@ -299,6 +385,18 @@ def _open_tickets(run: Run, tickets: JSON) -> None:
             Ticket.objects.bulk_create(made)
     except IntegrityError as error:
         raise Conflict("a ticket id is already in use", detail="Ticket ids are unique.") from error
+    journal.record(
+        actor,
+        [
+            journal.Trace(
+                "ticket.open", key=row.public_id, thread=run.thread.public_id, run=run.public_id
+            )
+            for row in made
+        ],
+    )
+    kept = [row.expires_at for row in made if row.on_expiry == OnExpiry.KEEP and row.expires_at]
+    run.ticket_due_at = min([*kept, run.ticket_due_at] if run.ticket_due_at else kept, default=None)
+    return made
 
 
 def _ticket(run: Run, ticket: dict[str, JSON], pointer: str) -> Ticket:
@@ -326,6 +424,7 @@ def _ticket(run: Run, ticket: dict[str, JSON], pointer: str) -> Ticket:
         resume_mode=ticket.get("resume_mode") or lifecycle.RESUME_MODES[0],
         reason=ticket.get("reason") or "",
         response_schema=text,
+        on_expiry=ticket.get("on_expiry") or OnExpiry.KEEP,
         expires_at=_moment(ticket.get("expires_at"), f"{pointer}/expires_at"),
     )
 
@@ -333,11 +432,8 @@ def _ticket(run: Run, ticket: dict[str, JSON], pointer: str) -> Ticket:
 def _moment(text: JSON, pointer: str) -> datetime | None:
     if text is None:
         return None
-    try:
-        moment = parse_datetime(text) if isinstance(text, str) else None
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+    moment = moments.read(text)
+    if moment is None:
         fault = Fault(pointer, "must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
         raise Invalid("a time is not acceptable", [fault])
     return moment
@@ -348,5 +444,5 @@ def _refuse(faults: list[Fault], title: str) -> None:
         raise Invalid(title, faults)
 
 
-def _ms(moment: datetime) -> int:
+def ms(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)

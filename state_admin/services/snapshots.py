@@ -18,7 +18,7 @@ from . import journal
 from .actors import require
 from .errors import Gone, NotFound, RevisionConflict
 from .messages import check_inserted, columns
-from .state_keys import Slot, runtime_slot
+from .state_keys import Slot, hold_registry, runtime_slot
 from .threads import find_thread
 
 LIFECYCLE = "__runtime.run_lifecycle"
@@ -49,6 +49,15 @@ class NewValue:
     persistent: bool
 
 
+@dataclass(frozen=True, order=True)
+class Read:
+    """What a run says it read: a version of an entry; 0 where nothing was."""
+
+    namespace: str
+    key: str
+    version: int
+
+
 def new_value(slot: Slot, text: str | None) -> NewValue:
     return NewValue(text, slot.scope, slot.persistent)
 
@@ -58,16 +67,26 @@ def read_snapshot(
 ) -> Snapshot:
     """The state now, or at `revision`. NotFound: never existed. Gone: compacted away."""
     thread = find_thread(actor, thread_id)
-    if revision is not None and revision != thread.revision:
-        check_kept(thread, revision)
+    if revision is None or revision == thread.revision:
+        # By its number all the same: a commit may have come since the thread was read.
+        revision = thread.revision
+        rows = snapshots_sql.read_state(thread_id=thread.pk, revision=revision)
     else:
-        revision = None
-    rows = snapshots_sql.read_state(thread_id=thread.pk, revision=revision)
+        rows = read_kept(thread, revision)
     return Snapshot(
         thread_id=thread_id,
-        revision=thread.revision if revision is None else revision,
+        revision=revision,
         rows=tuple(row for row in rows if not scope or row.scope == scope),
     )
+
+
+def read_kept(thread: Thread, revision: int) -> list[StateRow]:
+    """The values at a revision. NotFound: never existed. Gone: compacted away."""
+    rows = snapshots_sql.read_state(thread_id=thread.pk, revision=revision)
+    # Behind the read: compaction marks a revision before it takes the first of its values, so one
+    # that is not marked yet was whole.
+    check_kept(thread, revision)
+    return rows
 
 
 def check_kept(thread: Thread, revision: int) -> None:
@@ -105,34 +124,15 @@ def restore_snapshot(
 
     With `expected_revision` it refuses to clobber: RevisionConflict when the thread has moved on.
 
-    The run lifecycle stays as it is: restoring state does not restart or end a run.
+    The run lifecycle stays as it is: restoring state does not restart or end a run. What lives
+    only until its run ends comes back only into that run.
     """
     require(actor, Role.EDITOR)
     with transaction.atomic():
+        hold_registry(actor)
         thread = find_thread(actor, thread_id, lock=True)
-        if expected_revision is not None and expected_revision != thread.revision:
-            raise RevisionConflict(expected_revision, thread.revision)
-        check_kept(thread, revision)
-        old = {
-            row.key: row
-            for row in snapshots_sql.read_state(thread_id=thread.pk, revision=revision)
-            if row.key != LIFECYCLE
-        }
-        now = {
-            row.key: row
-            for row in snapshots_sql.read_state(thread_id=thread.pk)
-            if row.key != LIFECYCLE
-        }
-        writes = {
-            key: NewValue(row.value, row.scope, row.persistent)
-            for key, row in old.items()
-            if key not in now or now[key].value != row.value
-        }
-        writes |= {
-            key: NewValue(None, row.scope, row.persistent)
-            for key, row in now.items()
-            if key not in old
-        }
+        guard(thread, expected_revision)
+        writes = back_to(thread, revision)
         advance(
             actor,
             thread,
@@ -142,6 +142,45 @@ def restore_snapshot(
             reason=reason or f"restored revision {revision}",
         )
     return read_snapshot(actor=actor, thread_id=thread_id)
+
+
+def guard(thread: Thread, expected_revision: int | None) -> None:
+    """Raise RevisionConflict when the state is not where the caller believes."""
+    if expected_revision is not None and expected_revision != thread.revision:
+        raise RevisionConflict(expected_revision, thread.revision)
+
+
+def changes_to(
+    thread: Thread, wanted: Mapping[str, NewValue], *, merge: bool = False
+) -> dict[str, NewValue]:
+    """The writes that make the thread's state `wanted`, and no others. `merge` leaves the keys
+    alone that `wanted` does not name."""
+    now = {row.key: row for row in snapshots_sql.read_state(thread_id=thread.pk)}
+    writes = {
+        key: value
+        for key, value in wanted.items()
+        if key not in now or now[key].value != value.text
+    }
+    if not merge:
+        writes |= {
+            key: NewValue(None, row.scope, row.persistent)
+            for key, row in now.items()
+            if key not in wanted
+        }
+    return writes
+
+
+def back_to(thread: Thread, revision: int) -> dict[str, NewValue]:
+    """The writes that give a locked thread the state of a kept revision, run lifecycle aside.
+    What lives only until its run ends comes back only into that run."""
+    rows = read_kept(thread, revision)
+    run = thread.active_run
+    if run is None or revision < run.start_revision:
+        rows = [row for row in rows if row.persistent]
+    wanted = {row.key: NewValue(row.value, row.scope, row.persistent) for row in rows}
+    writes = changes_to(thread, wanted)
+    writes.pop(LIFECYCLE, None)
+    return writes
 
 
 def mark_revision(
@@ -157,10 +196,12 @@ def mark_revision(
     require(actor, Role.EDITOR)
     with transaction.atomic():
         thread = find_thread(actor, thread_id, lock=True)
-        check_kept(thread, revision)
         changes = {k: v for k, v in (("label", label), ("pinned", pinned)) if v is not None}
         rows = Revision.objects.filter(thread=thread, number=revision)
-        if changes and not rows.update(**changes):
+        # One statement decides between the mark and a compaction that is under way.
+        kept = rows.filter(dropped=False)
+        if not (kept.update(**changes) if changes else kept.exists()):
+            check_kept(thread, revision)
             raise NotFound(f"no revision {revision} of thread {thread_id}")
         trace = journal.Trace("thread.mark", thread=thread_id, version=revision, detail=changes)
         journal.record(actor, [trace], reason=reason)
@@ -176,6 +217,7 @@ def advance(
     action: str,
     run: Run | None = None,
     log: Sequence[ParsedMessage] = (),
+    reads: Sequence[Read] = (),
     label: str = "",
     reason: str = "",
 ) -> Advanced:
@@ -183,6 +225,7 @@ def advance(
 
     Keys with a text get it as their value from this revision on; keys with None are cleared.
     `log` is appended to the messages. `run` renews its lease. Conflict: a repeated message id.
+    `reads` are kept beside the revision; Advanced.reads counts those that were possible.
     """
     made = {key: value for key, value in writes.items() if value.text is not None}
     moved = snapshots_sql.advance(
@@ -202,6 +245,9 @@ def advance(
             "values": [value.text for value in made.values()],
             "scopes": [value.scope for value in made.values()],
             "persistent": [value.persistent for value in made.values()],
+            "read_namespaces": [read.namespace for read in reads],
+            "read_keys": [read.key for read in reads],
+            "read_versions": [read.version for read in reads],
         }
     )
     check_inserted(thread, log, moved)

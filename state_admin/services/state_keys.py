@@ -10,8 +10,9 @@ from django.db.models.functions import Now
 
 from state_admin.domain import reducers, schemas, scopes, values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.merging import Update
 from state_admin.domain.values import Raw
-from state_admin.models import Merge, StateKey, StateScope, Thread, snapshots_sql
+from state_admin.models import Merge, StateKey, StateScope, Thread, hot, snapshots_sql
 
 from . import journal
 from .actors import require
@@ -52,13 +53,18 @@ def register_state_key(
     """Register `name`, or change it; answers it and whether it is new. Idempotent.
 
     Raises Invalid for a schema, default, or a commutative mark that the reducer cannot keep, and
-    Conflict `key already registered: …` when another plugin owns it.
+    Conflict `key already registered: …` when another plugin, or the runtime, owns it.
     """
     require(actor, Role.ADMIN)
     try:
         scopes.check_name(name)
     except scopes.BadName as bad:
         raise Invalid(f"not a state key name: {name!r}", detail=str(bad)) from bad
+    if name in reducers.RUNTIME_KEYS:
+        raise Conflict(
+            f"key already registered: {name}",
+            detail="It is the runtime's own, and every workspace has it.",
+        )
     if merge == Merge.COMMUTATIVE and reducer not in reducers.COMMUTATIVE:
         able = ", ".join(sorted(r.value for r in reducers.COMMUTATIVE))
         raise Invalid(
@@ -95,6 +101,26 @@ def register_state_key(
     return held, created
 
 
+def hold_registry(actor: Actor) -> None:
+    """No key of the workspace is unregistered until this transaction ends.
+
+    Whoever writes values of registered keys calls it before the first row lock of a thread: those
+    who unregister hold the registry closed while they walk the threads.
+    """
+    hot.fetch_all(
+        "SELECT pg_advisory_xact_lock_shared(hashtext('state keys'), %(workspace)s::int)",
+        {"workspace": actor.workspace_id},
+    )
+
+
+def close_registry(actor: Actor) -> None:
+    """Wait for all who hold the registry, and keep new ones waiting until this transaction ends."""
+    hot.fetch_all(
+        "SELECT pg_advisory_xact_lock(hashtext('state keys'), %(workspace)s::int)",
+        {"workspace": actor.workspace_id},
+    )
+
+
 def find_slots(actor: Actor, thread: Thread, names: Iterable[str]) -> dict[str, Slot]:
     """The registered keys among `names` and the runtime's own, which every workspace has, each
     with what it holds on `thread` now."""
@@ -119,6 +145,20 @@ def find_slots(actor: Actor, thread: Thread, names: Iterable[str]) -> dict[str, 
     return found
 
 
+def reduce(slot: Slot, update: Update, before: str | None) -> str | None:
+    """The text of a value after one update; None: absent. A missing value starts from the default.
+
+    Raises reducers.UpdateRefused and patches.PatchTestFailed.
+    """
+    if update.clear:
+        return None
+    raw: Raw = update.update
+    if slot.reducer == reducers.Reducer.REPLACE.value:
+        return raw.text
+    start = slot.default if before is None else before
+    return values.dump(reducers.apply(slot.reducer, values.load(start), values.load(raw.text)))
+
+
 def runtime_slot(name: str) -> Slot:
     """A key of the runtime's own, as the reference declares it."""
     known = reducers.RUNTIME_KEYS[name]
@@ -137,11 +177,13 @@ def _check_default(schema: Raw, default: Raw) -> None:
     try:
         validator = schemas.compile_schema(schema.text)
     except schemas.InvalidSchema as invalid:
-        raise Invalid("the schema is not acceptable", invalid.faults) from invalid
+        raise Invalid("the schema is not acceptable", invalid.faults, within="/schema") from invalid
     try:
         values.check(default)
     except values.RefusedJSON as refused:
-        raise Invalid("the default cannot be stored", refused.faults) from refused
+        raise Invalid(
+            "the default cannot be stored", refused.faults, within="/default"
+        ) from refused
     # A missing default (null) is "starts from nothing"; any other must fit.
     if default.value is not None and (faults := validator.faults(default.value)):
-        raise Invalid("the default does not satisfy the schema", faults)
+        raise Invalid("the default does not satisfy the schema", faults, within="/default")

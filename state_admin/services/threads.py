@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 from django.db import connection, transaction
 from django.db.models.functions import Now
@@ -11,8 +13,17 @@ from django.db.models.functions import Now
 from state_admin.domain import scopes, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
-from state_admin.domain.values import Raw
-from state_admin.models import Entry, Message, Run, StateValue, Thread
+from state_admin.domain.policies import DESTRUCTIVE
+from state_admin.domain.values import JSON, Raw
+from state_admin.models import (
+    Entry,
+    Message,
+    Run,
+    StateValue,
+    Thread,
+    erasures_sql,
+    lineages_sql,
+)
 
 from . import journal, quotas
 from .actors import require
@@ -33,6 +44,17 @@ class Deletion:
     runs: int
     state_values: int
     entries: int
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """Where a thread stands: the ids above it, nearest first, and how many it has below and copied
+    from it. What the caller may not see is left out."""
+
+    thread: Thread
+    ancestors: list[str]
+    children: int
+    forks: int
 
 
 def find_thread(actor: Actor, thread_id: str, *, lock: bool = False) -> Thread:
@@ -73,9 +95,7 @@ def create_thread(
     """Make a thread; answers it and whether it is new. The same id with the same content is the
     stored thread again; with other content Conflict."""
     require(actor, Role.EDITOR)
-    public_id = check_id(thread_id) if thread_id is not None else uuid7()
-    if not actor.sees_thread(public_id):
-        raise Forbidden("this token is limited to other threads")
+    public_id = new_id(actor, thread_id)
     if parent_thread_id == public_id:
         raise Invalid(f"thread '{public_id}' cannot parent itself")
     content = {
@@ -85,32 +105,68 @@ def create_thread(
         "metadata": metadata.value,
         "policy": policy.value,
     }
+    _check_retention(actor, {}, policy.value)
     with transaction.atomic():
-        parent = _find_parent(actor, parent_thread_id)
-        if quotas.room(actor, "threads") is not None and not _exists(actor, public_id):
-            quotas.check_room(actor, "threads", 1)
-        thread, created = Thread.objects.get_or_create(
-            workspace_id=actor.workspace_id,
-            public_id=public_id,
-            defaults={
-                "resource_id": resource_id,
-                "parent": parent,
-                "title": title,
-                "metadata": metadata.text,
-                "policy": policy.text,
-                "created_from": values.dump(content),
-            },
+        if parent_thread_id is not None:
+            lock_hierarchy(actor.workspace_id, shared=True)
+        thread, created = insert_thread(
+            actor,
+            public_id,
+            content,
+            resource_id=resource_id,
+            # Called for a new thread only: the stored one stays itself when its parent is gone.
+            parent=partial(_find_parent, actor, parent_thread_id),
+            title=title,
+            metadata=metadata.text,
+            policy=policy.text,
         )
         if created:
-            quotas.add_usage(actor, threads=1)
             journal.record(actor, [journal.Trace("thread.create", thread=public_id)], reason=reason)
-            thread.refresh_from_db()
-        elif not values.same(values.load(thread.created_from or "{}"), content):
-            raise Conflict(
-                f"thread already exists with other content: {public_id}",
-                detail="Use PATCH to change a thread.",
-            )
     return thread, created
+
+
+def new_id(actor: Actor, wanted: str | None) -> str:
+    """The id of a thread to be made: the client's, checked, or one of ours."""
+    public_id = check_id(wanted) if wanted is not None else uuid7()
+    if not actor.sees_thread(public_id):
+        raise Forbidden("this token is limited to other threads")
+    return public_id
+
+
+def insert_thread(
+    actor: Actor, public_id: str, content: Mapping[str, JSON], **fields: Any
+) -> tuple[Thread, bool]:
+    """The thread with this id, and whether it is new. Conflict when it was made from other
+    content; `content` is what the client sent, `fields` the columns of a new one."""
+    if quotas.room(actor, "threads") is not None and not _exists(actor, public_id):
+        quotas.check_room(actor, "threads", 1)
+    thread, created = Thread.objects.get_or_create(
+        workspace_id=actor.workspace_id,
+        public_id=public_id,
+        defaults={**fields, "created_from": values.dump(content)},
+    )
+    if created:
+        quotas.add_usage(actor, threads=1)
+        thread.refresh_from_db()
+    elif not values.same(values.load(thread.created_from or "{}"), content):
+        raise Conflict(
+            f"thread already exists with other content: {public_id}",
+            detail="Use PATCH to change a thread.",
+        )
+    return thread, created
+
+
+def read_lineage(*, actor: Actor, thread_id: str) -> Lineage:
+    """The ancestors of a thread, and how many children and forks it has."""
+    thread = find_thread(actor, thread_id)
+    visible = Thread.objects.visible_to(actor)
+    above = [each.public_id for each in lineages_sql.read_ancestors(thread.pk)]
+    return Lineage(
+        thread,
+        [public_id for public_id in above if actor.sees_thread(public_id)],
+        visible.filter(parent=thread).count(),
+        visible.forks_of(thread_id).count(),
+    )
 
 
 def change_thread(
@@ -123,9 +179,11 @@ def change_thread(
     policy: Raw | None = None,
     parent_thread_id: str | None = None,
     reparent: bool = False,
+    merge_metadata: bool = False,
     reason: str = "",
 ) -> Thread:
-    """Change the given fields. `reparent` says that parent_thread_id (None: no parent) counts."""
+    """Change the given fields. `reparent` says that parent_thread_id (None: no parent) counts;
+    `merge_metadata` that members which `metadata` does not name stay."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
         if reparent:
@@ -140,9 +198,12 @@ def change_thread(
             thread.title = title
         if resource_id is not None:
             thread.resource_id = resource_id
-        if metadata is not None:
+        if metadata is not None and merge_metadata:
+            thread.metadata = values.dump({**values.load(thread.metadata), **metadata.value})
+        elif metadata is not None:
             thread.metadata = metadata.text
         if policy is not None:
+            _check_retention(actor, values.load(thread.policy or "{}"), policy.value)
             thread.policy = policy.text
         thread.updated_at = Now()
         thread.save(
@@ -151,6 +212,14 @@ def change_thread(
         journal.record(actor, [journal.Trace("thread.change", thread=thread_id)], reason=reason)
         thread.refresh_from_db()
     return thread
+
+
+def _check_retention(actor: Actor, before: JSON, after: JSON) -> None:
+    """Which snapshots stay is an admin's to say: the others do not come back."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        both = [{name: said.get(name, ...) for name in DESTRUCTIVE} for said in (before, after)]
+        if both[0] != both[1]:
+            require(actor, Role.ADMIN)
 
 
 def delete_thread(
@@ -172,14 +241,14 @@ def delete_thread(
         has_children = thread.children.exists()
         if children == "reject" and has_children:
             raise Conflict(f"thread '{thread_id}' has child threads; choose 'detach' or 'cascade'")
-        doomed = [thread]
-        if children == "cascade":
-            doomed += _descendants(thread)
-        for each in doomed:
-            if not actor.sees_thread(each.public_id):
-                raise Forbidden("a child thread lies outside this token's prefixes")
-        ids = [each.pk for each in doomed]
-        keys = [scopes.thread_key(each.public_id) for each in doomed]
+        below = lineages_sql.read_descendants(thread.pk) if children == "cascade" else []
+        # Locked, so that no step of theirs lands in between and is left behind.
+        held = Thread.objects.filter(pk__in=below).order_by("pk").select_for_update()
+        doomed = {thread.pk: thread.public_id, **dict(held.values_list("pk", "public_id"))}
+        if not all(actor.sees_thread(public_id) for public_id in doomed.values()):
+            raise Forbidden("a child thread lies outside this token's prefixes")
+        ids = list(doomed)
+        keys = [scopes.thread_key(public_id) for public_id in doomed.values()]
         entries = Entry.objects.visible_to(actor).live().filter(key__in=keys)
         report = Deletion(
             threads=len(ids),
@@ -192,10 +261,10 @@ def delete_thread(
             return report
         thread.children.exclude(pk__in=ids).update(parent=None, updated_at=Now())
         clear_entries(actor, entries.values_list("namespace_id", "namespace__name", "key"), reason)
-        Thread.objects.filter(pk__in=ids).update(parent=None, active_run=None, latest_run=None)
-        Thread.objects.filter(pk__in=ids).delete()
-        traces = [journal.Trace("thread.delete", thread=each.public_id) for each in doomed]
+        erasures_sql.delete_threads(actor.workspace_id, ids)
+        traces = [journal.Trace("thread.delete", thread=name) for name in doomed.values()]
         journal.record(actor, traces, reason=reason)
+    quotas.add_usage(actor, threads=-len(ids))
     return report
 
 
@@ -212,27 +281,15 @@ def _find_parent(actor: Actor, parent_thread_id: str | None) -> Thread | None:
     return parent
 
 
-def lock_hierarchy(workspace_id: int) -> None:
-    """One change of parents at a time per workspace: two that are fine alone can make a cycle."""
+def lock_hierarchy(workspace_id: int, *, shared: bool = False) -> None:
+    """One change of parents at a time per workspace: two that are fine alone can make a cycle.
+    Those who only add a leaf share the lock: they must not meet a deletion of their parent."""
+    lock = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtext('thread hierarchy'), %s::int)", [workspace_id]
-        )
+        cursor.execute(f"SELECT {lock}(hashtext('thread hierarchy'), %s::int)", [workspace_id])
 
 
 def _refuse_cycle(thread: Thread) -> None:
-    above = thread.parent
-    while above is not None:
-        if above.pk == thread.pk:
-            raise Invalid(f"thread hierarchy cycle detected at '{thread.public_id}'")
-        above = above.parent
-
-
-def _descendants(thread: Thread) -> list[Thread]:
-    found: list[Thread] = []
-    level = [thread.pk]
-    while level:
-        children = list(Thread.objects.filter(parent__in=level).order_by("pk"))
-        found += children
-        level = [child.pk for child in children]
-    return found
+    above = lineages_sql.read_ancestors(thread.parent.pk) if thread.parent else []
+    if any(each.id == thread.pk for each in above):
+        raise Invalid(f"thread hierarchy cycle detected at '{thread.public_id}'")

@@ -1,17 +1,29 @@
-"""Decides tickets: the first decision wins, the last one wakes the run (semantics §7)."""
+"""Decides tickets, or lets them expire: the first decision wins, the last wakes the run (§7)."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import transaction
+from django.db.models import Min
 from django.db.models.functions import Now
 
 from state_admin.domain import schemas, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Raw
-from state_admin.models import RevisionKind, RunStatus, Ticket, TicketStatus
+from state_admin.models import (
+    OnExpiry,
+    RevisionKind,
+    Run,
+    RunStatus,
+    Thread,
+    Ticket,
+    TicketStatus,
+)
+from state_admin.models.tickets import TicketQuerySet
 
-from . import journal, runs, snapshots
-from .actors import require
+from . import dispatches, journal, runs, snapshots
+from .actors import require, system_actor
 from .errors import Conflict, Invalid, NotFound
 from .runs import RunChange
 
@@ -35,8 +47,10 @@ def decide_ticket(
 ) -> Ticket:
     """Record a decision. `resume` carries a payload that fits the ticket's response schema.
 
-    A second decision is Conflict `ticket already decided: …`. With its last ticket decided the
-    run is running again, as one revision.
+    A second decision is Conflict `ticket already decided: …`, one that comes too late Conflict
+    `ticket expired: …`. The tool call in state follows, as one revision; with the last ticket
+    decided the run is running again, in the same one; where it waited with `"wake": "dispatch"`,
+    its thread gets a dispatch.
     """
     require(actor, Role.EDITOR)
     if action not in _OUTCOMES:
@@ -54,25 +68,93 @@ def decide_ticket(
             raise Invalid("the payload does not fit the ticket's response schema", faults)
     with transaction.atomic():
         run, thread = runs.lock_run(actor, ticket.run.public_id)
-        decided = Ticket.objects.filter(pk=ticket.pk, status=TicketStatus.PENDING).update(
-            status=_OUTCOMES[action],
-            payload=payload.text,
-            decided_by=actor.name,
-            decided_at=Now(),
-        )
-        if not decided:
-            raise Conflict(
-                f"ticket already decided: {ticket_id}", detail="The first decision stands."
-            )
-        trace = journal.Trace(
-            f"ticket.{action}", key=ticket_id, thread=thread.public_id, run=run.public_id
-        )
-        journal.record(actor, [trace], reason=reason)
-        waits = Ticket.objects.filter(run=run).pending().exists()
-        if run.status == RunStatus.WAITING and not waits:
-            change = RunChange(status=RunStatus.RUNNING)
-            writes = runs.apply_change(run, thread, change)
-            snapshots.advance(
-                actor, thread, RevisionKind.COMMIT, writes, action="run.running", run=run
-            )
-    return find_ticket(actor, ticket_id)
+        in_time = Ticket.objects.filter(pk=ticket.pk).pending().in_time()
+        if _close(actor, in_time, action, payload):
+            _tell(actor, ticket, run, thread, action, payload, reason)
+            return find_ticket(actor, ticket_id)
+    ticket.refresh_from_db(fields=["status", "decided_by", "decided_at"])
+    if ticket.status != TicketStatus.PENDING:
+        raise Conflict(f"ticket already decided: {ticket_id}", detail=_outcome(ticket))
+    expire_ticket(ticket)
+    raise Conflict(f"ticket expired: {ticket_id}", detail="Its time to be decided is over.")
+
+
+def _outcome(ticket: Ticket) -> str:
+    """Who decided what, for those who come too late."""
+    if ticket.status == TicketStatus.VOID or ticket.decided_at is None:
+        return "Its run ended or went on without an answer."
+    verb = "approved" if ticket.status == TicketStatus.RESUMED else "refused"
+    moment = ticket.decided_at.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return f"{ticket.decided_by} {verb} it at {moment}. The first decision stands."
+
+
+def expire_ticket(ticket: Ticket) -> bool:
+    """Cancel a pending ticket whose time is over, if that is its `on_expiry`; whether it did."""
+    actor = system_actor(ticket.workspace_id, "system")
+    nothing = Raw("null", None)
+    with transaction.atomic():
+        try:
+            run, thread = runs.lock_run(actor, ticket.run.public_id)
+        except NotFound:  # deleted meanwhile, and the ticket with it
+            return False
+        due = Ticket.objects.filter(pk=ticket.pk).pending().expired()
+        due = due.filter(on_expiry=OnExpiry.CANCEL)
+        if not _close(actor, due, "cancel", nothing):
+            return False
+        _tell(actor, ticket, run, thread, "cancel", nothing, "nobody decided in time")
+    return True
+
+
+def _close(actor: Actor, which: TicketQuerySet, action: str, payload: Raw) -> bool:
+    """Decide the ticket, in one statement; False: somebody else has, or the time is over."""
+    decided = which.update(
+        status=_OUTCOMES[action], payload=payload.text, decided_by=actor.name, decided_at=Now()
+    )
+    return decided == 1
+
+
+def _tell(
+    actor: Actor,
+    ticket: Ticket,
+    run: Run,
+    thread: Thread,
+    action: str,
+    payload: Raw,
+    reason: str,
+) -> None:
+    """What follows a decision, as one revision: the tool call as it is now, and after the last
+    ticket the run that wakes."""
+    trace = journal.Trace(
+        f"ticket.{action}", key=ticket.public_id, thread=thread.public_id, run=run.public_id
+    )
+    journal.record(actor, [trace], reason=reason)
+    writes = runs.mirror_calls(actor, thread, [_call(ticket, run, action, payload, reason)], {})
+    pending = Ticket.objects.filter(run=run).pending()
+    woken = run.status == RunStatus.WAITING and not pending.exists()
+    asked_for_dispatch = woken and (run.waiting or {}).get("wake") == "dispatch"
+    if woken:
+        change = RunChange(status=RunStatus.RUNNING)
+        writes |= runs.apply_change(actor, run, thread, change, writes)
+    elif run.ticket_due_at is not None:
+        due = pending.filter(on_expiry=OnExpiry.KEEP).aggregate(due=Min("expires_at"))["due"]
+        Run.objects.filter(pk=run.pk).update(ticket_due_at=due)
+    if writes:
+        told = "run.running" if woken else "run.tool_calls"
+        snapshots.advance(actor, thread, RevisionKind.COMMIT, writes, action=told, run=run)
+    if asked_for_dispatch:
+        dispatches.wake_run(actor, run)
+
+
+def _call(ticket: Ticket, run: Run, action: str, payload: Raw, reason: str) -> runs.Call:
+    now: datetime = run.locked_at  # type: ignore[attr-defined]
+    if action == "cancel":
+        return runs.call_of(ticket, "cancelled", now)
+    because = {"reason": reason} if reason else {}
+    answer = {
+        "decision_id": ticket.public_id,
+        "action": action,
+        "result": values.load(payload.text),
+        **because,
+        "updated_at": runs.ms(now),
+    }
+    return runs.call_of(ticket, "resuming", now, resume_input=answer)

@@ -1,13 +1,15 @@
-"""Makes and revokes API tokens. The secret is shown once and kept only as a digest."""
+"""Makes, rotates and revokes API tokens. The secret is shown once and kept only as a digest."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models.functions import Now
+from django.db.models import F
+from django.db.models.functions import Least, Now
 
 from state_admin.domain import access
 from state_admin.domain.access import Actor, Role
@@ -16,8 +18,11 @@ from state_admin.models.access import digest
 
 from . import journal
 from .actors import require
-from .errors import Forbidden, Invalid, NotFound
+from .errors import Conflict, Forbidden, Invalid, NotFound
 from .token_cache import announce_revocation
+
+# How long both secrets of a rotated token may work.
+MOST_OVERLAP = timedelta(days=30)
 
 
 def create_token(
@@ -40,38 +45,93 @@ def create_token(
         raise Invalid("a token needs a name", detail="Name the program that will use it.")
     if rate_per_minute is not None and rate_per_minute < 1:
         raise Invalid("a rate limit is at least one call a minute")
-    if wider := access.narrower(role, tuple(namespaces), tuple(thread_prefixes), creator=actor):
-        raise Forbidden("a token can only narrow what its creator may do", detail="; ".join(wider))
-    # Letters and digits only: the parts of a token are joined by underscores.
-    lookup, secret = secrets.token_hex(6), secrets.token_hex(32)
+    _check_reach(actor, role, namespaces, thread_prefixes)
     with transaction.atomic():
-        token = ApiToken.objects.create(
-            workspace_id=actor.workspace_id,
+        token, secret = _insert(
+            actor,
+            timedelta(seconds=expires_in_seconds) if expires_in_seconds else None,
             name=name.strip(),
             role=role.value,
-            lookup=lookup,
-            digest=digest(secret),
             namespaces=list(namespaces),
             thread_prefixes=list(thread_prefixes),
             rate_per_minute=rate_per_minute,
-            created_by=actor.name,
-            expires_at=Now() + timedelta(seconds=expires_in_seconds)
-            if expires_in_seconds
-            else None,
         )
         trace = journal.Trace("token.create", key=token.name, detail={"role": role.value})
         journal.record(actor, [trace], reason=reason)
-        token.refresh_from_db()
+    return token, secret
+
+
+def rotate_token(
+    *, actor: Actor, token_id: int, overlap: timedelta, reason: str = ""
+) -> tuple[ApiToken, str]:
+    """Make a successor with the same name, rights and length of life; answers it and its secret,
+    once. The old token lives on for `overlap`, or until its own end if that comes sooner.
+
+    NotFound; Forbidden where the token reaches further than the actor; Conflict for one that was
+    rotated before, so that a form sent twice makes one successor, and for one that has ended.
+    """
+    require(actor, Role.ADMIN)
+    if not timedelta(0) <= overlap <= MOST_OVERLAP:
+        raise Invalid(f"the overlap is at most {MOST_OVERLAP.days} days")
+    with transaction.atomic():
+        old = _find(actor, token_id)
+        _check_reach(actor, Role(old.role), old.namespaces, old.thread_prefixes)
+        live = ApiToken.objects.live().filter(pk=old.pk, rotated_at=None)
+        ends = Least(F("expires_at"), Now() + overlap)  # where one is NULL, the other
+        if not live.update(rotated_at=Now(), expires_at=ends):
+            old.refresh_from_db()
+            state = "rotated already" if old.rotated_at else "not live any more"
+            raise Conflict(f"token is {state}: {token_id}", detail="Make a new token instead.")
+        token, secret = _insert(
+            actor,
+            old.expires_at - old.created_at if old.expires_at else None,
+            name=old.name,
+            role=old.role,
+            namespaces=old.namespaces,
+            thread_prefixes=old.thread_prefixes,
+            rate_per_minute=old.rate_per_minute,
+        )
+        announce_revocation()
+        detail = {"from": old.lookup, "to": token.lookup, "overlap": overlap.total_seconds()}
+        trace = journal.Trace("token.rotate", key=token.name, detail=detail)
+        journal.record(actor, [trace], reason=reason)
+    return token, secret
+
+
+def _insert(actor: Actor, lives: timedelta | None, **fields: Any) -> tuple[ApiToken, str]:
+    # Letters and digits only: the parts of a token are joined by underscores.
+    lookup, secret = secrets.token_hex(6), secrets.token_hex(32)
+    token = ApiToken.objects.create(
+        workspace_id=actor.workspace_id,
+        lookup=lookup,
+        digest=digest(secret),
+        created_by=actor.name,
+        expires_at=Now() + lives if lives else None,
+        **fields,
+    )
+    token.refresh_from_db()
     return token, f"sh_{lookup}_{secret}"
+
+
+def _check_reach(
+    actor: Actor, role: Role, namespaces: Sequence[str], thread_prefixes: Sequence[str]
+) -> None:
+    if wider := access.narrower(role, tuple(namespaces), tuple(thread_prefixes), creator=actor):
+        raise Forbidden("a token can only narrow what its creator may do", detail="; ".join(wider))
+
+
+def _find(actor: Actor, token_id: int) -> ApiToken:
+    token = ApiToken.objects.visible_to(actor).filter(pk=token_id).first()
+    if token is None:
+        raise NotFound(f"token not found: {token_id}")
+    return token
 
 
 def revoke_token(*, actor: Actor, token_id: int, reason: str = "") -> ApiToken:
     """End a token at once; calling again changes nothing."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
-        token = ApiToken.objects.visible_to(actor).filter(pk=token_id).first()
-        if token is None:
-            raise NotFound(f"token not found: {token_id}")
+        token = _find(actor, token_id)
         if ApiToken.objects.filter(pk=token_id, revoked_at=None).update(revoked_at=Now()):
             announce_revocation()
             journal.record(actor, [journal.Trace("token.revoke", key=token.name)], reason=reason)

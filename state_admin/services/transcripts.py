@@ -162,13 +162,14 @@ def read_line(line: bytes) -> tuple[str, list[Raw]]:
     """One line `{"episode", "messages": […]}` of a transcript file. Invalid says what is wrong;
     other fields are left alone."""
     try:
-        parts = values.members(values.read(line))
+        raw = values.read(line)
     except values.MalformedJSON as malformed:
         raise Invalid(f"not JSON: {malformed}") from malformed
     except values.RefusedJSON as refused:
         raise Invalid("not storable", refused.faults) from refused
-    except (TypeError, AttributeError):
-        raise Invalid("not a JSON object") from None
+    if not isinstance(raw.value, dict):
+        raise Invalid("not a JSON object")
+    parts = values.members(raw)
     episode = parts.get("episode")
     if episode is None or not isinstance(episode.value, str):
         raise Invalid("no episode", [Fault("/episode", "must be a text")])

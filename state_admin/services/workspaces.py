@@ -11,6 +11,7 @@ from state_admin.models import Membership, User, Workspace
 from . import journal
 from .actors import system_actor
 from .errors import Invalid
+from .namespaces import reserve_namespaces
 
 
 def ensure_workspace(slug: str) -> tuple[Workspace, bool]:
@@ -25,6 +26,7 @@ def ensure_workspace(slug: str) -> tuple[Workspace, bool]:
         workspace, created = Workspace.objects.get_or_create(slug=slug, defaults={"name": slug})
         if created:
             actor = system_actor(workspace.pk, "operator")
+            reserve_namespaces(actor)
             journal.record(actor, [journal.Trace("workspace.create", key=slug)])
     return workspace, created
 

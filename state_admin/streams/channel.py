@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -34,3 +35,12 @@ class Channel(Protocol):
 
     def on_end(self, close: Callable[[str], None]) -> None:
         """Have `close` called when the client is "gone", or the server is "draining"."""
+
+
+def instead(answer: Any, response: Any) -> Any:
+    """`response` (Django's) in place of `answer`, with the headers the middleware gave that one."""
+    headers = {name.lower().encode(): text.encode() for name, text in response.items()}
+    headers = {**dict(answer.start["headers"]), **headers}
+    headers[b"content-length"] = str(len(response.content)).encode()
+    start = {**answer.start, "status": response.status_code, "headers": [*headers.items()]}
+    return replace(answer, start=start, body=response.content, on_loop=None)

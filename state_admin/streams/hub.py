@@ -22,6 +22,9 @@ from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 
 log = structlog.get_logger(__name__)
 
+# Where a request's environ holds the process's hub (project/asgi.py).
+ENVIRON = "statehouse.hub"
+
 Connection = psycopg.AsyncConnection[Any]
 Connect = Callable[[], Awaitable[Connection]]
 
@@ -109,12 +112,19 @@ class Hub:
 
     @contextlib.asynccontextmanager
     async def subscribe(
-        self, actor: Actor, wanted: FeedFilter, *, room: int = _ROOM
+        self,
+        actor: Actor,
+        wanted: FeedFilter,
+        *,
+        room: int = _ROOM,
+        only: Callable[[FeedRow], bool] | None = None,
     ) -> AsyncIterator[Subscription]:
-        """Listen: every change behind `start` that the actor may see and wants. Unready when the
-        database does not say in time where the feed ends."""
+        """Listen: every change behind `start` that the actor may see and wants, and that `only` lets
+        through. Unready when the database does not say in time where the feed ends."""
         place = self._rooms.setdefault(actor.workspace_id, _Room())
-        listener = Subscription(feed_sql.matcher(actor, wanted), room)
+        sees = feed_sql.matcher(actor, wanted)
+        takes = sees if only is None else lambda row: only(row) and sees(row)
+        listener = Subscription(takes, room)
         listener.start = place.position  # set again by the first look, if that is still to come
         place.listeners.add(listener)
         self._wake()

@@ -10,11 +10,13 @@ from typing import Any, Protocol
 @dataclass(frozen=True)
 class SummaryRequest:
     """Messages in order as they were stored (`content` is text, None or a list of blocks), the
-    text of the summary they follow, and how long the new one may be, in estimated tokens."""
+    text of the summary they follow, how long the new one may be, in estimated tokens, and what a
+    policy tells a model to do ("": our own instructions)."""
 
     messages: list[dict[str, Any]]
     previous_summary: str | None
     max_tokens: int
+    instructions: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,29 @@ class Summary:
 
 
 class SummaryFailed(Exception):
-    """No summary came; `str(e)` may be shown and stored, so it holds no secret."""
+    """No summary came; `str(e)` may be shown and stored, so it holds no secret.
+
+    `quote` is what the other side said about it: for readers of this conversation only. `retry`:
+    another attempt may help, not before `after` seconds. `blames`: the provider or its
+    configuration failed, not this conversation. `billed`: a model did answer.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        quote: str = "",
+        *,
+        retry: bool = True,
+        after: float | None = None,
+        blames: bool = False,
+        billed: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.quote = quote
+        self.retry = retry
+        self.after = after
+        self.blames = blames
+        self.billed = billed
 
 
 class Summarizer(Protocol):

@@ -201,7 +201,7 @@ def _call(name: str, arguments: Any, newness: float) -> _Line:
 
 def _answer(call: _Line, text: str, newness: float) -> None:
     found = parsed(text)
-    if not text.strip():
+    if not text.strip() or found in ([], {}):
         call.worth -= 2
         call.text += " → nothing"
         return

@@ -31,7 +31,8 @@ class Fact(NamedTuple):
 
 
 _MONEY: Final = re.compile(
-    r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)|(\d[\d,]*(?:\.\d+)?)\s+(?:dollars|euros|USD|EUR)\b"
+    r"[$€£]\s?(\d+(?:,\d{3})*(?:\.\d+)?)|"
+    r"(?<![\d.,])(\d+(?:,\d{3})*(?:\.\d+)?)\s+(?:dollars|euros|USD|EUR)\b"
 )
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 # An address, or letters and digits in one word: what people and programs name things by.

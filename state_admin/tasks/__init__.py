@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import compaction, maintenance, webhooks
+from . import compaction, mailbox, maintenance, webhooks
 
-__all__ = ["compaction", "maintenance", "webhooks"]
+__all__ = ["compaction", "mailbox", "maintenance", "webhooks"]

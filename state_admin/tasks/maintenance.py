@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from state_admin.services import indexing, maintenance
-from state_admin.tasks.compaction import run as run_compaction
+from state_admin.services import indexing, maintenance, retention, storage
 
 
 @shared_task(name="state_admin.tasks.maintenance.expire_entries")
@@ -18,9 +17,19 @@ def flag_stuck_runs() -> None:
     maintenance.run_sweep("flag stuck runs", maintenance.flag_stuck_runs)
 
 
+@shared_task(name="state_admin.tasks.maintenance.expire_tickets")
+def expire_tickets() -> None:
+    maintenance.run_sweep("expire tickets", maintenance.expire_tickets)
+
+
 @shared_task(name="state_admin.tasks.maintenance.compact_histories")
 def compact_histories() -> None:
-    maintenance.run_sweep("compact histories", maintenance.compact_histories)
+    maintenance.run_sweep("compact histories", retention.queue_histories)
+
+
+@shared_task(name="state_admin.tasks.maintenance.compact_snapshots")
+def compact_snapshots() -> None:
+    maintenance.run_sweep("compact snapshots", retention.queue_snapshots)
 
 
 @shared_task(name="state_admin.tasks.maintenance.purge_leftovers")
@@ -33,6 +42,11 @@ def measure_usage() -> None:
     maintenance.run_sweep("measure usage", maintenance.measure_usage)
 
 
+@shared_task(name="state_admin.tasks.maintenance.measure_storage")
+def measure_storage() -> None:
+    maintenance.run_sweep("measure storage", storage.sweep_storage)
+
+
 @shared_task(name="state_admin.tasks.maintenance.index_entries")
 def index_entries() -> None:
     maintenance.run_sweep("index entries", indexing.index_entries)
@@ -40,10 +54,9 @@ def index_entries() -> None:
 
 @shared_task(name="state_admin.tasks.maintenance.find_lost_compactions")
 def find_lost_compactions() -> None:
-    def find() -> dict[str, int]:
-        report, lost = maintenance.find_lost_compactions()
-        for compaction_id in lost:
-            run_compaction.delay(compaction_id)
-        return report
+    maintenance.run_sweep("find lost compactions", maintenance.find_lost_compactions)
 
-    maintenance.run_sweep("find lost compactions", find)
+
+@shared_task(name="state_admin.tasks.maintenance.schedule_compactions")
+def schedule_compactions() -> None:
+    maintenance.run_sweep("schedule compactions", maintenance.schedule_compactions)

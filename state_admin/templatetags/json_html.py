@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from json.encoder import encode_basestring as quoted
@@ -17,16 +18,25 @@ from state_admin.web.addresses import with_query
 
 register = template.Library()
 
+register.filter("json", json.dumps)
+
 # A tree with more nodes than this comes in pieces, fetched as they are opened.
 MOST_NODES = 200
 _LONGEST = 600
+# Where a page has many trees, each is shorter, and so are its texts.
+_SHORT = 200
+# A difference stops behind so many characters.
+_DIFFERENCE = 50_000
 
 
 @register.simple_tag
-def json_tree(value: JSON, pieces_url: str = "", pointer: str = "") -> SafeString:
-    """`value` as nested <details>. Parts of a large one are fetched from `pieces_url`, which gets
-    `pointer` and `start` and answers `tree_piece`; without it everything is written out."""
-    writer = _Writer(pieces_url)
+def json_tree(
+    value: JSON, pieces_url: str = "", pointer: str = "", nodes: int = MOST_NODES
+) -> SafeString:
+    """`value` as nested <details>, the first `nodes` of it. Parts of a large one are fetched from
+    `pieces_url`, which gets `pointer` and `start` and answers `tree_piece`; without it everything
+    is written out."""
+    writer = _Writer(pieces_url, nodes)
     return format_html('<div class="tree">{}</div>', writer.node("", value, pointer, whole=True))
 
 
@@ -36,22 +46,23 @@ def tree_piece(value: JSON, pieces_url: str, pointer: str, start: int = 0) -> Sa
 
 
 class _Writer:
-    """Writes a tree until MOST_NODES are out; what is larger is left for later requests."""
+    """Writes a tree until `most` nodes are out; what is larger is left for later requests."""
 
-    def __init__(self, pieces_url: str) -> None:
+    def __init__(self, pieces_url: str, most: int = MOST_NODES) -> None:
         self.pieces_url = pieces_url
-        self.left = MOST_NODES
+        self.most = self.left = most
+        self.longest = _LONGEST if most == MOST_NODES else _SHORT
 
     def node(self, label: SafeString | str, value: JSON, place: str, *, whole: bool) -> SafeString:
         self.left -= 1
         if not isinstance(value, (dict, list)) or not value:
-            return format_html("<div>{}{}</div>", label, scalar(value))
+            return format_html("<div>{}{}</div>", label, scalar(value, self.longest))
         summary = format_html('{}<span class="m">{}</span>', label, _size(value))
         fits = not self.pieces_url or whole or _nodes(value, self.left) <= self.left
         if fits:
             return format_html(
                 "<details open><summary>{}</summary>{}</details>"
-                if whole or self.left > MOST_NODES // 2
+                if whole or self.left > self.most // 2
                 else "<details><summary>{}</summary>{}</details>",
                 summary,
                 self.children(value, place, 0),
@@ -78,7 +89,7 @@ class _Writer:
                 (str(i), format_html('<span class="m">{}</span> ', i), v)
                 for i, v in enumerate(value)
             )
-        most = MOST_NODES if self.pieces_url else len(value)
+        most = self.most if self.pieces_url else len(value)
         written = format_html_join(
             "",
             "{}",
@@ -99,14 +110,14 @@ class _Writer:
         )
 
 
-def scalar(value: JSON) -> SafeString:
+def scalar(value: JSON, longest: int = _LONGEST) -> SafeString:
     """A leaf, or an empty container, coloured by its type; a long string is cut."""
     if isinstance(value, str):
         text = quoted(value)
-        if len(text) > _LONGEST:
+        if len(text) > longest:
             return format_html(
                 '<span class="s">{}…"</span> <span class="m">{} characters</span>',
-                text[:_LONGEST],
+                text[:longest],
                 f"{len(value):,}",
             )
         return format_html('<span class="s">{}</span>', text)
@@ -135,9 +146,18 @@ def _nodes(value: JSON, most: int) -> int:
 
 
 @register.filter
-def pretty(value: JSON) -> str:
-    """Indented JSON, numbers spelled as they were written; short scalar lists stay on a line."""
-    return "".join(_pieces(value, "\n"))
+def pretty(value: JSON, most: int | None = None) -> str:
+    """Indented JSON, numbers spelled as they were written; short scalar lists stay on a line. With
+    `most`, no more than so many characters of it."""
+    if most is None:
+        return "".join(_pieces(value, "\n"))
+    made, left = [], most
+    for piece in _pieces(value, "\n"):
+        made.append(piece[:left])
+        left -= len(piece)
+        if left < 0:
+            return "".join(made) + "…"
+    return "".join(made)
 
 
 def _pieces(value: JSON, newline: str) -> Iterator[str]:
@@ -170,17 +190,23 @@ def _pieces(value: JSON, newline: str) -> Iterator[str]:
 def diff_table(rows: Sequence[Row], label: str = "Differences", limit: int = 500) -> dict[str, Any]:
     """The differences of two values, from domain.diffs.rows. `label` names the table; two on a
     page need two names."""
-    lines = [
-        {
-            "pointer": row.pointer or "(the whole value)",
-            "kind": row.kind,
-            "before": _cut(pretty(row.before)) if row.kind != "added" else None,
-            "after": _cut(pretty(row.after)) if row.kind != "removed" else None,
-        }
-        for row in rows
-    ]
-    return {"lines": lines, "label": label, "capped": len(lines) >= limit}
-
-
-def _cut(text: str, most: int = 4 * _LONGEST) -> str:
-    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+    lines, left = [], _DIFFERENCE
+    for row in rows:
+        before = pretty(row.before, 4 * _LONGEST) if row.kind != "added" else None
+        after = pretty(row.after, 4 * _LONGEST) if row.kind != "removed" else None
+        left -= len(row.pointer) + len(before or "") + len(after or "")
+        lines.append(
+            {
+                "pointer": row.pointer or "(the whole value)",
+                "kind": row.kind,
+                "before": before,
+                "after": after,
+            }
+        )
+        if left < 0:
+            break
+    return {
+        "lines": lines,
+        "label": label,
+        "capped": len(lines) >= limit or len(lines) < len(rows),
+    }

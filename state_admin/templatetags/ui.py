@@ -35,6 +35,12 @@ def pill(state: str, text: str = "") -> SafeString:
     return format_html('<span class="pill" data-state="{}">{}</span>', state, text or state)
 
 
+@register.simple_tag
+def worker_pill(state: str) -> SafeString:
+    """The word "worker", coloured by how it goes (web/health.py)."""
+    return pill({"at work": "done", "starting": "waiting"}.get(state, "failed"), "worker")
+
+
 @register.filter
 def when(moment: datetime | None) -> SafeString | str:
     """ "2 minutes ago", kept current by the browser; the exact time on hover and without script."""
@@ -49,6 +55,13 @@ def when(moment: datetime | None) -> SafeString | str:
         "future" if utc > datetime.now(UTC) else "past",
         absolute,
     )
+
+
+@register.filter
+def lasting(since: datetime) -> str:
+    """For how long: "2 min". For what is asked anew before it grows stale."""
+    minutes = int((datetime.now(UTC) - since).total_seconds()) // 60
+    return f"{minutes:,} min" if minutes else "less than a minute"
 
 
 @register.filter
@@ -82,12 +95,19 @@ def number(count: int | None) -> str:
 
 @register.filter
 def tokens(count: int | None) -> str:
-    """Estimated tokens: "812", "12.5 k", "1.2 M"."""
+    """Estimated tokens, and other large numbers: "812", "12.5 k", "1.2 M"."""
     if count is None:
         return "—"
     if count < 10_000:
         return f"{count:,}"
     return f"{count / 1000:,.1f} k" if count < 1_000_000 else f"{count / 1_000_000:,.1f} M"
+
+
+@register.filter
+def as_csv(json_url: str) -> str:
+    """The address of a list's CSV, from that of its JSON (web/lists.py)."""
+    route, mark, query = json_url.partition("?")
+    return f"{route.removesuffix('.json')}.csv{mark}{query}"
 
 
 @register.filter

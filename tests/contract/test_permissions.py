@@ -18,9 +18,17 @@ from django.urls import URLPattern, get_resolver
 from state_admin.domain.access import Role
 from state_admin.domain.ids import uuid7
 from state_admin.models import ApiToken, WebhookDelivery
-from state_admin.services import compactions, tokens, webhooks
+from state_admin.services import (
+    compaction_jobs,
+    compactions,
+    dispatches,
+    plugins,
+    storage,
+    tokens,
+    webhooks,
+)
 from tests import builders
-from tests.builders import Person, call, make_namespace, make_person, make_token
+from tests.builders import Person, call, make_namespace, make_person, make_token, raw
 
 CALLERS = ("viewer", "editor", "admin", "foreign", "other namespaces", "other threads")
 NOBODY = ("anonymous", "expired", "revoked", "garbage")
@@ -61,6 +69,10 @@ TABLE = [
     Row("namespace", "GET", "/namespaces/notes", V, 200, hides="notes", by="namespaces"),
     Row("namespace", "PUT", "/namespaces/fresh", A, 201, {}, by="namespaces", narrowed=403),
     Row("namespace", "DELETE", "/namespaces/empty", A, 204, hides="empty", by="namespaces"),
+    Row("namespace-compactions", "GET", "/namespaces/notes/compactions", V, 200,
+        hides="notes", by="namespaces"),
+    Row("namespace-compactions", "POST", "/namespaces/notes/compactions", A, 202,
+        hides="notes", by="namespaces"),
     Row("batch", "POST", "/state/batch", V, 200,
         {"operations": [{"op": "get", "namespace": "notes", "key": "k"}]},
         hides="notes", by="namespaces"),
@@ -75,6 +87,8 @@ TABLE = [
     Row("entry", "PATCH", "/state/notes/k", E, 200, {"a": 1}, hides="notes", by="namespaces"),
     Row("entry", "DELETE", "/state/notes/k", E, 204, hides="notes", by="namespaces"),
     Row("entry-history", "GET", "/history/notes/k", V, 200, hides="notes", by="namespaces"),
+    Row("entry-history", "PATCH", "/history/notes/k", E, 200, {"version": 1, "pinned": True},
+        hides="notes", by="namespaces"),
     Row("entry-diff", "GET", "/diff/notes/k?from=1&to=2", V, 200, hides="notes", by="namespaces"),
     Row("entry-restore", "POST", "/restore/notes/k", E, 200, {"version": 1},
         hides="notes", by="namespaces"),
@@ -91,9 +105,29 @@ TABLE = [
         hides="notes", by="namespaces"),
     Row("erase", "POST", "/erase", A, 200, {"key": "x", "reason": "asked"},
         by="namespaces threads", narrowed=403),
+    Row("config-records", "GET", "/config/providers", V, 200, by="namespaces", narrowed=404),
+    Row("config-record", "GET", "/config/providers/openai", V, 200,
+        hides="openai", by="namespaces"),
+    Row("config-record", "PUT", "/config/providers/fresh", A, 201, {"value": {"adapter": "x"}},
+        by="namespaces", narrowed=404),
+    Row("config-record", "PATCH", "/config/providers/openai", A, 200, {"timeout_secs": 5},
+        hides="openai", by="namespaces"),
+    Row("config-record", "DELETE", "/config/providers/openai", A, 204,
+        by="namespaces", narrowed=404),
+    Row("config-history", "GET", "/config/providers/openai/history", V, 200,
+        hides="openai", by="namespaces"),
+    Row("config-restore", "POST", "/config/providers/openai/restore", A, 200, {"version": 1},
+        hides="openai", by="namespaces"),
+    Row("config-dependents", "GET", "/config/providers/openai/dependents", V, 200,
+        hides="openai", by="namespaces"),
     Row("state-keys", "GET", "/state-keys", V, 200),
     Row("state-key", "GET", "/state-keys/plan", V, 200, hides="plan"),
     Row("state-key", "PUT", "/state-keys/fresh", A, 201, {}),
+    Row("state-key", "DELETE", "/state-keys/plan", A, 204, hides="plan"),
+    Row("plugins", "GET", "/plugins", V, 200),
+    Row("plugin", "GET", "/plugins/kit", V, 200, hides="kit", by=_ANY),
+    Row("plugin", "PUT", "/plugins/fresh", A, 201, {}, by=_ANY, narrowed=403),
+    Row("plugin", "DELETE", "/plugins/kit", A, 204, hides="kit", by=_ANY),
     Row("threads", "GET", "/threads", V, 200),
     Row("threads", "POST", "/threads", E, 201, {"id": "fresh"}, by="threads", narrowed=403),
     Row("thread", "GET", "/threads/t1", V, 200, hides="t1", by="threads"),
@@ -110,30 +144,123 @@ TABLE = [
     Row("thread-diff", "GET", "/threads/t1/diff?from=0&to=1", V, 200, hides="t1", by="threads"),
     Row("thread-restore", "POST", "/threads/t1/restore", E, 200, {"revision": 1},
         hides="t1", by="threads"),
+    Row("thread-import", "POST", "/threads/t1/import", E, 200,
+        {"snapshot": {"revision": 1, "extensions": {}}}, hides="t1", by="threads"),
+    Row("thread-fork", "POST", "/threads/t1/fork", E, 201, {}, hides="t1", by="threads"),
+    Row("thread-lineage", "GET", "/threads/t1/lineage", V, 200, hides="t1", by="threads"),
     Row("thread-runs", "POST", "/threads/t2/runs", E, 201, {}, hides="t2", by="threads"),
     Row("thread-compactions", "GET", "/threads/t1/compactions", V, 200, hides="t1", by="threads"),
+    Row("thread-compactions", "GET", "/threads/t1/compactions?kind=snapshot", V, 200,
+        hides="t1", by="threads"),
     Row("thread-compactions", "POST", "/threads/t1/compactions", E, 202, {},
         hides="t1", by="threads"),
+    Row("thread-compactions", "POST", "/threads/t2/compactions", A, 202, {"kind": "snapshot"},
+        hides="t2", by="threads"),
+    Row("thread-policy", "PUT", "/compaction-policies/threads/t2", A, 200,
+        {"snapshot_keep_last": 5}, hides="t2", by="threads"),
     Row("runs", "GET", "/runs", V, 200),
     Row("run", "GET", "/runs/r1", V, 200, hides="r1", by="threads"),
     Row("run", "PATCH", "/runs/r1", E, 200, {"input_tokens": 5}, hides="r1", by="threads"),
     Row("run-commits", "POST", "/runs/r1/commits", E, 200, _UPDATE, hides="r1", by="threads"),
     Row("run-heartbeat", "POST", "/runs/r1/heartbeat", E, 200, hides="r1", by="threads"),
     Row("run-cancel", "POST", "/runs/r1/cancel", E, 200, hides="r1", by="threads"),
+    Row("run-lease", "POST", "/runs/r1/lease", E, 200, hides="r1", by="threads"),
+    Row("run-lease", "DELETE", "/runs/r1/lease", E, 200, hides="r1", by="threads"),
+    Row("run-fail", "POST", "/runs/r1/fail", E, 200, {"message": "x"}, hides="r1", by="threads"),
+    Row("run-resume", "POST", "/runs/r1/resume", E, 200, {"revision": 1},
+        hides="r1", by="threads"),
+    Row("run-knowledge", "GET", "/runs/r1/knowledge", V, 200, hides="r1", by="threads"),
+    Row("run-reads", "GET", "/runs/r1/reads", V, 200, hides="r1", by="threads"),
+    Row("entry-readers", "GET", "/reads/notes/k", V, 200, hides="notes", by="namespaces"),
     Row("run-tickets", "GET", "/runs/r1/tickets", V, 200, hides="r1", by="threads"),
     Row("tickets", "GET", "/tickets", V, 200),
     Row("ticket", "GET", "/tickets/k1", V, 200, hides="k1", by="threads"),
     Row("ticket-decision", "POST", "/tickets/k1/decision", E, 200, {"action": "resume"},
         hides="k1", by="threads"),
+    Row("thread-dispatches", "POST", "/threads/t1/dispatches", E, 201, {"payload": 1},
+        hides="t1", by="threads"),
+    Row("thread-interrupt", "POST", "/threads/t1/interrupt", E, 200, hides="t1", by="threads"),
+    Row("dispatches", "GET", "/dispatches", V, 200),
+    Row("dispatch-counts", "GET", "/dispatches/counts", V, 200),
+    Row("dispatch-claim", "POST", "/dispatches/claim", E, 200, {"thread_id": "t1"},
+        hides="t1", by="threads"),
+    Row("dispatch", "GET", "/dispatches/HELD", V, 200, hides="HELD", by="threads"),
+    Row("dispatch-extend", "POST", "/dispatches/HELD/extend", E, 200, {"claim_token": "TOKEN"},
+        hides="HELD", by="threads"),
+    Row("dispatch-ack", "POST", "/dispatches/HELD/ack", E, 200, {"claim_token": "TOKEN"},
+        hides="HELD", by="threads"),
+    Row("dispatch-nack", "POST", "/dispatches/HELD/nack", E, 200, {"claim_token": "TOKEN"},
+        hides="HELD", by="threads"),
+    Row("dispatch-cancel", "POST", "/dispatches/WAITING/cancel", E, 200,
+        hides="WAITING", by="threads"),
+    Row("dispatch-replay", "POST", "/dispatches/GIVEN-UP/replay", E, 200,
+        hides="GIVEN-UP", by="threads"),
+    Row("letters-replay", "POST", "/dispatches/replay", E, 200, {"thread_id": "t1"},
+        hides="t1", by="threads"),
+    Row("letters-clear", "POST", "/dispatches/clear", A, 200, {"thread_id": "t1"},
+        hides="t1", by="threads"),
     Row("compactions", "GET", "/compactions", V, 200),
     Row("compaction", "GET", "/compactions/DONE", V, 200, hides="DONE", by="threads"),
+    Row("compaction-messages", "GET", "/compactions/DONE/messages", V, 200, hides="DONE", by="threads"),
     Row("compaction-undo", "POST", "/compactions/DONE/undo", E, 200, hides="DONE", by="threads"),
     Row("compaction-cancel", "POST", "/compactions/QUEUED/cancel", E, 200,
         hides="QUEUED", by="threads"),
     Row("compaction-retry", "POST", "/compactions/SKIPPED/retry", E, 202,
         hides="SKIPPED", by="threads"),
+    Row("policies", "GET", "/compaction-policies", V, 200),
+    Row("workspace-policy", "GET", "/compaction-policies/workspace", V, 200),
+    Row("workspace-policy", "PUT", "/compaction-policies/workspace", A, 200, {},
+        by="threads", narrowed=403),
+    Row("workspace-policy", "DELETE", "/compaction-policies/workspace", A, 204,
+        by="threads", narrowed=403),
+    Row("agent-policy", "GET", "/compaction-policies/agents/a1", V, 200),
+    Row("agent-policy", "PUT", "/compaction-policies/agents/a1", A, 200, {},
+        by="threads", narrowed=403),
+    Row("agent-policy", "DELETE", "/compaction-policies/agents/a1", A, 204,
+        by="threads", narrowed=403),
+    Row("thread-policy", "GET", "/compaction-policies/threads/t1", V, 200,
+        hides="t1", by="threads"),
+    Row("thread-policy", "PUT", "/compaction-policies/threads/t1", E, 200, {},
+        hides="t1", by="threads"),
+    Row("thread-policy", "DELETE", "/compaction-policies/threads/t1", E, 204,
+        hides="t1", by="threads"),
     Row("changes", "GET", "/changes", V, 200),
     Row("change-stream", "GET", "/changes/stream", V, 200),
+    Row("ag-ui", "GET", "/threads/t1/ag-ui/stream", V, 200, hides="t1", by="threads"),
+    Row("ag-ui", "POST", "/threads/t1/ag-ui/stream", V, 200, {"threadId": "t1", "runId": "x"},
+        hides="t1", by="threads"),
+    Row("ui-messages", "GET", "/threads/t1/ui-messages", V, 200, hides="t1", by="threads"),
+    Row("ui-message-stream", "GET", "/threads/t1/ui-messages/stream", V, 200,
+        hides="t1", by="threads"),
+    Row("store-items", "GET", "/agent-protocol/store/items?namespace=a.b&key=k", V, 200),
+    Row("store-items", "PUT", "/agent-protocol/store/items", E, 204,
+        {"namespace": ["a", "b"], "key": "k", "value": {}}, by="namespaces", narrowed=404),
+    Row("store-items", "DELETE", "/agent-protocol/store/items", E, 204,
+        {"namespace": ["a", "b"], "key": "k"}),
+    Row("store-search", "POST", "/agent-protocol/store/items/search", V, 200, {}),
+    Row("store-namespaces", "POST", "/agent-protocol/store/namespaces", V, 200, {}),
+    Row("agent-threads", "POST", "/agent-protocol/threads", E, 200, {"thread_id": "fresh"},
+        by="threads", narrowed=403),
+    Row("agent-thread-search", "POST", "/agent-protocol/threads/search", V, 200, {}),
+    Row("agent-thread-count", "POST", "/agent-protocol/threads/count", V, 200, {}),
+    Row("agent-thread", "GET", "/agent-protocol/threads/t1", V, 200, hides="t1", by="threads"),
+    Row("agent-thread", "PATCH", "/agent-protocol/threads/t1", E, 200, {"metadata": {"a": 1}},
+        hides="t1", by="threads"),
+    Row("agent-thread", "DELETE", "/agent-protocol/threads/t1", A, 204, hides="t1", by="threads"),
+    Row("agent-thread-copy", "POST", "/agent-protocol/threads/t2/copy", E, 200,
+        hides="t2", by="threads"),
+    Row("agent-state", "GET", "/agent-protocol/threads/t1/state", V, 200,
+        hides="t1", by="threads"),
+    Row("agent-state", "POST", "/agent-protocol/threads/t1/state", E, 200, {"values": {"plan": 1}},
+        hides="t1", by="threads"),
+    Row("agent-state-at", "GET", "/agent-protocol/threads/t1/state/1", V, 200,
+        hides="t1", by="threads"),
+    Row("agent-state-checkpoint", "POST", "/agent-protocol/threads/t1/state/checkpoint", V, 200,
+        {"checkpoint": {"checkpoint_id": "1"}}, hides="t1", by="threads"),
+    Row("agent-history", "GET", "/agent-protocol/threads/t1/history", V, 200,
+        hides="t1", by="threads"),
+    Row("agent-history", "POST", "/agent-protocol/threads/t1/history", V, 200, {},
+        hides="t1", by="threads"),
     Row("webhooks", "GET", "/webhooks", V, 200),
     Row("webhooks", "POST", "/webhooks", A, 201, {"name": "x", "url": "https://example.com/x"}),
     Row("webhook", "GET", "/webhooks/HOOK", V, 200, hides="HOOK", by=_ANY),
@@ -150,6 +277,11 @@ TABLE = [
     Row("audit", "GET", "/audit", A, 200),
     Row("me", "GET", "/me", V, 200),
     Row("usage", "GET", "/usage", V, 200),
+    Row("storage", "GET", "/usage/storage?group=namespace", V, 200),
+    Row("storage", "GET", "/usage/storage?group=thread", V, 200),
+    Row("namespace-storage", "GET", "/usage/storage/namespaces/notes", V, 200,
+        hides="notes", by="namespaces"),
+    Row("thread-storage", "GET", "/usage/storage/threads/t1", V, 200, hides="t1", by="threads"),
     Row("access-explain", "GET", "/access/explain?username=alice", A, 200),
     Row("unknown", "GET", "/nonsense", V, 404),
     Row("unknown", "POST", "/nonsense", V, 404, {}),
@@ -184,9 +316,12 @@ def world(alice: Person, bob: Person, mallory: Person) -> World:
     editor = make_person("erin", "acme", Role.EDITOR)
     make_namespace(alice.actor, "notes")
     make_namespace(alice.actor, "empty")
+    make_namespace(alice.actor, "agent_store")
     for value in ({"a": 0}, {"a": 2}):
         builders.put(alice.actor, "notes", "k", value)
+    builders.make_record(alice.actor, "providers", "openai", {"adapter": "openai"})
     builders.make_state_key(alice.actor, "plan")
+    plugins.install_plugin(actor=alice.actor, name="kit")
     for thread_id in ("t1", "t2", "t3"):
         builders.make_thread(alice.actor, thread_id)
     ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund"}
@@ -201,11 +336,13 @@ def world(alice: Person, bob: Person, mallory: Person) -> World:
         job = compactions.request_compaction(actor=alice.actor, thread_id=thread_id)
         names[status] = job.public_id
         if status != "QUEUED":
-            assert compactions.run_compaction(job.public_id) == status.lower()
+            assert compaction_jobs.run_compaction(job.public_id) == status.lower()
     hook, _ = webhooks.create_webhook(actor=alice.actor, name="billing", url="https://example.com/")
     letter = WebhookDelivery.objects.create(
         webhook=hook, public_id=uuid7(), change_xid=1, change_id=1, status="dead", body="{}"
     )
+    storage.measure_storage()
+    names |= _fill_mailboxes(alice)
     names |= {"HOOK": hook.public_id, "LETTER": letter.public_id}
     return World(
         alice,
@@ -218,11 +355,28 @@ def world(alice: Person, bob: Person, mallory: Person) -> World:
             "other threads": make_token(alice, Role.ADMIN, thread_prefixes=["else-"])[0],
             "anonymous": None,
             "garbage": "sh_0123456789ab_" + "0" * 64,
-            "expired": _dead(alice, expires_at=Now() - timedelta(seconds=1)),
+            "expired": _dead(alice, expires_at=Now() - timedelta(hours=1)),
             "revoked": _dead(alice, revoked_at=Now()),
         },
         names,
     )
+
+
+def _fill_mailboxes(alice: Person) -> dict[str, str]:
+    """A dead letter on t1, a claimed one on t2, a queued one on t3."""
+    ids = {}
+    for word, thread_id in (("GIVEN-UP", "t1"), ("HELD", "t2"), ("WAITING", "t3")):
+        made = dispatches.enqueue_dispatch(
+            actor=alice.actor, thread_id=thread_id, payload=raw(1), max_attempts=1
+        )
+        ids[word] = made.public_id
+        if word != "WAITING":
+            ids["TOKEN"] = dispatches.claim_dispatches(actor=alice.actor).token
+        if word == "GIVEN-UP":
+            dispatches.nack_dispatch(
+                actor=alice.actor, dispatch_id=made.public_id, claim_token=ids["TOKEN"]
+            )
+    return ids
 
 
 def _dead(person: Person, **columns: Any) -> str:
@@ -285,8 +439,8 @@ def _leaks(world: World, caller: str) -> list[str]:
         if row.method == "GET" and row.hides is None and row.path not in ("me", "change-stream")
     )
     out_of_reach = {
-        "other namespaces": ['"notes"', '"empty"'],
-        "other threads": ['"t1"', '"t2"', '"r1"', '"k1"', *world.names.values()],
+        "other namespaces": ['"notes"', '"empty"', '"installed_at"'],
+        "other threads": ['"installed_at"', '"t1"', '"t2"', '"r1"', '"k1"', *world.names.values()],
     }
     everything = [word for words in out_of_reach.values() for word in words]
     hidden = out_of_reach.get(caller, everything)
@@ -296,7 +450,8 @@ def _leaks(world: World, caller: str) -> list[str]:
 def _paths() -> dict[str, Any]:
     return {
         pattern.name: pattern.callback
-        for pattern in get_resolver("state_admin.api.urls").url_patterns
+        for urls in ("state_admin.api.urls", "state_admin.protocols.urls")
+        for pattern in get_resolver(urls).url_patterns
         if isinstance(pattern, URLPattern)
     }
 

@@ -20,6 +20,7 @@ from state_admin.models import Webhook, WebhookDelivery
 from state_admin.services import deliveries, webhooks
 from state_admin.services.webhooks import Filter
 from tests.builders import Person, make_namespace, put
+from tests.contract.guides import run_commands
 from tests.feeding import pump
 from tests.project.running import free_port, wait_for
 
@@ -119,19 +120,6 @@ def test_guide__event__has_the_members_of_a_real_one(
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_guide__commands__succeed(alice: Person, live_server: Any) -> None:
-    script = block("sh").replace("curl -sS", "curl -sS --fail-with-body")
-    done = subprocess.run(
-        ["bash", "-e", "-c", script],  # noqa: S607
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={
-            **os.environ,
-            "no_proxy": "*",
-            "TOKEN": alice.token,
-            "URL": f"{live_server.url}/api/v1",
-        },
-        check=False,
-    )
+    done = run_commands(block("sh"), token=alice.token, url=live_server.url)
     assert done.returncode == 0, done.stdout + done.stderr
     assert '"secret":"whsec_' in done.stdout

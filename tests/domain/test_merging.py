@@ -13,8 +13,10 @@ from state_admin.domain.merging import (
     Batch,
     ParallelMergeConflict,
     Update,
+    clashes,
     merge_batches,
 )
+from state_admin.domain.reducers import apply
 
 
 def batch(*keys: str, base: int | None = None) -> Batch:
@@ -74,6 +76,48 @@ def test_merge__base_revisions_that_differ__are_refused_before_the_keys() -> Non
     assert (error.value.left, error.value.right) == (3, 5)
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (Batch((), 3), batch("a", base=5)),
+        (batch("a", base=3), Batch((), 5)),
+        (Batch((), 3), Batch(), batch("a"), batch("b", base=5)),
+    ],
+)
+def test_merge__empty_batch_of_another_base__still_disagrees(parts: tuple[Batch, ...]) -> None:
+    with pytest.raises(BaseRevisionMismatch) as error:
+        merge_batches(parts, shared)
+    assert str(error.value) == "patch base revision mismatch: 3 vs 5"
+
+
+def test_merge__key_twice_in_one_batch__is_no_conflict() -> None:
+    alone = batch("a", "a", "a")
+    assert merge_batches([alone, batch("b")], shared).updates[:3] == alone.updates
+
+
+def test_clashes__several_keys__all_with_the_batches_that_touch_them() -> None:
+    parts = [batch("a", "shared"), batch("b"), batch("shared", "b", "a"), batch("a", "c", "c")]
+    assert clashes(parts, shared) == {"a": [0, 2, 3], "b": [1, 2]}
+
+
+@given(st.lists(st.lists(st.integers(-5, 5), max_size=3), max_size=4), st.randoms())
+def test_merge__commutative_updates__give_the_same_in_any_order_of_the_branches(
+    amounts: list[list[int]], random: Any
+) -> None:
+    branches = [Batch(tuple(Update("shared", each) for each in part)) for part in amounts]
+    shuffled = branches[:]
+    random.shuffle(shuffled)
+
+    def total(parts: list[Batch], reducer: str) -> Any:
+        value: Any = 0
+        for update in merge_batches(parts, shared).updates:
+            value = apply(reducer, value, update.update)
+        return value
+
+    for reducer in ("add", "max", "min"):
+        assert total(branches, reducer) == total(shuffled, reducer)
+
+
 _batches = st.lists(
     st.lists(st.sampled_from(["a", "b", "shared", "shared2"]), max_size=3), max_size=4
 )
@@ -88,6 +132,7 @@ def test_merge__any_batches__join_exactly_when_no_exclusive_key_is_in_two(
         not shared(name) and sum(name in names for names in keys) > 1
         for name in {name for names in keys for name in names}
     )
+    assert bool(clashes(batches, shared)) == clash
     if clash:
         with pytest.raises(ParallelMergeConflict):
             merge_batches(batches, shared)

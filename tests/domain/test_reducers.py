@@ -149,14 +149,27 @@ def test_commutative__union__holds_the_same_members_in_any_order(
 
 
 def test_runtime_keys__marks__are_the_references() -> None:
-    marks = {
-        name: (key["reducer"], key["merge"], key["scope"], key["persistent"], key["default"])
-        for name, key in RUNTIME_KEYS.items()
-    }
+    """awaken-facts §2.9, the keys that begin with `__`: merge, scope, all persistent."""
+    marks = {name: (key["merge"], key["scope"]) for name, key in RUNTIME_KEYS.items()}
     assert marks == {
-        "__runtime.run_lifecycle": ("lifecycle", "exclusive", "run", True, LIFE),
-        "__runtime.tool_call_states": ("tool_calls", "commutative", "thread", True, {}),
+        "__runtime.run_lifecycle": ("exclusive", "run"),
+        "__runtime.tool_call_states": ("commutative", "thread"),
+        "__runtime.context_throttle": ("exclusive", "run"),
+        "__runtime.context_message_store": ("commutative", "run"),
+        "__runtime.pending_work": ("exclusive", "run"),
+        "__runtime.tool_filter_state": ("commutative", "run"),
+        "__runtime.inference_override_state": ("commutative", "run"),
+        "__runtime.stop_condition_stats": ("exclusive", "run"),
+        "__runtime.pending_scheduled_actions": ("exclusive", "run"),
+        "__runtime.failed_scheduled_actions": ("exclusive", "run"),
+        "__runtime.active_agent": ("exclusive", "thread"),
+        "__context_compaction": ("exclusive", "run"),
     }
+    assert all(key["persistent"] for key in RUNTIME_KEYS.values())
+    own = {name: (key["reducer"], key["default"]) for name, key in RUNTIME_KEYS.items()}
+    assert own.pop("__runtime.run_lifecycle") == ("lifecycle", LIFE)
+    assert own.pop("__runtime.tool_call_states") == ("tool_calls", {})
+    assert dict(own.values()) == {"replace": None, "merge": {}}
 
 
 def test_lifecycle__a_whole_run__reads_as_the_reference_writes_it() -> None:

@@ -25,6 +25,7 @@ from state_admin.domain.values import (
     members,
     pointer_of,
     read,
+    records,
     same,
     strings,
 )
@@ -98,7 +99,7 @@ def test_read__what_we_do_not_keep__is_refused_with_its_pointer(
     assert pointers(error) == where
 
 
-@pytest.mark.parametrize("depth", [129, 990, 3_000, 100_000])
+@pytest.mark.parametrize("depth", [201, 990, 3_000, 100_000])
 @pytest.mark.parametrize("brackets", ["[]", ('{"a":', "}")])
 def test_read__very_deep_document__is_refused(depth: int, brackets: str) -> None:
     body = brackets[0] * depth + "1" + brackets[1] * depth
@@ -107,7 +108,7 @@ def test_read__very_deep_document__is_refused(depth: int, brackets: str) -> None
 
 
 def test_read__document_at_the_depth_limit__is_read() -> None:
-    assert read("[" * 128 + "]" * 128).value
+    assert read("[" * 200 + "]" * 200).value
 
 
 def test_read__duplicates_behind_a_syntax_error__is_malformed() -> None:
@@ -153,6 +154,29 @@ def test_items__of_any_array__are_the_exact_slices(value: list[object]) -> None:
     assert [raw.text for raw in found] == written
 
 
+@given(
+    rows=st.lists(st.dictionaries(st.sampled_from("abc"), strategies.values), max_size=5),
+    pad=st.sampled_from(["", " ", "\n\t "]),
+)
+def test_records__of_any_objects__are_the_exact_slices(
+    rows: list[dict[str, object]], pad: str
+) -> None:
+    def written(row: dict[str, object]) -> str:
+        parts = (f'"{name}"{pad}:{pad}{json.dumps(row[name])}' for name in row)
+        return "{" + pad + f"{pad},{pad}".join(parts) + pad + "}"
+
+    text = "[" + pad + f"{pad},{pad}".join(map(written, rows)) + pad + "]"
+    found = records(read(text))
+    assert [{name: raw.text for name, raw in record.items()} for record in found] == [
+        {name: json.dumps(member) for name, member in row.items()} for row in rows
+    ]
+    assert all(
+        same(raw.value, row[name])
+        for record, row in zip(found, rows, strict=True)
+        for name, raw in record.items()
+    )
+
+
 def test_members__numbers__keep_their_spelling() -> None:
     raw = read('{"a": [1.10, 1e2 ,-0], "b":\t12345678901234567890123 }')
     found = members(raw)
@@ -164,12 +188,8 @@ def test_members__numbers__keep_their_spelling() -> None:
     ("text", "where"),
     [
         ('"a\\u0000b"', "/value"),
-        ('["x", {"k": "\\ud800"}]', "/value/1/k"),
-        ('"\\udc00\\ud800"', "/value"),
         ('{"a\\u0000": 1}', "/value"),
-        ('{"a": {"\\ud83d": 1}}', "/value/a"),
         ("9" * 1001, "/value"),
-        ("[-" + "9" * 1001 + "]", "/value/0"),
         ("[" * 65 + "]" * 65, "/value" + "/0" * 64),
         ("[" + "1," * 10_000 + "1]", "/value"),
         ("[" + "[1,2]," * 5_000 + "1]", "/value"),
@@ -182,9 +202,24 @@ def test_check__what_no_value_may_hold__is_refused_with_its_pointer(text: str, w
     assert where in pointers(error)
 
 
-def test_check__string_with_raw_surrogate__is_refused() -> None:
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('"\ud800"', ""),
+        ('"\\udc00\\ud800"', ""),
+        ('["x", {"k": "\\ud800"}]', "/1/k"),
+        ('{"a": {"\\ud83d": 1}}', "/a"),
+    ],
+)
+def test_read__lone_surrogate__is_refused_with_its_place(text: str, where: str) -> None:
+    with pytest.raises(RefusedJSON, match="surrogate") as error:
+        read(text)
+    assert pointers(error) == [where]
+
+
+def test_check__string_with_lone_surrogate__is_refused() -> None:
     with pytest.raises(RefusedJSON, match="surrogate"):
-        check(read('"\ud800"'))
+        check(Raw('"\ud800"', "\ud800"))
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])

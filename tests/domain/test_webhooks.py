@@ -1,4 +1,4 @@
-"""What a webhook wants, says, and how patient it is; and that its signatures are the standard's."""
+"""What a webhook wants and says; and that its signatures are the standard's."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import base64
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from state_admin.domain import signatures, webhooks
 from state_admin.domain.webhooks import Choice
@@ -67,20 +65,6 @@ def test_cloud_event__without_subject__has_only_what_it_knows() -> None:
         "datacontenttype": "application/json",
         "data": {},
     }
-
-
-@given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
-def test_pause__any_attempt__grows_within_its_bounds(attempt: int, chance: float) -> None:
-    pause = webhooks.pause_before_retry(attempt, base=5, chance=chance)
-    least = min(5 * 2.0 ** min(attempt - 1, 40), 3600)
-    assert least <= pause <= least * 1.5
-
-
-@pytest.mark.parametrize(
-    ("asked", "pause"), [(None, 5.0), (1.0, 5.0), (60.0, 60.0), (1e9, 5400.0), (-5.0, 5.0)]
-)
-def test_pause__retry_after__is_honoured_within_bounds(asked: float | None, pause: float) -> None:
-    assert webhooks.pause_before_retry(1, base=5, chance=0, asked=asked) == pause
 
 
 def test_sign__example_of_the_standard__has_its_signature() -> None:

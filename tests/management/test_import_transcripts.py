@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from state_admin.domain import values
-from state_admin.models import Message, Run, RunStatus, Thread
+from state_admin.domain import diffs, values
+from state_admin.domain.access import Actor
+from state_admin.domain.patches import json_patch
+from state_admin.models import Message, Revision, Run, RunStatus, Thread
 from state_admin.services import snapshots, transcripts
 from state_admin.services.actors import system_actor
 from state_admin.services.errors import Conflict
@@ -69,6 +71,51 @@ def test_import__tool_calls__are_running_until_their_result_is_there(tmp_path: P
         return str(calls["c0-0"]["status"])
 
     assert (status(3), status(4)) == ("running", "succeeded")
+
+
+def calls_after(log: list[Any]) -> dict[str, str]:
+    """What the tool calls of a conversation are once it is `log` long: those of the last answer
+    that asked for any."""
+    calls: dict[str, str] = {}
+    for message in log:
+        if message.get("tool_calls"):
+            calls = {call["id"]: "running" for call in message["tool_calls"]}
+        elif message["role"] == "tool":
+            calls[message["tool_call_id"]] = "succeeded"
+    return calls
+
+
+def check_every_revision(actor: Actor, episode: str, log: list[Any]) -> int:
+    """Hold the state at each revision against the conversation; answers how many there were."""
+    thread = Thread.objects.get(public_id=episode)
+    rows = list(Revision.objects.filter(thread=thread).select_related("run").order_by("number"))
+    assert [row.number for row in rows] == list(range(1, thread.revision + 1))
+    assert rows[-1].message_count == len(log)
+    before: Any = {}
+    for row in rows:
+        assert row.run is not None
+        now = snapshots.read_snapshot(actor=actor, thread_id=episode, revision=row.number).parsed()
+        life = now[snapshots.LIFECYCLE]
+        assert life["run_id"] == row.run.public_id
+        assert life["status"] == ("done" if row.kind == "end" else "running")
+        assert life["step_count"] == row.number - row.run.start_revision
+        calls = now.get(transcripts.TOOL_CALLS, {})
+        found = {name: call["status"] for name, call in calls.items()}
+        assert found == calls_after(log[: row.message_count]), f"{episode} at {row.number}"
+        patch = diffs.json_patch(before, now)
+        assert values.same(json_patch(before, patch), now)
+        before = now
+    return len(rows)
+
+
+def test_import__every_revision__holds_what_the_conversation_says(tmp_path: Path) -> None:
+    logs = {"one": conversation(5, rounds=3), "two": conversation(1, rounds=0)}
+    run(write(tmp_path, *logs.items()))
+    workspace, _ = ensure_workspace("tr")
+    actor = system_actor(workspace.pk, "test")
+    counts = [check_every_revision(actor, episode, log) for episode, log in logs.items()]
+    # A start, the question, rounds of call and results, and the answer, for each turn.
+    assert counts == [5 * 9, 3]
 
 
 def test_import__again__changes_nothing(tmp_path: Path) -> None:

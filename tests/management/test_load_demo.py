@@ -7,7 +7,26 @@ import io
 import pytest
 from django.core.management import call_command
 
-from state_admin.models import Compaction, CompactionStatus, Entry, Run, RunStatus, Thread, Ticket
+from state_admin.domain.access import Role
+from state_admin.models import (
+    Compaction,
+    CompactionStatus,
+    ConfigSecret,
+    Dispatch,
+    Entry,
+    Plugin,
+    Run,
+    RunRead,
+    RunStatus,
+    SavedView,
+    Thread,
+    Ticket,
+    Traffic,
+    Webhook,
+    WebhookDelivery,
+)
+from state_admin.services import demo_house
+from tests.builders import Person, make_person
 
 pytestmark = pytest.mark.django_db
 
@@ -25,6 +44,36 @@ def test_load_demo__first_time__shows_every_kind_of_thing() -> None:
     assert Ticket.objects.pending().count() == 1
     assert Run.objects.filter(status=RunStatus.WAITING).count() == 1
     assert Thread.objects.get(public_id="review-lisbon").parent is not None
+    assert Thread.objects.get(public_id="trip-lisbon-by-train").forked_from is not None
+    assert Plugin.objects.get().name == "loyalty"
+    assert sorted(Dispatch.objects.values_list("status", flat=True)) == [
+        "Claimed", "DeadLetter", "Queued", "Queued",
+    ]  # fmt: skip
+    assert Entry.objects.get(key="HAM-OPO").schema_version == 1
+    assert Entry.objects.get(namespace__name="winter_campaign").version == 1
+    assert Traffic.objects.filter(reads__gt=0, writes__gt=0, queued__gt=0).count() == 59
+    assert set(RunRead.objects.values_list("version", flat=True)) == {0, 1, 3}
+
+
+def test_load_demo__webhook__is_paused_and_has_sent_nothing() -> None:
+    load()
+    assert Webhook.objects.get().status == "paused"
+    assert not WebhookDelivery.objects.exists()
+
+
+def test_load_demo__secret__is_not_readable() -> None:
+    load()
+    provider = Entry.objects.get(key="models-example")
+    assert "opens-nothing" not in provider.value
+    assert ConfigSecret.objects.count() == 1
+
+
+def test_load_demo__admin_of_default__is_a_member_with_views() -> None:
+    make_person("ines", "default", Role.ADMIN)
+    load()
+    assert set(SavedView.objects.values_list("name", flat=True)) == {
+        "May fares", "Trips", "Waiting for us",
+    }  # fmt: skip
 
 
 def test_load_demo__again__changes_nothing() -> None:
@@ -32,3 +81,10 @@ def test_load_demo__again__changes_nothing() -> None:
     before = Entry.objects.count(), Thread.objects.count()
     assert "left alone" in load()
     assert (Entry.objects.count(), Thread.objects.count()) == before
+
+
+def test_furnish__workspace_of_its_own__needs_nothing_of_the_conversations(alice: Person) -> None:
+    demo_house.furnish(alice.actor)
+    assert Plugin.objects.get().name == "loyalty"
+    assert Webhook.objects.get().status == "paused"
+    assert not Thread.objects.exists()

@@ -6,12 +6,14 @@ import json
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.http import HttpResponse
 
 from project.bridge import Bridge
 from project.postgres.cluster import Cluster
@@ -259,6 +261,15 @@ def test_sigterm__request_under_way__is_finished_first(server, folder):
     assert server.wait() == 0
 
 
+def test_sigterm__body_that_does_not_arrive__is_not_waited_for(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+        client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
+        server.wait_until_it_answers("/healthz")
+        server.signal(signal.SIGTERM)
+        assert server.wait() == 0
+    assert "refused to gracefully stop" not in server.output()
+
+
 def accepts(port: int) -> bool:
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -301,9 +312,65 @@ def test_stream__path_with_its_prefix__is_answered_natively():
     async def native(scope: dict, receive: Any, send: Any) -> None:
         await send({"type": "native", "path": scope["path"]})
 
-    sent = ask(silent_bridge(events=native), {"type": "http", "path": "/events/7"})
+    scope = {"type": "http", "path": "/events/7", "headers": []}
+    sent = ask(silent_bridge(events=native), scope)
 
     assert sent == [{"type": "native", "path": "/events/7"}]
+
+
+@pytest.mark.parametrize("declared", [b"2", b"1"])
+def test_stream__body_too_large__413_and_the_application_is_not_asked(declared):
+    async def native(scope: dict, receive: Any, send: Any) -> None:
+        raise AssertionError
+
+    scope = {"type": "http", "path": "/events", "headers": [(b"content-length", declared)]}
+    sent = ask(silent_bridge(events=native), scope, {"type": "http.request", "body": b"xx"})
+
+    assert sent[0]["status"] == 413
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_chore__at_the_end__is_done_and_does_not_stop_it(fails, monkeypatch):
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # this is not the main thread
+    done: list[str] = []
+
+    def chore() -> None:
+        done.append(threading.current_thread().name)
+        if fails:
+            raise OSError
+
+    bridge = Bridge(lambda *_: [], streams={}, threads=1, max_body=1, chore=chore)
+    phases = [{"type": f"lifespan.{phase}"} for phase in ("startup", "shutdown")]
+    sent = ask(bridge, {"type": "lifespan"}, *phases)
+
+    assert [message["type"] for message in sent] == [
+        "lifespan.startup.complete",
+        "lifespan.shutdown.complete",
+    ]
+    assert done == ["request"]
+
+
+def test_ask__by_a_native_application__django_answers_in_a_thread():
+    def wsgi(environ: dict[str, Any], start_response: Any) -> HttpResponse:
+        assert threading.current_thread().name == "request"
+        start_response("201 Created", [("X-Path", environ["PATH_INFO"])])
+        return HttpResponse(environ["wsgi.input"].read())
+
+    bridge = Bridge(wsgi, streams={}, threads=1, max_body=1)
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "scheme": "http",
+        "http_version": "1.1",
+        "raw_path": b"/a%2Fb",
+        "query_string": b"",
+        "headers": [],
+    }
+
+    answer = run(bridge.ask(scope, b"body"))
+
+    assert (answer.start["status"], answer.body) == (201, b"body")
+    assert (b"x-path", b"/a/b") in answer.start["headers"]
 
 
 def test_websocket__nobody_speaks_it__is_closed():

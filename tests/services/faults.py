@@ -20,13 +20,21 @@ from state_admin.models import hot
 TABLES = (
     "audit",
     "changes",
+    "compaction_policies",
     "compactions",
+    "config_secrets",
+    "dispatches",
     "entries",
     "entry_revisions",
     "idempotency_records",
+    "mailboxes",
+    "memberships",
     "messages",
+    "model_circuits",
+    "model_spending",
     "namespace_versions",
     "namespaces",
+    "plugins",
     "revisions",
     "runs",
     "search_documents",
@@ -39,6 +47,8 @@ TABLES = (
     "webhook_secrets",
     "webhooks",
 )
+# Ids that we make also stand in a trail's key.
+_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
 @dataclass
@@ -94,16 +104,16 @@ def outline() -> dict[str, str]:
         for table in TABLES:
             cursor.execute(
                 "SELECT array_agg(column_name::text) FROM information_schema.columns"
-                " WHERE table_name = %s AND (data_type LIKE 'timestamp%%' OR data_type = 'xid8'"
-                " OR column_name LIKE '%%id' OR column_name = 'detail')",
+                " WHERE table_name = %s AND (data_type LIKE 'timestamp%%'"
+                " OR data_type IN ('xid8', 'pg_snapshot') OR column_name LIKE '%%id' OR column_name = 'detail')",
                 [table],
             )
             (varying,) = cursor.fetchone()
             cursor.execute(
                 f"SELECT string_agg(row, ',' ORDER BY row) FROM"
-                f" (SELECT regexp_replace((to_jsonb(t) - %s::text[])::text, %s, '') AS row"
+                f" (SELECT regexp_replace((to_jsonb(t) - %s::text[])::text, %s, '', 'g') AS row"
                 f" FROM {table} t) rows",
-                [varying, '"updated_at": [0-9]+'],
+                [varying, f'"updated_at": [0-9]+|{_UUID}'],
             )
             found[table] = str(cursor.fetchone()[0])
     return found

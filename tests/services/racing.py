@@ -11,8 +11,9 @@ from django.db import connections
 from state_admin.services.errors import Problem
 
 
-def race(works: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What each work answered, or the Problem it raised, in their order. Anything else fails."""
+def race(works: Sequence[Callable[[], Any]], *, patience: float = 60) -> list[Any]:
+    """What each work answered, or the Problem it raised, in their order. Anything else fails, and so
+    does one that takes longer than `patience` in seconds."""
     gate = threading.Barrier(len(works))
     outcomes: list[Any] = [None] * len(works)
     crashes: list[BaseException] = []
@@ -34,7 +35,7 @@ def race(works: Sequence[Callable[[], Any]]) -> list[Any]:
     for racer in racers:
         racer.start()
     for racer in racers:
-        racer.join(60)
+        racer.join(patience)
     assert not any(racer.is_alive() for racer in racers), "a racer hangs"
     if crashes:
         raise crashes[0]

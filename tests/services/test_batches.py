@@ -92,6 +92,14 @@ def test_failure__one_stale_precondition__undoes_all_or_only_itself(
     assert held() == {"a": '"a"', "c": "1"}
 
 
+def test_failure__of_two__names_the_first_of_the_request(notes: Person) -> None:
+    """Work is done in key order; whoever reads the answer counts in the order asked."""
+    with pytest.raises(VersionConflict) as refused:
+        run(notes, op("get", "a"), op("put", "b", 1, if_version=7), op("put", "a", 1, if_version=9))
+    assert refused.value.data == {"expected": 7, "actual": 1, "index": 1}
+    assert held() == {"a": '"a"', "b": '"b"'}
+
+
 @pytest.mark.parametrize("verb", ["get", "put", "patch", "delete"])
 def test_failure__unregistered_namespace__is_named_with_its_index(notes: Person, verb: str) -> None:
     with pytest.raises(NotRegistered) as refused:

@@ -10,7 +10,7 @@ import pytest
 
 from state_admin.domain.merging import Batch, Update
 from state_admin.models import AuditRow, Change, Message, Revision, Run, StateValue, Thread
-from state_admin.services import commits, snapshots
+from state_admin.services import commits, runs, snapshots
 from state_admin.services.errors import (
     Conflict,
     Forbidden,
@@ -107,6 +107,24 @@ def test_commit__nothing_at_all__answers_the_revision_even_with_a_stale_base(
     assert do(run, {}, {}, **fields).revision == 1
 
 
+def test_commit__empty_batches_of_different_bases__are_nothing_at_all(run: Person) -> None:
+    """Emptiness is looked at first, before bases are compared (awaken-facts §2.4)."""
+    assert do(run, {}, {}, bases=(1, 2)).revision == 1
+
+
+def test_thread__new__is_at_revision_zero_and_holds_nothing(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    assert revision() == 0
+    assert state(alice) == {}
+
+
+def test_commit__one_after_another__adds_up_overwrites_and_keeps_order(run: Person) -> None:
+    for number in range(1, 4):
+        do(run, {"counter": number, "plan": number, "notes": [number]})
+    assert state(run) == {"counter": 6, "plan": 3, "notes": [1, 2, 3]}
+    assert revision() == 4
+
+
 def test_commit__zero_update_and_same_value__are_revisions(run: Person) -> None:
     assert do(run, {"counter": 0}).revision == 2
     assert do(run, {"plan": 1}).revision == 3
@@ -127,6 +145,48 @@ def test_commit__clear__removes_the_value_from_then_on(run: Person) -> None:
     assert state(run, 2) == {"plan": 1, "counter": 5}
     do(run, {"counter": 1})
     assert state(run) == {"counter": 1}
+
+
+def test_commit__clear_of_what_is_absent__is_a_revision(run: Person) -> None:
+    clear = Batch((Update("plan", clear=True),))
+    done = commits.commit(actor=run.actor, run_id="r1", step=commits.Step((clear,)))
+    assert (done.revision, done.touched) == (2, ("plan",))
+    assert state(run) == {}
+    assert not StateValue.objects.filter(key="plan").exists()
+
+
+def test_commit__clear_of_an_unknown_key__is_refused_like_an_update(run: Person) -> None:
+    clear = Batch((Update("plan", raw(1)), Update("nobody", clear=True)))
+    with pytest.raises(Invalid) as refusal:
+        commits.commit(actor=run.actor, run_id="r1", step=commits.Step((clear,)))
+    assert refusal.value.title == "unknown key: nobody"
+    assert (revision(), state(run)) == (1, {})
+
+
+def test_commit__clear_in_a_branch__touches_the_key(run: Person) -> None:
+    """Exclusive: refused. Commutative: joined in the order of the branches, as trusted."""
+    do(run, {"counter": 5, "plan": 1})
+
+    def clear(key: str) -> Batch:
+        return Batch((Update(key, clear=True),))
+
+    for clash in ((clear("plan"), *batches({"plan": 2})), (clear("plan"), clear("plan"))):
+        with pytest.raises(Conflict) as refusal:
+            commits.commit(actor=run.actor, run_id="r1", step=commits.Step(clash))
+        assert refusal.value.title == "parallel merge conflict on exclusive key: plan"
+    joined = (clear("counter"), *batches({"counter": 2}))
+    commits.commit(actor=run.actor, run_id="r1", step=commits.Step(joined))
+    assert state(run)["counter"] == 2
+    commits.commit(actor=run.actor, run_id="r1", step=commits.Step(joined[::-1]))
+    assert "counter" not in state(run)
+
+
+def test_commit__touched_twice_in_one_batch__is_no_conflict_and_told_once(run: Person) -> None:
+    twice = Batch((Update("plan", raw(1)), Update("counter", raw(1)), Update("plan", raw(2))))
+    done = commits.commit(actor=run.actor, run_id="r1", step=commits.Step((twice, Batch())))
+    assert done.touched == ("counter", "plan")
+    assert Revision.objects.get(number=2).touched == ["counter", "plan"]
+    assert state(run) == {"counter": 1, "plan": 2}
 
 
 def test_commit__clear_then_update__starts_from_the_default(run: Person) -> None:
@@ -186,6 +246,19 @@ def test_commit__stale_base__says_both_revisions(run: Person) -> None:
     assert problem.title == "revision conflict: expected 9, actual 2"
 
 
+def test_commit__base_zero__is_a_base_like_any_other(run: Person) -> None:
+    problem = refused(run, RevisionConflict, {"plan": 1}, base_revision=0)
+    assert problem.title == "revision conflict: expected 0, actual 1"
+    problem = refused(run, RevisionConflict, {"plan": 1}, {"counter": 1}, bases=(0, None))
+    assert problem.title == "revision conflict: expected 0, actual 1"
+
+
+def test_commit__without_a_base__lands_whatever_happened_since(run: Person) -> None:
+    for number in range(3):
+        do(run, {"plan": number})
+    assert do(run, {"plan": "last"}).revision == 5
+
+
 def test_commit__unknown_key__is_named(run: Person) -> None:
     problem = refused(run, Invalid, {"counter": 1, "nobody.knows": 1})
     assert problem.title == "unknown key: nobody.knows"
@@ -211,6 +284,24 @@ def test_commit__batches_of_different_bases__are_refused(run: Person) -> None:
     assert problem.title == "patch base revision mismatch: 1 vs 2"
 
 
+def test_commit__step_and_batch_of_different_bases__are_refused(run: Person) -> None:
+    problem = refused(run, Conflict, {"counter": 1}, bases=(2,), base_revision=1)
+    assert problem.title == "patch base revision mismatch: 1 vs 2"
+    assert do(run, {"counter": 1}, {"plan": 1}, bases=(1, 1), base_revision=1).revision == 2
+
+
+def test_commit__branch_of_another_base__is_told_before_a_clash_of_keys(run: Person) -> None:
+    problem = refused(run, Conflict, {"plan": 1}, {"plan": 2}, bases=(1, 2))
+    assert problem.title == "patch base revision mismatch: 1 vs 2"
+
+
+def test_commit__four_branches__join_or_fail_together(run: Person) -> None:
+    four = ({"counter": 1}, {"counter": 2, "plan": "p"}, {}, {"counter": 3, "notes": ["n"]})
+    refused(run, Conflict, *four, {"notes": ["m"]})
+    assert do(run, *four, bases=(None, 1, None, 1)).revision == 2
+    assert state(run) == {"counter": 6, "plan": "p", "notes": ["n"]}
+
+
 def test_commit__one_batch_states_a_base__it_holds_for_all(run: Person) -> None:
     do(run, {"counter": 1})
     problem = refused(run, RevisionConflict, {"counter": 1}, {"counter": 2}, bases=(None, 1))
@@ -229,6 +320,13 @@ def test_commit__update_that_does_not_fit__changes_nothing(run: Person) -> None:
     assert problem.title == "the update of counter cannot be applied"
     problem = refused(run, Invalid, {"plan": 1, "counter": 1.5})
     assert problem.title == "the value of counter would not satisfy its schema"
+
+
+def test_commit__value_of_another_reducer__is_refused_not_replaced(run: Person) -> None:
+    do(run, {"plan": "text"})
+    make_state_key(run.actor, "plan", reducer="add")
+    problem = refused(run, Invalid, {"plan": 1})
+    assert problem.title == "the update of plan cannot be applied"
 
 
 def test_commit__failing_json_patch_test__is_a_conflict(run: Person) -> None:
@@ -367,6 +465,46 @@ def test_transient_key__run_ends__is_gone_with_its_last_step(run: Person) -> Non
     assert state(run, 2) == {"grants": 1, "visible": 2, "plan": 3}
 
 
+@pytest.mark.parametrize("status", ["created", "running", "waiting"])
+@pytest.mark.parametrize("how", ["commit", "change", "cancel"])
+def test_transient_key__any_end_of_its_run__is_gone_at_once(
+    alice: Person, how: str, status: str
+) -> None:
+    """Semantics §6: `persistent: false` keys live only until their run ends."""
+    a = alice.actor
+    for name, scope in (("grants", "run"), ("visible", "thread")):
+        make_state_key(a, name, persistent=False, scope=scope)
+    make_state_key(a, "plan", scope="thread")
+    make_thread(a, "t1")
+    make_run(a, "t1", "r1", status="created")
+    commit(a, "r1", {"grants": 1, "visible": 2, "plan": 3})
+    for move in {"created": (), "running": ("running",)}.get(status, ("running", "waiting")):
+        runs.change_run(actor=a, run_id="r1", change=RunChange(status=move))
+    live = revision()
+    assert state(alice) == {"grants": 1, "visible": 2, "plan": 3}
+    done = RunChange(status="done", termination_reason={"type": "error", "message": "x"})
+    ends: dict[str, Any] = {
+        "commit": partial(commit, a, "r1", {"grants": 5}, run=done),
+        "change": partial(runs.change_run, actor=a, run_id="r1", change=done),
+        "cancel": partial(runs.cancel_run, actor=a, run_id="r1"),
+    }
+    ends[how]()
+    assert state(alice) == {"plan": 3}
+    assert revision() == live + 1
+    assert state(alice, live) == {"grants": 1, "visible": 2, "plan": 3}
+    assert not StateValue.objects.current().filter(persistent=False).exists()
+
+
+def test_runtime_keys__unregistered__keep_the_marks_of_the_reference(run: Person) -> None:
+    """Semantics §5: parallel branches join on the commutative ones, and clash on the others."""
+    messages, throttle = "__runtime.context_message_store", "__runtime.context_throttle"
+    do(run, {messages: {"a": 1}}, {messages: {"b": 2}}, {throttle: {"x": 1}})
+    held = snapshots.read_snapshot(actor=run.actor, thread_id="t1").parsed()
+    assert (held[messages], held[throttle]) == ({"a": 1, "b": 2}, {"x": 1})
+    problem = refused(run, Conflict, {throttle: {}}, {throttle: {}})
+    assert problem.title == f"parallel merge conflict on exclusive key: {throttle}"
+
+
 def test_lifecycle__mirror__follows_the_run(run: Person) -> None:
     def mirror() -> tuple[Any, ...]:
         life = snapshots.read_snapshot(actor=run.actor, thread_id="t1").parsed()[
@@ -408,6 +546,24 @@ def test_snapshot__each_revision__stays_what_it_was(run: Person) -> None:
     assert state(run, 0) == {}
 
 
+def test_read__commit_in_between__is_labelled_with_what_it_holds(
+    run: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread is read first, its values after: a commit between the two must not show."""
+    commit(run.actor, "r1", {"plan": "before"})
+    find = snapshots.find_thread
+
+    def find_and_be_overtaken(*arguments: Any, **options: Any) -> Thread:
+        thread = find(*arguments, **options)
+        monkeypatch.setattr(snapshots, "find_thread", find)
+        commit(run.actor, "r1", {"plan": "after"})
+        return thread
+
+    monkeypatch.setattr(snapshots, "find_thread", find_and_be_overtaken)
+    read = snapshots.read_snapshot(actor=run.actor, thread_id="t1")
+    assert (read.revision, read.parsed()["plan"]) == (2, "before")
+
+
 def test_restore__old_revision__is_a_new_one(run: Person) -> None:
     do(run, {"counter": 1, "plan": "a"})
     do(run, {"counter": 1, "notes": ["x"]})
@@ -417,6 +573,21 @@ def test_restore__old_revision__is_a_new_one(run: Person) -> None:
     assert set(Revision.objects.get(number=4).touched) == {"counter", "notes"}
     with pytest.raises(NotFound):
         snapshots.restore_snapshot(actor=run.actor, thread_id="t1", revision=99)
+
+
+def test_restore__same_state__is_a_revision_that_touches_nothing(run: Person) -> None:
+    do(run, {"plan": "a"})
+    snapshots.restore_snapshot(actor=run.actor, thread_id="t1", revision=2)
+    assert (revision(), state(run)) == (3, {"plan": "a"})
+    assert Revision.objects.get(number=3).touched == []
+
+
+def test_restore__stale_expectation__changes_nothing(run: Person) -> None:
+    do(run, {"plan": "a"})
+    with pytest.raises(RevisionConflict) as refusal:
+        snapshots.restore_snapshot(actor=run.actor, thread_id="t1", revision=1, expected_revision=1)
+    assert refusal.value.title == "revision conflict: expected 1, actual 2"
+    assert state(run) == {"plan": "a"}
 
 
 def test_values__any_json__are_kept_to_the_byte(run: Person) -> None:

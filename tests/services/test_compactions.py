@@ -14,15 +14,21 @@ from django.db.models.functions import Now
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from state_admin.domain import tokens
 from state_admin.models import AuditRow, Compaction, Message, Thread
-from state_admin.services import compactions, contexts, maintenance, messages, threads
+from state_admin.services import (
+    compaction_jobs,
+    compactions,
+    contexts,
+    maintenance,
+    messages,
+    threads,
+)
 from state_admin.services.errors import Conflict, Forbidden
 from state_admin.summarizers import SUMMARIZERS, Summary, SummaryFailed, SummaryRequest
 from tests import builders
 from tests.builders import Person, append, conversation, make_thread, raw
 from tests.services.racing import race, split
-
-TASK = "state_admin.tasks.compaction.run"
 
 
 class Fake:
@@ -63,7 +69,7 @@ def ask(person: Person, thread_id: str = "t1") -> str:
 
 
 def run(job: str) -> str | None:
-    return compactions.run_compaction(job)
+    return compaction_jobs.run_compaction(job)
 
 
 def job(public_id: str) -> Compaction:
@@ -133,6 +139,8 @@ def test_run__short_thread__is_skipped_with_words(alice: Person) -> None:
 
 
 def test_run__summary_saves_too_little__is_skipped(thread: Person, fake: Fake) -> None:
+    policy = raw({"summarizer": "fake", "summary_max_tokens": 100_000})
+    threads.change_thread(actor=thread.actor, thread_id="t1", policy=policy)
     fake.text = "blah " * 20_000
     before = view()
     asked = ask(thread)
@@ -152,7 +160,7 @@ def test_run__unknown_summarizer__fails_with_words(alice: Person) -> None:
 def test_run__model_fails__is_tried_again_later_then_given_up(thread: Person, fake: Fake) -> None:
     fake.failures = 9
     asked = ask(thread)
-    for attempt in range(1, compactions.MAX_ATTEMPTS):
+    for attempt in range(1, compaction_jobs.MAX_ATTEMPTS):
         assert run(asked) == "queued"
         assert run(asked) is None, "not before its time"
         now = job(asked)
@@ -160,7 +168,7 @@ def test_run__model_fails__is_tried_again_later_then_given_up(thread: Person, fa
         assert "out for lunch" in now.detail
         Compaction.objects.update(available_at=Now() - timedelta(seconds=1))
     assert run(asked) == "failed"
-    assert len(fake.asked) == compactions.MAX_ATTEMPTS
+    assert len(fake.asked) == compaction_jobs.MAX_ATTEMPTS
     assert ask(thread) != asked, "a new one may be asked for"
 
 
@@ -217,7 +225,7 @@ def test_request__one_in_flight__is_the_answer(
 ) -> None:
     first = ask(thread)
     assert ask(thread) == first
-    assert rings == [(TASK, first)]
+    assert rings == [(compactions.RUN,)]
     assert AuditRow.objects.filter(action="compaction.request").count() == 1
 
 
@@ -253,11 +261,13 @@ def test_race__worker_against_writers__context_tokens_stay_right(
 
 def test_dead_worker__its_job__is_taken_over_after_its_lease(thread: Person, fake: Fake) -> None:
     asked = ask(thread)
-    Compaction.objects.update(status="running", claim=1, lease_expires_at=Now() + compactions.LEASE)
+    Compaction.objects.update(
+        status="running", claim=1, lease_expires_at=Now() + compaction_jobs.LEASE
+    )
     assert run(asked) is None
-    assert maintenance.find_lost_compactions() == ({"compactions": 0}, [])
+    assert maintenance.find_lost_compactions() == {"compactions": 0}
     Compaction.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
-    assert maintenance.find_lost_compactions() == ({"compactions": 1}, [asked])
+    assert maintenance.find_lost_compactions() == {"compactions": 1}
     assert run(asked) == "done"
 
 
@@ -271,6 +281,55 @@ def test_slow_worker__whose_job_was_taken_over__applies_nothing(thread: Person, 
     assert run(asked) == "superseded"
     assert not Message.objects.filter(folds_to__isnull=False).exists()
     assert job(asked).status == "running", "it is the other worker's now"
+
+
+# What a summary stands for ---------------------------------------------------------------------
+
+
+def stood_for(person: Person, asked: str, query: str = "") -> list[int]:
+    body = person.api("GET", f"/compactions/{asked}/messages{query}").json()
+    return [message["seq"] for message in body["items"]]
+
+
+def test_coverage__of_a_summary__is_every_message_it_stands_for(
+    thread: Person, fake: Fake, bob: Person
+) -> None:
+    first = ask(thread)
+    assert stood_for(bob, first) == [], "nothing yet"
+    run(first)
+    upto = job(first).boundary_seq
+    assert stood_for(bob, first) == list(range(1, upto + 1))
+    append(thread.actor, "t1", *conversation(6, rounds=1)[1:])
+    second = ask(thread)
+    run(second)
+    assert stood_for(bob, second, "?limit=200") == [
+        seq for seq in range(1, job(second).boundary_seq + 1) if seq != job(first).summary.seq
+    ], "messages, not the summary of some of them"
+    page = bob.api("GET", f"/compactions/{second}/messages?limit=2").json()
+    assert [message["seq"] for message in page["items"]] == [1, 2]
+    assert page["items"][0]["content"] == "You book trips. Be exact."
+    cursor = page["next_cursor"]
+    assert stood_for(bob, second, f"?limit=2&cursor={cursor}") == [3, 4]
+    compactions.undo_compaction(actor=thread.actor, compaction_id=second)
+    assert stood_for(bob, first) == list(range(1, upto + 1))
+
+
+def test_coverage__turn_folded_inside__leaves_the_carried_question_out(
+    alice: Person, fake: Fake
+) -> None:
+    policy = {"summarizer": "fake", "min_recent_messages": 2, "min_savings_ratio": 0.9}
+    make_thread(alice.actor, "t1", policy=raw(policy))
+    append(alice.actor, "t1", *conversation(1, rounds=30))
+    asked = ask(alice)
+    assert run(asked) == "done"
+    body = alice.api("GET", f"/compactions/{asked}").json()
+    assert body["carried_seq"] == 2
+    covered = stood_for(alice, asked, "?limit=200")
+    assert covered == [1, *range(3, body["to_seq"] + 1)]
+    assert (
+        sum(m.estimated_tokens for m in Message.objects.filter(seq__in=covered))
+        == (body["tokens_before"])
+    )
 
 
 # Undo, cancel, retry -------------------------------------------------------------------------
@@ -415,6 +474,26 @@ def test_context__dangling_call__gets_a_stand_in(alice: Person) -> None:
     ]
     assert [b["role"] for b in bodies] == ["system", "user", "assistant", "tool", "user"]
     assert bodies[3]["content"] == "[Tool execution was interrupted]"
+
+
+def test_context__within_max_tokens__counts_the_stand_ins_too(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    calls = [{"id": f"c{n}", "name": "f", "arguments": {}} for n in range(5)]
+    user = {"role": "user", "content": "hi"}
+    log = [user, {"role": "assistant", "content": None, "tool_calls": calls}, user]
+    append(alice.actor, "t1", *log)
+    whole = contexts.read_context(actor=alice.actor, thread_id="t1")
+    assert len(whole.messages) == 8
+    shown = [
+        contexts.read_context(actor=alice.actor, thread_id="t1", max_tokens=limit)
+        for limit in range(1, whole.estimated_tokens + 1)
+    ]
+    for limit, view in enumerate(shown, start=1):
+        assert view.estimated_tokens <= limit
+        assert view.estimated_tokens == sum(
+            tokens.estimate_message(json.loads(text)) for text in view.messages
+        )
+    assert {len(view.messages) for view in shown} == {0, 1, 7, 8}
 
 
 MESSAGE = st.sampled_from(

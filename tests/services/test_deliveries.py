@@ -306,22 +306,6 @@ def test_deliver__retry_after__is_honoured(alice: Person) -> None:
     assert late.count() == 1
 
 
-@pytest.mark.parametrize(
-    ("retry_after", "seconds"),
-    [
-        ("7", 7.0),
-        ("", None),
-        ("soon", None),
-        ("-1", None),
-        ("9" * 40, 999999999.0),
-        ("Thu, 01 Jan 1970 00:01:00 GMT", 50.0),
-        ("Thu, 99 Jan 1970 00:01:00 GMT", None),
-    ],
-)
-def test_retry_after__any_text__is_read_or_ignored(retry_after: str, seconds: float | None) -> None:
-    assert deliveries._seconds(retry_after, 10) == seconds
-
-
 def test_deliver__receiver_hangs__fails_in_time_and_is_tried_again(
     alice: Person, settings: Any
 ) -> None:

@@ -19,7 +19,9 @@ from state_admin.models import (
 )
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position, read_end, read_page
 from state_admin.services import (
+    compaction_jobs,
     compactions,
+    dispatches,
     entries,
     erasures,
     indexing,
@@ -28,8 +30,9 @@ from state_admin.services import (
 )
 from state_admin.services.errors import BadRequest, Forbidden, Invalid
 from state_admin.services.runs import RunChange
+from state_admin.services.snapshots import Read
 from tests import builders
-from tests.builders import Person, make_namespace, make_thread, make_token, put
+from tests.builders import Person, make_namespace, make_thread, make_token, put, raw
 from tests.services.canary import tables_with
 
 SECRET = "canary5e1d08"
@@ -66,18 +69,25 @@ def world(alice: Person) -> Person:
             "arguments": {"to": SECRET},
         }  # fmt: skip
         waiting = {"reason": "tool_permission", "tickets": [ticket]}
-        builders.commit(actor, run_id, run=RunChange(status="waiting", waiting=waiting))
+        put(actor, "notes", f"thread::{thread_id}", {"note": SECRET}, reason=SECRET)
+        read = Read("notes", f"thread::{thread_id}", 1)
+        builders.commit(
+            actor, run_id, run=RunChange(status="waiting", waiting=waiting), reads=[read]
+        )
         builders.append(
             actor,
             thread_id,
             {"role": "user", "content": SECRET},
             *builders.conversation(6, rounds=2),
         )
+        dispatches.enqueue_dispatch(
+            actor=actor, thread_id=thread_id, run_id=run_id, agent_id=SECRET, payload=raw(SECRET)
+        )
         for key in (f"thread::{thread_id}", f"parent_thread::{thread_id}"):
             put(actor, "notes", key, {"note": SECRET}, reason=SECRET)
         entries.delete_entry(actor=actor, namespace="notes", key=f"thread::{thread_id}")
     job = compactions.request_compaction(actor=actor, thread_id=f"t2-{SECRET}")
-    assert compactions.run_compaction(job.public_id) == "done"
+    assert compaction_jobs.run_compaction(job.public_id) == "done"
     make_thread(actor, "child", parent_thread_id=f"t1-{SECRET}", resource_id="other")
     builders.append(actor, "child", {"role": "user", "content": "kept"})
     builders.make_run(actor, "child", "kept-run", parent_run_id=f"r1-{SECRET}")
@@ -95,8 +105,22 @@ def world(alice: Person) -> Person:
 
 
 _FULL = {
-    "audit", "changes", "compactions", "entries", "entry_revisions", "idempotency_records",
-    "messages", "revisions", "runs", "search_documents", "state_values", "threads", "tickets",
+    "audit",
+    "changes",
+    "compactions",
+    "dispatches",
+    "entries",
+    "entry_revisions",
+    "idempotency_records",
+    "mailboxes",
+    "messages",
+    "revisions",
+    "run_reads",
+    "runs",
+    "search_documents",
+    "state_values",
+    "threads",
+    "tickets",
     "webhook_deliveries",
 }  # fmt: skip
 
@@ -141,7 +165,7 @@ def test_erase__trail__says_that_it_happened_and_not_to_whom(world: Person) -> N
     assert row.key == erasures.mark_of(RESOURCE)
     assert sorted([*actions, "erase"]) == sorted(AuditRow.objects.values_list("action", flat=True))
     scrubbed = AuditRow.objects.filter(action="entry.put", key=done.mark)
-    assert scrubbed.count() == 4
+    assert scrubbed.count() == 6
     assert set(scrubbed.values_list("reason", flat=True)) == {""}
     assert Change.objects.filter(kind="erase").count() == 1
 

@@ -346,6 +346,7 @@ class Threads(InTransaction):
         run = builders.make_run(self.actor, "t1", self.run)
         kept = {k: v for k, v in self.now.items() if self.SCOPES[k] == "thread"}
         self.advanced(kept, run.last_revision)
+        self.started = run.start_revision
 
     @precondition(lambda self: self.run is not None)
     @rule()
@@ -390,14 +391,11 @@ class Threads(InTransaction):
         try:
             done = commit(actor=self.actor, run_id=self.run or "", step=step)
         except RevisionConflict:
-            # Written since, with the value it had: refused too.
-            written = StateValue.objects.filter(key__in=updates, valid_from__gt=base)
-            assert written.exists() or self._cleared_since(updates, base)
+            # Touched since, whatever became of it: refused too.
+            since = Revision.objects.filter(number__gt=base, touched__overlap=list(updates))
+            assert since.exists()
         else:
             self.advanced(self.reduced(self.now, updates), done.revision)
-
-    def _cleared_since(self, keys: Any, base: int) -> bool:
-        return StateValue.objects.filter(key__in=keys, valid_to__gt=base).exists()
 
     def _same_since(self, key: str, base: int) -> bool:
         missing = object()
@@ -442,7 +440,10 @@ class Threads(InTransaction):
     def restore(self, back: int) -> None:
         number = max(len(self.states) - 1 - back, 0)
         done = snapshots.restore_snapshot(actor=self.actor, thread_id="t1", revision=number)
-        self.advanced(dict(self.states[number]), done.revision)
+        state = dict(self.states[number])
+        if self.run is None or number < self.started:
+            state.pop("grant", None)  # its run is over
+        self.advanced(state, done.revision)
 
     @invariant()
     def state_agrees(self) -> None:

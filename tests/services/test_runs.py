@@ -67,6 +67,100 @@ def test_move__each_pair__is_legal_a_no_op_or_refused(thread: Person, old: str, 
         assert Revision.objects.count() == before
 
 
+def by_patch(person: Person, new: str) -> Any:
+    return person.api("PATCH", "/runs/r1", {"status": new})
+
+
+def by_commit(person: Person, new: str) -> Any:
+    return person.api("POST", "/runs/r1/commits", {"run": {"status": new}})
+
+
+@pytest.mark.parametrize("way", [by_patch, by_commit])
+@pytest.mark.parametrize(("old", "new"), MOVES)
+def test_move__over_the_api__is_the_same_table(
+    thread: Person, way: Any, old: str, new: str
+) -> None:
+    run_in(thread, old)
+    answer = way(thread, new)
+    # A step on a finished run is one too many, whatever it says.
+    refused = "run is done: r1" if way is by_commit and old == new == "done" else ""
+    if old != new and (old, new) not in LEGAL:
+        refused = f"invalid run transition: {old} -> {new}"
+    assert answer.status_code == (409 if refused else 200)
+    assert not refused or answer.json()["title"] == refused
+    assert Run.objects.get().status == (old if refused else new)
+
+
+@pytest.mark.parametrize("old", STATUSES)
+@pytest.mark.parametrize("verb", ["cancel", "fail", "resume"])
+def test_move__by_a_verb__is_legal_where_the_table_says(
+    thread: Person, verb: str, old: str
+) -> None:
+    run_in(thread, old)
+    answer = thread.api("POST", f"/runs/r1/{verb}")
+    if verb == "resume":
+        assert answer.status_code == (409 if old == "done" else 200)
+        assert Run.objects.get().status == ("done" if old == "done" else "running")
+    else:  # ending what has ended is no change
+        assert answer.status_code == 200
+        ended = answer.json()["termination_reason"]["type"]
+        kinds = {"cancel": "cancelled", "fail": "error"}
+        assert ended == ("natural_end" if old == "done" else kinds[verb])
+
+
+@pytest.mark.parametrize("old", ["running", "waiting", "done"])
+@pytest.mark.parametrize("action", ["resume", "cancel"])
+def test_move__by_a_decision__wakes_only_a_waiting_run(
+    thread: Person, action: str, old: str
+) -> None:
+    run_in(thread, "running")
+    ticket = {"ticket_id": "k1", "tool_call_id": "c", "tool_name": "t"}
+    change(thread, status="waiting", waiting={"reason": "user_input", "tickets": [ticket]})
+    if old != "waiting":
+        change(thread, status=old)
+    answer = thread.api("POST", "/tickets/k1/decision", {"action": action})
+    assert answer.status_code == (409 if old == "done" else 200)
+    assert Run.objects.get().status == ("done" if old == "done" else "running")
+
+
+def test_lineage__given_or_of_the_thread__is_kept_and_shown(thread: Person) -> None:
+    make_thread(thread.actor, "t2", parent_thread_id="t1")
+    child = {"id": "c1", "parent_run_id": "r0", "agent_id": "sub", "origin": "subagent"}
+    shown = thread.api("POST", "/threads/t2/runs", child).json()
+    assert (shown["parent_run_id"], shown["parent_thread_id"]) == ("r0", "t1")
+    assert thread.api("POST", "/threads/t2/runs", child).status_code == 200
+    other = {**child, "parent_thread_id": "elsewhere"}
+    assert thread.api("POST", "/threads/t2/runs", other).status_code == 409
+    make_thread(thread.actor, "t3")
+    told = thread.api("POST", "/threads/t3/runs", {"parent_thread_id": "elsewhere"}).json()
+    assert (told["parent_run_id"], told["parent_thread_id"]) == (None, "elsewhere")
+    assert thread.api("POST", "/threads/t1/runs", {}).json()["parent_thread_id"] is None
+
+
+def test_mirror__lifecycle__follows_each_move(thread: Person) -> None:
+    make_run(thread.actor, "t1", "r1", status="created")
+    moves: list[tuple[dict[str, Any], str, str | None, int]] = [
+        ({"status": "running"}, "running", None, 0),
+        ({"step_count": 1}, "running", None, 1),
+        ({"status": "waiting", "waiting": {"reason": "user_input"}}, "waiting",
+         "input_required", 1),
+        ({"status": "running"}, "running", None, 1),
+        ({"status": "done", "termination_reason": {"type": "stopped", "code": "max_rounds"}},
+         "done", "stopped:max_rounds", 1),
+    ]  # fmt: skip
+    for fields, status, why, steps in moves:
+        change(thread, **fields)
+        extensions = thread.api("GET", "/threads/t1/state").json()["extensions"]
+        mirror = extensions["__runtime.run_lifecycle"]
+        assert mirror.pop("updated_at") > 0
+        assert mirror == {
+            "run_id": "r1",
+            "status": status,
+            **({"status_reason": why} if why else {}),
+            "step_count": steps,
+        }
+
+
 def test_move__waiting_again_without_words__keeps_reason_and_tickets(thread: Person) -> None:
     run_in(thread, "running")
     ticket = {"ticket_id": "k1", "tool_call_id": "c", "tool_name": "t"}

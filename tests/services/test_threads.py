@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from django.db import IntegrityError, connection, transaction
 
 from state_admin.domain.access import Role
 from state_admin.models import (
+    AuditRow,
     Change,
+    Compaction,
     Entry,
     Message,
     Revision,
     Run,
     StateValue,
     Thread,
+    hot,
 )
-from state_admin.services import messages, threads
-from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound, VersionConflict
+from state_admin.services import compaction_jobs, compactions, messages, threads
+from state_admin.services.batches import BatchOperation
+from state_admin.services.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    NotRegistered,
+    VersionConflict,
+)
 from tests import builders
 from tests.builders import Person, append, make_thread, make_token, raw
+from tests.services.canary import tables_with
 from tests.services.racing import race, split
 
 USER = {"role": "user", "content": "hi"}
@@ -203,6 +218,49 @@ def test_append__repeated_id__is_refused_and_nothing_lands(alice: Person) -> Non
     assert Thread.objects.get().message_count == 1
 
 
+@pytest.mark.parametrize(
+    ("version", "identity", "refusal"),
+    [(None, "m1", None), (7, "m1", VersionConflict), (None, "m0", Conflict)],
+)
+def test_append__operations_on_entries__land_with_the_messages_or_not_at_all(
+    alice: Person, version: int | None, identity: str, refusal: type[Exception] | None
+) -> None:
+    make_thread(alice.actor, "t1")
+    builders.make_namespace(alice.actor, "notes")
+    append(alice.actor, "t1", {**USER, "id": "m0"})
+    operations = [
+        BatchOperation("put", "notes", "a", value=raw(1)),
+        BatchOperation("put", "notes", "b", value=raw(2), if_version=version),
+    ]
+    with nullcontext() if refusal is None else pytest.raises(refusal):
+        made = messages.append_messages(
+            actor=alice.actor,
+            thread_id="t1",
+            messages=[raw({**USER, "id": identity})],
+            operations=operations,
+        )
+        assert [outcome.created for outcome in made.outcomes] == [True, True]
+    landed = refusal is None
+    assert Message.objects.count() == 1 + landed
+    assert Thread.objects.get().message_count == 1 + landed
+    assert Entry.objects.count() == 2 * landed
+    assert Change.objects.filter(kind="entry.put").count() == 2 * landed
+
+
+def test_append__operations_out_of_a_tokens_sight__are_refused_with_all(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    builders.make_namespace(alice.actor, "notes")
+    _, narrow = make_token(alice, namespaces=["other.*"])
+    with pytest.raises(NotRegistered, match=r"^profile key not registered: notes"):
+        messages.append_messages(
+            actor=narrow,
+            thread_id="t1",
+            messages=[raw(USER)],
+            operations=[BatchOperation("put", "notes", "a", value=raw(1))],
+        )
+    assert Thread.objects.get().message_count == 0
+
+
 def test_append__same_id_in_another_thread__is_fine(alice: Person) -> None:
     for name in ("t1", "t2"):
         make_thread(alice.actor, name)
@@ -302,3 +360,155 @@ def test_race__appenders__all_land_densely(alice: Person) -> None:
     assert Thread.objects.get().message_count == 24
     tokens = sum(Message.objects.values_list("estimated_tokens", flat=True))
     assert Thread.objects.get().context_tokens == tokens
+
+
+# Trees and pages -----------------------------------------------------------------------------
+
+
+def statements(work: Any) -> int:
+    """How many SQL statements it takes, by hand or through Django."""
+    seen: list[Any] = []
+    by_hand = hot.fetch_all
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(hot, "fetch_all", lambda *a: seen.append(a) or by_hand(*a))
+        with connection.execute_wrapper(lambda do, *a: seen.append(a) or do(*a)):
+            work()
+    return len(seen)
+
+
+def plant(person: Person, root: str, deep: int, wide: int) -> None:
+    """A chain of `deep` threads below `root`, and `wide` children of the last, by SQL: the builder
+    would take a minute."""
+    make_thread(person.actor, root)
+    for number in range(deep):
+        above = f"{root}-d{number - 1}" if number else root
+        make_thread(person.actor, f"{root}-d{number}", parent_thread_id=above)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO threads (workspace_id, public_id, resource_id, parent_id, title, metadata,"
+            " created_from, revision, message_count, context_tokens)"
+            " SELECT workspace_id, public_id || '-w' || n, '', id, '', '{}', '{}', 0, 0, 0"
+            " FROM threads, generate_series(1, %s) n WHERE public_id = %s",
+            [wide, f"{root}-d{deep - 1}"],
+        )
+
+
+def test_delete__deep_and_wide_tree__takes_the_statements_of_a_small_one(alice: Person) -> None:
+    for root, deep, wide in (("small", 2, 1), ("large", 30, 970)):
+        plant(alice, root, deep, wide)
+    small = statements(lambda: delete(alice, "small", children="cascade"))
+    report: list[threads.Deletion] = []
+    large = statements(lambda: report.append(delete(alice, "large", children="cascade")))
+    assert report[0].threads == 1001
+    # The trail is inserted in pieces.
+    assert large <= small + 30
+    assert left() == []
+    assert AuditRow.objects.filter(action="thread.delete").count() == 1001 + 4
+
+
+def test_lineage__long_chain__refuses_its_cycle_and_tells_all_above(alice: Person) -> None:
+    plant(alice, "root", 40, 1)
+    last = "root-d39-w1"
+    lineage = threads.read_lineage(actor=alice.actor, thread_id=last)
+    assert len(lineage.ancestors) == 41
+    assert (lineage.ancestors[0], lineage.ancestors[-1]) == ("root-d39", "root")
+    with pytest.raises(Invalid) as refused:
+        parent(alice, "root", last)
+    assert refused.value.title == "thread hierarchy cycle detected at 'root'"
+
+
+def test_ancestor__that_is_missing__cannot_be(family: Person) -> None:
+    """The reference checks for it at each save; here the database does not let it happen."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        with pytest.raises(IntegrityError):
+            cursor.execute("DELETE FROM threads WHERE public_id = 'child'")
+        transaction.set_rollback(True)
+
+
+def test_create__again_after_its_parent_is_gone__is_the_stored_thread(alice: Person) -> None:
+    make_thread(alice.actor, "above")
+    body = {"id": "t1", "parent_thread_id": "above"}
+    assert alice.api("POST", "/threads", body).status_code == 201
+    delete(alice, "above", children="detach")
+    again = alice.api("POST", "/threads", body)
+    assert (again.status_code, again.json()["parent_thread_id"]) == (200, None)
+
+
+def test_delete__everything_in_it__is_nowhere_but_in_the_history_of_entries(alice: Person) -> None:
+    """Deleted entries keep their history (semantics §4); nothing else of a thread stays."""
+    a, secret = alice.actor, "canary-7fd1"
+    builders.make_namespace(a, "notes")
+    builders.make_state_key(a, "plan")
+    make_thread(a, "t1", title=secret, resource_id=secret, metadata=raw({"x": secret}))
+    builders.make_run(a, "t1", "r1", metadata=raw({"x": secret}), agent_id=secret)
+    ticket = {"ticket_id": "k1", "tool_call_id": "c", "tool_name": "f", "arguments": {"x": secret}}
+    waiting = {"reason": "tool_permission", "tickets": [ticket]}
+    builders.commit(
+        a, "r1", {"plan": secret}, messages=[{**USER, "content": secret}], label=secret,
+        run=builders.runs.RunChange(status="waiting", waiting=waiting),
+    )  # fmt: skip
+    log = builders.conversation(8)
+    log[1]["content"] += f" and always remember {secret}"
+    append(a, "t1", *log)
+    job = compactions.request_compaction(actor=a, thread_id="t1").public_id
+    assert compaction_jobs.run_compaction(job) == "done"
+    builders.put(a, "notes", "thread::t1", secret)
+    held = tables_with(secret)
+    assert held >= {"threads", "runs", "tickets", "messages", "state_values", "revisions"}
+    delete(alice, "t1")
+    assert tables_with(secret) == {"entry_revisions"}
+    assert not Compaction.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__delete_amid_commits_and_children__is_never_an_error(family: Person) -> None:
+    a = family.actor
+    works: list[Any] = [
+        partial(builders.commit, a, "run-grandchild", {"plan": n}) for n in range(5)
+    ]
+    works += [partial(make_thread, a, f"new-{n}", parent_thread_id="child") for n in range(5)]
+    works += [partial(delete, family, children="cascade")]
+    _, lost = split(race(works))
+    for problem in lost:
+        assert problem.title in ("run not found: run-grandchild", "parent thread not found: child")
+    assert left() == ["stranger"]
+
+
+@pytest.mark.parametrize(
+    ("path", "other"),
+    [
+        ("/threads?resource_id=x", "/threads?resource_id=y"),
+        ("/threads?resource_id=x", "/threads"),
+        ("/threads", "/threads?root=true"),
+        ("/threads?prefix=t", "/threads?prefix=u"),
+        ("/threads", "/threads?forked_from=t1"),
+        ("/threads/t1/messages", "/threads/t1/messages?order=desc"),
+        ("/threads/t1/messages", "/threads/t1/messages?visibility=all"),
+        ("/threads/t1/messages", "/threads/t2/messages"),
+        ("/threads/t1/snapshots", "/threads/t2/snapshots"),
+        ("/threads/t1/messages", "/threads/t1/snapshots"),
+    ],
+)
+def test_cursor__with_other_filters__is_refused(alice: Person, path: str, other: str) -> None:
+    for name in ("t1", "t2"):
+        make_thread(alice.actor, name, resource_id="x")
+        append(alice.actor, name, USER, USER)
+        builders.make_run(alice.actor, name, f"run-{name}")
+        builders.commit(alice.actor, f"run-{name}", label="x")
+
+    def get(url: str, **query: str) -> Any:
+        mark = "&" if "?" in url else "?"
+        return alice.api("GET", f"{url}{mark}limit=1&" + urlencode(query))
+
+    cursor = get(path).json()["next_cursor"]
+    assert get(path, cursor=cursor).status_code == 200
+    answer = get(other, cursor=cursor)
+    assert (answer.status_code, answer.json()["title"]) == (
+        400,
+        "cursor does not match the filters",
+    )
+    for garbage in ("x", "17", cursor[:-3], "e30", "\u00e9", "a" * 500):
+        answer = get(path, cursor=garbage)
+        assert answer.status_code == 400
+        assert answer.json()["title"] == "cursor must be one that this API gave out"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.db.models.functions import Now
 
-from state_admin.models import Revision, Run, Ticket
-from state_admin.services import runs, tickets
+from state_admin.models import AuditRow, Change, Revision, Run, StateValue, Ticket
+from state_admin.services import maintenance, runs, threads, tickets
 from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound
 from state_admin.services.runs import RunChange
 from tests import builders
@@ -50,7 +53,9 @@ def status() -> str:
     return Run.objects.get().status
 
 
-def test_decide__last_ticket__wakes_the_run_as_one_revision(waiting: Person) -> None:
+def test_decide__each_ticket__makes_one_revision_and_the_last_wakes_the_run(
+    waiting: Person,
+) -> None:
     before = Revision.objects.count()
     decided = decide(waiting, "k1")
     assert (decided.status, decided.payload, decided.decided_by) == (
@@ -58,9 +63,9 @@ def test_decide__last_ticket__wakes_the_run_as_one_revision(waiting: Person) -> 
         '{"approved": true}',
         "alice",
     )
-    assert (status(), Revision.objects.count()) == ("waiting", before)
+    assert (status(), Revision.objects.count()) == ("waiting", before + 1)
     assert decide(waiting, "k2", "cancel").status == "cancelled"
-    assert (status(), Revision.objects.count()) == ("running", before + 1)
+    assert (status(), Revision.objects.count()) == ("running", before + 2)
     assert Run.objects.get().waiting is None
 
 
@@ -95,7 +100,7 @@ def test_decide__run_was_moved_on_by_hand__stays_running(waiting: Person) -> Non
     before = Revision.objects.count()
     decide(waiting, "k1")
     decide(waiting, "k2")
-    assert (status(), Revision.objects.count()) == ("running", before)
+    assert (status(), Revision.objects.count()) == ("running", before + 2)
 
 
 def test_open__id_in_use__is_refused_and_nothing_lands(waiting: Person) -> None:
@@ -148,4 +153,225 @@ def test_race__deciders_of_two_tickets__each_is_decided_once_and_the_run_wakes_o
         "ticket already decided: k2",
     }
     assert status() == "running"
-    assert Revision.objects.count() == 3
+    assert Revision.objects.count() == 4
+
+
+# Deadlines -----------------------------------------------------------------------------------
+
+PAST, FUTURE = "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
+
+
+def wait_for_two(person: Person, **second: Any) -> None:
+    """r1 waits for k1, which does not expire, and k2."""
+    make_thread(person.actor, "t1")
+    make_run(person.actor, "t1", "r1")
+    wait = {"reason": "tool_permission", "tickets": [ticket(1), ticket(2, **second)]}
+    builders.commit(person.actor, "r1", run=RunChange(status="waiting", waiting=wait))
+
+
+def test_decide__in_time__lands(alice: Person) -> None:
+    wait_for_two(alice, expires_at=FUTURE, on_expiry="cancel")
+    assert maintenance.expire_tickets() == {"expired": 0}
+    assert decide(alice, "k2").status == "resumed"
+
+
+def test_decide__too_late_and_kept__is_refused_and_the_run_is_stuck_in_words(
+    alice: Person,
+) -> None:
+    wait_for_two(alice, expires_at=PAST)
+    for action in ("resume", "cancel"):
+        with pytest.raises(Conflict) as refused:
+            decide(alice, "k2", action)
+        assert refused.value.title == "ticket expired: k2"
+    assert maintenance.expire_tickets() == {"expired": 0}
+    assert Ticket.objects.get(public_id="k2").status == "pending"
+    assert (status(), maintenance.flag_stuck_runs()) == ("waiting", {"flagged": 1})
+    said = AuditRow.objects.get(action="run.stuck").detail["reason"]
+    assert said == "a ticket expired undecided at 2020-01-01 00:00:00 UTC"
+    assert alice.api("GET", "/runs/r1").json()["stuck_reason"] == said
+    decide(alice, "k1")
+    assert Run.objects.stuck().count() == 1
+    runs.change_run(actor=alice.actor, run_id="r1", change=RunChange(status="running"))
+    assert not Run.objects.stuck().exists()
+
+
+def test_due__several_kept__is_the_first_of_those_still_open(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    opened = [
+        ticket(1, expires_at="2990-01-01T00:00:00Z"),
+        ticket(2, expires_at="2980-01-01T00:00:00Z"),
+        ticket(3, expires_at="2970-01-01T00:00:00Z", on_expiry="cancel"),
+    ]
+    wait = {"reason": "tool_permission", "tickets": opened}
+    builders.commit(alice.actor, "r1", run=RunChange(status="waiting", waiting=wait))
+    years = [Run.objects.get().ticket_due_at.year]  # type: ignore[union-attr]
+    decide(alice, "k2")
+    years.append(Run.objects.get().ticket_due_at.year)  # type: ignore[union-attr]
+    assert years == [2980, 2990]
+
+
+@pytest.mark.parametrize("swept", [True, False])
+def test_expiry__cancel__is_a_decision_by_system_with_or_without_the_sweep(
+    alice: Person, swept: bool
+) -> None:
+    wait_for_two(alice, expires_at=PAST, on_expiry="cancel")
+    decide(alice, "k1")
+    if swept:
+        assert maintenance.expire_tickets() == {"expired": 1}
+        assert maintenance.expire_tickets() == {"expired": 0}
+    with pytest.raises(Conflict) as refused:
+        decide(alice, "k2")
+    told = "already decided" if swept else "expired"
+    assert refused.value.title == f"ticket {told}: k2"
+    row = Ticket.objects.get(public_id="k2")
+    assert (row.status, row.decided_by, status()) == ("cancelled", "system", "running")
+    audited = AuditRow.objects.get(action="ticket.cancel", key="k2")
+    assert (audited.actor_kind, audited.reason) == ("system", "nobody decided in time")
+    with pytest.raises(Conflict) as refused:
+        decide(alice, "k2")
+    assert refused.value.title == "ticket already decided: k2"
+
+
+def test_expiry__run_deleted_meanwhile__is_nothing_to_do(alice: Person) -> None:
+    wait_for_two(alice, expires_at=PAST, on_expiry="cancel")
+    late = Ticket.objects.select_related("run").get(public_id="k2")
+    threads.delete_thread(actor=alice.actor, thread_id="t1")
+    assert not tickets.expire_ticket(late)
+
+
+@pytest.mark.parametrize("on_expiry", ["explode", 1])
+def test_open__unknown_on_expiry__is_refused_with_the_place(alice: Person, on_expiry: Any) -> None:
+    with pytest.raises(Invalid) as refused:
+        wait_for_two(alice, on_expiry=on_expiry)
+    assert refused.value.data["errors"][0]["pointer"] == "/tickets/1/on_expiry"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__deciders_and_the_sweep_at_the_deadline__one_decision_stands(alice: Person) -> None:
+    """The deadline passes while they run: whoever is first, the others are refused."""
+    wait_for_two(alice, expires_at=FUTURE, on_expiry="cancel")
+    decide(alice, "k1")
+    pass_it = partial(Ticket.objects.filter(public_id="k2").update, expires_at=Now())
+    works: list[Any] = [partial(decide, alice, "k2")] * 4
+    works += [maintenance.expire_tickets] * 3 + [pass_it]
+    won, lost = split(race(works))
+    maintenance.expire_tickets()
+    decisions = [each for each in won if isinstance(each, Ticket)]
+    row = Ticket.objects.get(public_id="k2")
+    assert len(decisions) == (row.status == "resumed")
+    assert row.decided_by == ("alice" if decisions else "system")
+    assert {p.title for p in lost} <= {"ticket already decided: k2", "ticket expired: k2"}
+    assert AuditRow.objects.filter(key="k2").exclude(action="ticket.open").count() == 1
+    assert status() == "running"
+
+
+# The mirror in state, and the news --------------------------------------------------------------
+
+
+def calls(person: Person) -> dict[str, Any]:
+    shown = person.api("GET", "/threads/t1/state").json()["extensions"]
+    found: dict[str, Any] = shown["__runtime.tool_call_states"]
+    return found
+
+
+def test_mirror__opened_and_decided__follows_the_reference(waiting: Person) -> None:
+    suspended = calls(waiting)
+    assert {call["status"] for call in suspended.values()} == {"suspended"}
+    assert suspended["c1"] == {
+        "call_id": "c1",
+        "tool_name": "refund",
+        "arguments": {"amount": 1.10},
+        "status": "suspended",
+        "updated_at": suspended["c1"]["updated_at"],
+        "resume_mode": "replay_tool_call",
+        "suspension_id": "k1",
+    }
+    decide(waiting, "k1")
+    decide(waiting, "k2", "cancel")
+    decided = calls(waiting)
+    assert {key: call["status"] for key, call in decided.items()} == {
+        "c1": "resuming",
+        "c2": "cancelled",
+    }
+    assert decided["c1"]["resume_input"] == {
+        "decision_id": "k1",
+        "action": "resume",
+        "result": {"approved": True},
+        "updated_at": decided["c1"]["updated_at"],
+    }
+
+
+def test_mirror__call_has_ended_already__stays_as_the_agent_left_it(waiting: Person) -> None:
+    """A move that the reference forbids is skipped in state; the decision stands."""
+    put = {"call_id": "c1", "tool_name": "refund", "status": "cancelled", "updated_at": 5}
+    builders.commit(waiting.actor, "r1", {"__runtime.tool_call_states": {"put": put}})
+    assert decide(waiting, "k1").status == "resumed"
+    assert calls(waiting)["c1"]["status"] == "cancelled"
+
+
+def test_mirror__the_agent_writes_the_key_in_the_same_step__both_are_kept(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    put = {"call_id": "c9", "tool_name": "look", "status": "running", "updated_at": 5}
+    wait = {"reason": "tool_permission", "tickets": [ticket(1)]}
+    builders.commit(
+        alice.actor,
+        "r1",
+        {"__runtime.tool_call_states": {"put": put}},
+        run=RunChange(status="waiting", waiting=wait),
+    )
+    assert {key: call["status"] for key, call in calls(alice).items()} == {
+        "c9": "running",
+        "c1": "suspended",
+    }
+    assert Revision.objects.count() == 2
+
+
+def test_mirror__value_of_another_shape__is_left_alone(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    wait = {"reason": "tool_permission", "tickets": [ticket(1)]}
+    builders.commit(alice.actor, "r1", run=RunChange(status="waiting", waiting=wait))
+    held = StateValue.objects.filter(key="__runtime.tool_call_states").current()
+    assert held.update(value='["mine"]') == 1
+    assert decide(alice, "k1").status == "resumed"
+    assert (status(), calls(alice)) == ("running", ["mine"])
+
+
+def test_feed__tickets__are_opened_and_decided_in_it(waiting: Person) -> None:
+    decide(waiting, "k1")
+    decide(waiting, "k2", "cancel")
+    rows = Change.objects.filter(kind__startswith="ticket.").order_by("id")
+    assert [(row.kind, row.key, row.thread, row.run) for row in rows] == [
+        ("ticket.open", "k1", "t1", "r1"),
+        ("ticket.open", "k2", "t1", "r1"),
+        ("ticket.resume", "k1", "t1", "r1"),
+        ("ticket.cancel", "k2", "t1", "r1"),
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("path", ["/tickets/k1?wait=20", "/runs/r1?wait=20&since=2"])
+def test_poll__decided_meanwhile__answers(waiting: Person, path: str) -> None:
+    assert waiting.api("GET", "/runs/r1").json()["last_revision"] == 2
+    decider = threading.Timer(0.2, _decide_and_close, (waiting,))
+    decider.start()
+    shown = waiting.api("GET", path).json()
+    decider.join()
+    assert shown["id"] in ("k1", "r1")
+    assert shown.get("status") == ("resumed" if shown["id"] == "k1" else "waiting")
+
+
+def test_poll__decided_before__answers_at_once(waiting: Person) -> None:
+    decide(waiting, "k1")
+    assert waiting.api("GET", "/tickets/k1?wait=30").json()["status"] == "resumed"
+    assert waiting.api("GET", "/runs/r1?wait=30&since=0").json()["last_revision"] == 3
+    assert waiting.api("GET", "/tickets/k1?since=1").status_code == 400
+
+
+def _decide_and_close(person: Person) -> None:
+    try:
+        decide(person, "k1")
+    finally:
+        connection.close()

@@ -113,19 +113,23 @@ class Listener:
         self.close()
 
 
-def web_on_this_database(start: Any, **env: str) -> Running:
-    """A web process that serves the database of the running test."""
+def this_database() -> dict[str, str]:
+    """Where the server of the running test's database is reached: libpq's host, port and user."""
     params = connection.get_connection_params()
     if "host" not in params:
         connection.ensure_connection()
         params = connection.connection.info.get_parameters()
-    where = {key: str(params[key]) for key in ("host", "port", "user") if params.get(key)}
-    url = f"postgresql:///{connection.settings_dict['NAME']}?{urlencode(where)}"
+    return {key: str(params[key]) for key in ("host", "port", "user") if params.get(key)}
+
+
+def web_on_this_database(start: Any, where: dict[str, str] | None = None, **env: str) -> Running:
+    """A web process that serves the database of the running test; `where`: another way to it."""
+    url = f"postgresql:///{connection.settings_dict['NAME']}?{urlencode(where or this_database())}"
     server: Running = start(
         *("-m", "project.processes", "web"),
         DATABASE_URL=url,
         SECRET_KEY=settings.SECRET_KEY,  # sessions of the tests count there
-        PORT=str(free_port()),
+        PORT=env.pop("PORT", "") or str(free_port()),
         **env,
     )
     server.wait_until_it_answers("/healthz")

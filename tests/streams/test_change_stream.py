@@ -12,14 +12,13 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import Client
 
-from state_admin.api import streams as limits
 from state_admin.domain.access import Role
-from state_admin.models import ApiToken, Membership
+from state_admin.models import ApiToken, Membership, UserSession
 from state_admin.models.feed_sql import Position
+from state_admin.services import listeners as limits
 from state_admin.services.tokens import revoke_token
 from state_admin.streams import cursors
 from state_admin.web.actors import WORKSPACE
@@ -391,7 +390,7 @@ def test_stream__session_chose_a_workspace__that_one(listen, alice, mallory, coo
 def test_stream__session_ends__cut_off(listen, alice, cookie, end) -> None:
     stream = listen("", headers={"Cookie": cookie, "Sec-Fetch-Site": "same-origin"})
     if end == "log out":
-        Session.objects.all().delete()
+        UserSession.objects.all().delete()
     elif end == "leave":
         Membership.objects.filter(user=alice.user).delete()
     else:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from state_admin.models.feed_sql import FeedRow, Position
 from state_admin.streams import cursors, events
 
-AT = datetime(2026, 11, 20, 12, 0, 0, 5, tzinfo=UTC)
+AT = datetime(2026, 1, 31, 12, 0, 0, 5, tzinfo=UTC)
 ROW = FeedRow(7, 3, AT, "entry.put", "notes", "a\nb\r🙂", "", "", 2, "alice")
 
 
@@ -32,7 +32,7 @@ def test_show__what_a_change_is_not_about__null() -> None:
         "run_id": None,
         "version": 2,
         "actor": "alice",
-        "at": "2026-11-20T12:00:00.000005Z",
+        "at": "2026-01-31T12:00:00.000005Z",
     }
 
 

@@ -5,6 +5,7 @@ The server of these tests has a single thread: a poll that kept it would block e
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import signal
@@ -17,8 +18,17 @@ from django.db import connection
 
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken
+from state_admin.services.runs import RunChange
 from state_admin.services.tokens import revoke_token
-from tests.builders import Person, make_namespace, make_token, put
+from tests.builders import (
+    Person,
+    commit,
+    make_namespace,
+    make_run,
+    make_thread,
+    make_token,
+    put,
+)
 from tests.project.running import Running, wait_for
 from tests.streams.listening import web_on_this_database
 
@@ -106,6 +116,54 @@ def test_entry_poll__etag_is_still_right__304_after_the_wait(poll, alice) -> Non
     put(alice.actor, "notes", "k", 1)
 
     assert poll(alice, "/state/notes/k?wait=1", If_None_Match='"1"').answer() == (304, None)
+
+
+@pytest.fixture
+def waiting(alice: Person) -> None:
+    """r1 waits for k1, at revision 2."""
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund"}
+    wait = {"reason": "tool_permission", "tickets": [ticket]}
+    commit(alice.actor, "r1", run=RunChange(status="waiting", waiting=wait))
+
+
+@pytest.mark.usefixtures("waiting")
+def test_ticket_and_run_poll__decided_while_they_wait__answer(poll, alice) -> None:
+    ticket, run = poll(alice, f"/tickets/k1?wait={LONG}"), poll(alice, f"/runs/r1?wait={LONG}")
+    wait_for(parked, "the polls are parked")
+    alice.api("POST", "/tickets/k1/decision", {"action": "resume"})
+
+    assert ticket.answer()[1]["status"] == "resumed"
+    status, body = run.answer()
+    assert (status, body["status"], body["last_revision"]) == (200, "running", 3)
+
+
+@pytest.mark.usefixtures("waiting")
+def test_ticket_poll__run_ends_while_it_waits__answers_that_it_is_void(poll, alice) -> None:
+    one = poll(alice, f"/tickets/k1?wait={LONG}")
+    wait_for(parked, "the poll is parked")
+    alice.api("POST", "/runs/r1/cancel")
+
+    assert one.answer()[1]["status"] == "void"
+
+
+@pytest.mark.usefixtures("waiting")
+def test_ticket_poll__server_starts_again__finds_what_was_decided_meanwhile(start, alice) -> None:
+    server = web_on_this_database(start, WEB_WORKERS="1", WEB_THREADS="1")
+    one = Poll(server.port, alice.token, f"/tickets/k1?wait={LONG}")
+    wait_for(parked, "the poll is parked")
+    server.signal(signal.SIGKILL)
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        one.answer()
+    one.close()
+    server.kill_all()
+    alice.api("POST", "/tickets/k1/decision", {"action": "resume"})
+    again = web_on_this_database(start, WEB_WORKERS="1", WEB_THREADS="1")
+    one = Poll(again.port, alice.token, f"/tickets/k1?wait={LONG}")
+
+    assert one.answer()[1]["status"] == "resumed"
+    one.close()
 
 
 def test_change_poll__only_other_changes_come__waits_for_its_own(poll, alice) -> None:

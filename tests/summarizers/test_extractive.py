@@ -179,6 +179,22 @@ def test_summary__repeated_call_with_one_result__is_told_once() -> None:
     assert summary([asks("Go."), *one, *one]).text.count("get(id RES123)") == 1
 
 
+def test_summary__amounts_in_a_list__are_told_without_its_commas() -> None:
+    talk = [
+        asks(f"It was ${200 + n}, ${300 + n}, or $1,{400 + n}.50, not 12,345 euros.")
+        for n in range(40)
+    ]
+    text = summary(talk, max_tokens=400).text
+    told = text.partition("- amount: ")[2].partition("\n")[0].split(", ")
+    assert told
+    assert not any(amount.endswith(",") for amount in told)
+
+
+def test_summary__tool_that_found_nothing__says_so() -> None:
+    talk = [asks("Any flights?"), tells(None, ("c1", "search", {"to": "SEA"})), found("c1", [])]
+    assert "search(to SEA) → nothing" in summary(talk).text
+
+
 def test_summary__of_nothing__fails() -> None:
     with pytest.raises(SummaryFailed):
         summary([])

@@ -15,13 +15,15 @@ from kombu import pools
 
 from project import broker
 from state_admin.models import Compaction, Message, Thread
-from state_admin.services import compactions, doorbell
+from state_admin.services import compaction_jobs, compactions, doorbell, messages
 from state_admin.tasks.compaction import run as task
 from state_admin.tasks.maintenance import find_lost_compactions
 from tests import builders
-from tests.builders import Person, append, conversation, make_thread, raw
+from tests.builders import Person, append, conversation, make_record, make_thread, raw
+from tests.modelling import completion, in_turn, replies
 from tests.project.conftest import folder, start
 from tests.project.running import Running, wait_for
+from tests.receiving import Receiver, hang, receiving
 from tests.tasks.test_webhooks import database_url
 
 __all__ = ["folder", "start"]
@@ -29,6 +31,7 @@ __all__ = ["folder", "start"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 Worker = Callable[[], Running]
+KEY = "sk-registry-1234567890"
 
 
 @pytest.fixture
@@ -40,6 +43,7 @@ def worker(start: Callable[..., Running], folder: Path, db: None) -> Worker:
             "-m", "project.processes", "worker",
             DATABASE_URL=database_url(),
             SECRET_KEY=settings.SECRET_KEY,
+            WEBHOOK_ALLOW_PRIVATE="true",
         )  # fmt: skip
 
     return begin
@@ -71,7 +75,7 @@ def test_worker__commit_reaches_the_threshold__compacts_without_being_asked(
     job = Compaction.objects.get()
     assert (job.trigger, job.attempts) == ("threshold", 1)
     assert "<conversation-summary>" in Message.objects.get(folds_to__isnull=False).body
-    view = compactions.effective_messages(Thread.objects.get())
+    view = messages.effective_messages(Thread.objects.get())
     tokens = Thread.objects.get().context_tokens
     assert tokens == sum(message.estimated_tokens for message in view) < 1000 * 3
 
@@ -93,15 +97,69 @@ def test_worker__killed_at_work__another_takes_over_after_the_lease(
     assert Message.objects.filter(folds_to__isnull=False).count() == 1
 
 
+def by_model(alice: Person, receiver: Receiver) -> str:
+    """A job for the model `small` of the config registry, which is asked at the receiver's."""
+    provider = {
+        "adapter": "openai",
+        "base_url": f"http://127.0.0.1:{receiver.port}/v1",
+        "api_key": KEY,
+        "timeout_secs": 30,
+    }
+    make_record(alice.actor, "providers", "acme", provider)
+    model = {"provider_id": "acme", "upstream_model": "small-1", "context_window": 30_000}
+    make_record(alice.actor, "models", "small", model)
+    make_thread(alice.actor, "t1", policy=raw({"summarizer": "model", "summary_model": "small"}))
+    append(alice.actor, "t1", *conversation(8, rounds=2))
+    return compactions.request_compaction(actor=alice.actor, thread_id="t1").public_id
+
+
+def test_worker__provider_of_the_registry__is_asked_and_the_thread_is_folded(
+    alice: Person, worker: Worker
+) -> None:
+    with receiving(replies(completion("Trips were booked."))) as receiver:
+        worker()
+        by_model(alice, receiver)
+        wait_for(lambda: status() == "done", "the model's summary stands")
+    asked = receiver.received[0]
+    assert (asked.path, asked.headers["authorization"]) == ("/v1/chat/completions", f"Bearer {KEY}")
+    job = Compaction.objects.get()
+    assert (job.provider, job.model, job.summary_text) == ("acme", "small-1", "Trips were booked.")
+    shown = messages.effective_messages(Thread.objects.get())
+    assert "Trips were booked." in (shown[0].body or "")
+
+
+def test_worker__killed_while_the_model_thinks__another_takes_over_with_one_effect(
+    alice: Person, worker: Worker
+) -> None:
+    with receiving(in_turn(hang, replies(completion("Trips were booked.")))) as receiver:
+        first = worker()
+        job = by_model(alice, receiver)
+        receiver.wait_for(1)
+        row = Compaction.objects.get()
+        assert (row.status, row.phase, row.provider) == ("running", "asking", "acme")
+        first.signal(signal.SIGKILL)
+        first.wait()
+        worker()
+        find_lost_compactions()
+        assert compaction_jobs.run_compaction(job) is None, "its lease still holds"
+        Compaction.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
+        find_lost_compactions()
+        wait_for(lambda: status() == "done", "another worker did it")
+        assert len(receiver.received) == 2
+    row.refresh_from_db()
+    assert (row.attempts, row.claim, row.phase) == (2, 2, "")
+    assert Message.objects.filter(folds_to__isnull=False).count() == 1
+
+
 def test_worker__told_twice_and_stopped__has_one_effect_and_ends_cleanly(
     alice: Person, worker: Worker
 ) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(8, rounds=2))
     process = worker()
-    job = compactions.request_compaction(actor=alice.actor, thread_id="t1")
+    compactions.request_compaction(actor=alice.actor, thread_id="t1")
     for _ in range(3):
-        broker.wake(task.name, job.public_id)
+        broker.wake(task.name)
     wait_for(lambda: status() == "done", "the job is done")
     process.signal(signal.SIGTERM)
     assert process.wait() == 0, process.output()
@@ -109,6 +167,6 @@ def test_worker__told_twice_and_stopped__has_one_effect_and_ends_cleanly(
     assert Compaction.objects.get().attempts == 1
 
 
-def test_task__job_of_nobody__does_nothing(db: Any) -> None:
-    task("no-such-job")
+def test_task__nobody_waits__does_nothing(db: Any) -> None:
+    task()
     assert not Compaction.objects.exists()

@@ -1,0 +1,413 @@
+"""A form made from a JSON Schema, the response of a ticket or a record of the config: its fields,
+and the JSON that was filled in.
+
+Not here: whether that fits the schema (schemas.py), and how a field looks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any, Final
+
+from state_admin.domain import places
+from state_admin.domain.places import MISSING
+from state_admin.domain.values import (
+    JSON,
+    Fault,
+    MalformedJSON,
+    RefusedJSON,
+    check,
+    dump,
+    load,
+    pointer_of,
+    read,
+)
+
+MOST_FIELDS: Final = 40
+
+_NOTES: Final = {"title", "description", "default", "examples", "$schema", "$id", "$comment"}
+_RULES: Final[Mapping[str, set[str]]] = {
+    "string": {"minLength", "maxLength", "pattern", "format"},
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+    "integer": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+    "boolean": set(),
+    "array": {"items", "minItems", "maxItems", "uniqueItems"},
+    "object": {"properties", "required", "additionalProperties"},
+}
+_LISTS: Final = ("lines", "several")
+# What is said by a line of its own in the field of a list that may be null. There an empty field is
+# a list that is not set: null may mean something else, such as no tool where nothing means all.
+_NO_LINES: Final = ("[]", "null")
+_BREAK: Final = re.compile(r"[\r\n]")
+_KINDS: Final = {"string": "text", "boolean": "choice", "array": "lines"}
+_WORDS: Final = {"true": "yes", "false": "no", "null": "nothing"}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One place of the value. `name` is its JSON Pointer, `typed` what stands in it at first.
+
+    `kind`: `text`, `date`, `number`, `integer`, `choice` (one of `choices`: JSON text and label),
+    `several` (a list of choices, one a line), `lines` (a list of strings, one a line) or `json`.
+    `rules` are those of its schema that a browser can check too. `group` is the label of the
+    object that it stands in, `needed` whether that object must have it wherever it is there.
+    """
+
+    name: str
+    label: str
+    kind: str
+    required: bool
+    help: str = ""
+    typed: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    rules: Mapping[str, JSON] = field(default_factory=dict)
+    group: str = ""
+    needed: bool = False
+    nullable: bool = False
+
+    @property
+    def long(self) -> bool:
+        """Whether it takes several lines, as far as the schema tells."""
+        return self.kind in ("lines", "json") or (self.kind == "text" and not self.rules)
+
+    @property
+    def short_label(self) -> str:
+        """The label within its group."""
+        return self.label.removeprefix(f"{self.group} / ")
+
+
+def fields_of(schema: JSON) -> list[Field] | None:
+    """The fields of a schema made of strings, enums, numbers, booleans, lists of strings or of
+    enums and objects of those; None for any other, whose answer is typed as JSON."""
+    try:
+        fields = list(_fields(schema, _Place()))
+    except _Beyond:
+        return None
+    return fields if 0 < len(fields) <= MOST_FIELDS else None
+
+
+def fields_over(schema: JSON, held: JSON) -> list[Field]:
+    """The fields by which `held`, an object, is edited. What may be null is left empty for it; a
+    member that has no other field, for its schema or for what stands there, is one of JSON."""
+    return list(_fields(schema, _Place(held=held, edits=True)))
+
+
+class _Beyond(Exception):
+    """The schema, or what is held, says more than a form can ask."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a schema applies; `edits`: in a value that is there, of which `held` is this part."""
+
+    pointer: str = ""
+    label: str = "Answer"
+    group: str = ""
+    required: bool = True
+    needed: bool = True
+    held: JSON = MISSING
+    edits: bool = False
+
+    def made(self, schema: Mapping[str, JSON], kind: str, **more: Any) -> Field:
+        return Field(
+            name=self.pointer,
+            label=(f"{self.group} / " if self.group else "") + self.label,
+            kind=kind,
+            required=self.required,
+            help=str(schema.get("description") or ""),
+            group=self.group,
+            needed=self.needed,
+            **more,
+        )
+
+
+def _fields(schema: JSON, place: _Place) -> Iterator[Field]:
+    nullable = False
+    try:
+        if not isinstance(schema, dict):
+            raise _Beyond
+        if schema.get("title"):
+            place = replace(place, label=str(schema["title"]))
+        kind = schema.get("type")
+        if place.edits and isinstance(kind, list) and len(kind) == 2 and "null" in kind:
+            nullable = True
+            schema = {**schema, "type": next(each for each in kind if each != "null")}
+        if schema.get("type") == "object" and "enum" not in schema:
+            found = list(_members(schema, place))
+        else:
+            found = [_leaf(schema, place, nullable=nullable)]
+    except _Beyond:
+        if not (place.edits and place.pointer):
+            raise
+        about = schema if isinstance(schema, dict) else {}
+        found = [place.made(about, "json", nullable=nullable)]
+    yield from found
+
+
+def _members(schema: Mapping[str, Any], place: _Place) -> Iterator[Field]:
+    _only(schema, "object")
+    parts, needed = schema.get("properties", {}), schema.get("required", [])
+    # An object that must be there, but may be empty, cannot be told from one that was left out.
+    if set(needed) - parts.keys() or (place.pointer and place.required and not needed):
+        raise _Beyond
+    if place.edits and not (parts and (place.held is MISSING or isinstance(place.held, dict))):
+        raise _Beyond
+    held = place.held if isinstance(place.held, dict) else {}
+    for name, part in parts.items():
+        words = name.replace("_", " ").strip() or "unnamed"
+        inner = _Place(
+            pointer=place.pointer + pointer_of(name),
+            label=words[:1].upper() + words[1:],
+            group=" / ".join(filter(None, [place.group, place.label])) if place.pointer else "",
+            required=place.required and name in needed,
+            needed=name in needed,
+            held=held.get(name, MISSING),
+            edits=place.edits,
+        )
+        yield from _fields(part, inner)
+
+
+def _leaf(schema: Mapping[str, Any], place: _Place, *, nullable: bool) -> Field:
+    kind = schema.get("type")
+    items = schema.get("items")
+    if "enum" in schema or "const" in schema:
+        choices = _choices(schema)
+        made = place.made(schema, "choice", choices=choices, typed=_default(schema, "choice"))
+    elif kind == "boolean":
+        _only(schema, kind)
+        choices = _choices({"enum": [True, False]})
+        made = place.made(schema, "choice", choices=choices, typed=_default(schema, "choice"))
+    elif not isinstance(kind, str) or kind not in _RULES:
+        raise _Beyond
+    elif kind == "array" and isinstance(items, dict) and "enum" in items:
+        _only(schema, kind)
+        made = place.made(schema, "several", choices=_choices(items), nullable=nullable)
+    else:
+        _only(schema, kind)
+        if kind == "array":
+            _only(items, "string")
+        shown = _KINDS.get(kind, kind)
+        made = place.made(
+            schema,
+            "date" if kind == "string" and schema.get("format") == "date" else shown,
+            typed=_default(schema, kind),
+            rules={rule: value for rule, value in schema.items() if rule in _RULES[kind]},
+            nullable=nullable,
+        )
+    if _shown(made, place.held) is None:
+        raise _Beyond
+    return made
+
+
+def _only(schema: JSON, kind: str) -> None:
+    """Refuse a schema of another kind, and one that says more of it than a field can."""
+    if not isinstance(schema, dict) or schema.get("type") != kind:
+        raise _Beyond
+    if schema.keys() - _NOTES - {"type"} - _RULES[kind]:
+        raise _Beyond
+
+
+def _choices(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    if schema.keys() - _NOTES - {"type", "enum", "const"}:
+        raise _Beyond
+    listed: list[JSON] = schema["enum"] if "enum" in schema else [schema["const"]]
+    if any(isinstance(value, (dict, list)) for value in listed):
+        raise _Beyond
+    texts = [dump(value) for value in listed]
+    return tuple(
+        (text, value if isinstance(value, str) else _WORDS.get(text, text))
+        for text, value in zip(texts, listed, strict=True)
+    )
+
+
+def _default(schema: Mapping[str, Any], kind: str) -> str:
+    default = schema.get("default")
+    if kind == "choice":
+        return dump(default) if "default" in schema else ""
+    if default is None:
+        return ""
+    if kind == "array":
+        return "\n".join(map(str, default)) if isinstance(default, list) else ""
+    return default if isinstance(default, str) else dump(default)
+
+
+def typed_of(fields: Sequence[Field], held: JSON) -> dict[str, str]:
+    """What stands in each field while the value is `held`, from which the fields were made."""
+    return {each.name: _shown(each, _at(held, each.name)) or "" for each in fields}
+
+
+def _at(held: JSON, pointer: str) -> JSON:
+    try:
+        return places.find(held, places.parts_of(pointer))
+    except places.Mismatch:
+        return MISSING
+
+
+def _shown(asked: Field, node: JSON) -> str | None:
+    """What stands in a field for a part of the value; None where it cannot show that."""
+    if node is MISSING:
+        return ""
+    if node is None and asked.nullable:
+        return "null" if asked.kind == "lines" else ""
+    match asked.kind:
+        case "json":
+            return dump(node)
+        case "choice":
+            return dump(node) if _known(asked, [node]) else None
+        case "several" if isinstance(node, list) and _known(asked, node):
+            held = [dump(item) for item in node]
+            return "\n".join(text for text, _ in asked.choices if text in held)
+        case "lines" if isinstance(node, list):
+            return _lines(asked, node)
+        case "number" | "integer" if _is_number(dump(node)):
+            return dump(node)
+        case "date" if isinstance(node, str) and _is_date(node):
+            return node
+        # A browser takes the line breaks out of what has but one line.
+        case "text" if isinstance(node, str) and (asked.long or not _BREAK.search(node)):
+            return node
+    return None
+
+
+def _known(asked: Field, nodes: list[JSON]) -> bool:
+    texts = [dump(node) for node in nodes]
+    return len(set(texts)) == len(texts) and {*texts} <= {text for text, _ in asked.choices}
+
+
+def _lines(asked: Field, items: list[JSON]) -> str | None:
+    if not items and asked.nullable:
+        return "[]"
+    for item in items:
+        if not isinstance(item, str) or item != item.strip() or not item or _BREAK.search(item):
+            return None
+    text = "\n".join(items)
+    return None if text in _NO_LINES and asked.nullable else text
+
+
+def compose(
+    fields: Sequence[Field], typed: Mapping[str, str], held: JSON = None
+) -> tuple[str, list[Fault]]:
+    """The JSON text of `held` (None: nothing yet) with what was typed in its places, by the names
+    of the fields, and what is wrong with it.
+
+    What still stands in a field as it did changes nothing: nothing stays nothing, null stays null.
+    An optional field left empty is left out, and its object with it when nothing else is there; a
+    required one is a fault, an empty list excepted. Numbers stay as they were written.
+    """
+    made = {} if held is None else held
+    wrong: dict[str, list[Fault]] = {}
+    for each in fields:
+        text, path = _normal(typed.get(each.name, "")), places.parts_of(each.name)
+        node = _at(made, each.name) if path else MISSING
+        if node is not MISSING and text == _normal(_shown(each, node) or ""):
+            continue
+        if text.strip():
+            part = _part(each, text)
+            if isinstance(part, str):
+                made = _with(made, path, load(part))
+            else:
+                wrong[each.name] = part
+        elif each.required and each.kind in _LISTS:
+            made = _with(made, path, [])
+        elif node is not MISSING:
+            made = _without(made, path)
+    for each in fields:
+        if each.name not in wrong and _lacks(each, made, typed):
+            wrong[each.name] = [Fault(each.name, "needs an answer")]
+    return dump(made), [fault for each in fields for fault in wrong.get(each.name, [])]
+
+
+def _normal(text: str) -> str:
+    """Line breaks as they are stored; browsers send others."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _with(value: JSON, path: list[str], part: JSON) -> JSON:
+    return places.alter(value, path, lambda _: part, make=True)
+
+
+def _without(value: JSON, path: list[str]) -> JSON:
+    """The value without a place, and without the objects that held nothing else."""
+    while len(path) > 1 and len(places.find(value, path[:-1])) == 1:
+        path = path[:-1]
+    return places.remove(value, path)
+
+
+def _lacks(asked: Field, value: JSON, typed: Mapping[str, str]) -> bool:
+    """Whether the value has nothing where it must have something."""
+    if not asked.name:
+        return asked.kind not in _LISTS and not typed.get("", "").strip()
+    above = _at(value, asked.name.rpartition("/")[0])
+    node = _at(value, asked.name)
+    empty = node is MISSING or (isinstance(node, str) and not node.strip())
+    return empty and (asked.required or (asked.needed and isinstance(above, dict)))
+
+
+def _part(asked: Field, text: str) -> str | list[Fault]:
+    """The JSON text of one field."""
+    text = text if asked.kind in ("text", "lines") else text.strip()
+    match asked.kind:
+        case "lines":
+            lines = [line.strip() for line in text.split("\n") if line.strip()]
+            word = text.strip()
+            return word if asked.nullable and word in _NO_LINES else dump(lines)
+        case "choice" | "several":
+            chosen = text.split("\n") if asked.kind == "several" else [text]
+            if not {*chosen} <= {choice for choice, _ in asked.choices}:
+                return [Fault(asked.name, "is none of the choices")]
+            return text if asked.kind == "choice" else f"[{','.join(chosen)}]"
+        case "number" | "integer":
+            return text if _is_number(text) else [Fault(asked.name, "must be a number")]
+        case "date" if not _is_date(text):
+            return [Fault(asked.name, "must be a date such as 2026-01-31")]
+        case "json":
+            return _json(asked, text)
+    return dump(text)
+
+
+def _json(asked: Field, text: str) -> str | list[Fault]:
+    try:
+        check(read(text))
+    except MalformedJSON as malformed:
+        return [Fault(asked.name, str(malformed))]
+    except RefusedJSON as refused:
+        return [Fault(asked.name + each.pointer, each.message) for each in refused.faults]
+    return text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        value = read(text).value
+    except (MalformedJSON, RefusedJSON):
+        return False
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def faults_by_field(
+    fields: Sequence[Field], errors: Sequence[Mapping[str, str]]
+) -> tuple[dict[str, str], list[Mapping[str, str]]]:
+    """What is wrong by the name of the field it concerns, and what concerns none."""
+    at: dict[str, str] = {}
+    rest: list[Mapping[str, str]] = []
+    names = {field.name for field in fields}
+    for error in errors:
+        pointer = error["pointer"]
+        while pointer and pointer not in names:
+            pointer = pointer.rpartition("/")[0]
+        if pointer in names:
+            at[pointer] = (
+                f"{at[pointer]}; {error['message']}" if pointer in at else error["message"]
+            )
+        else:
+            rest.append(error)
+    return at, rest

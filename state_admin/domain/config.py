@@ -1,0 +1,418 @@
+"""The config registry: its reserved namespaces, what a provider, model or agent may hold, what
+they name of each other, and where secrets stand in them.
+
+A secret never stands in a stored value: a marker stands in its place, `{"$secret": id, "hint"}`.
+Not here: how secrets are encrypted and kept (services/config_secrets.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from typing import Any, Final, TypeGuard
+
+import jsonschema_rs
+
+from state_admin.domain import places, scopes, values
+from state_admin.domain.schemas import Validator
+from state_admin.domain.values import JSON, Fault, pointer_of
+
+RESERVED: Final = "config."
+SHORTEST_SECRET: Final = 8
+LONGEST_SECRET: Final = 8192
+_SHOWN: Final = 4
+# Of a shorter secret its end would tell too much.
+_HINTED: Final = 16
+
+
+class Kind(StrEnum):
+    """What the registry holds, a namespace for each."""
+
+    AGENTS = "agents"
+    MODELS = "models"
+    PROVIDERS = "providers"
+
+    @property
+    def namespace(self) -> str:
+        return RESERVED + self.value
+
+
+def kind_of(namespace: str) -> Kind | None:
+    """The kind that a reserved namespace holds; None for every other namespace."""
+    return _KINDS.get(namespace)
+
+
+_KINDS: Final = {kind.namespace: kind for kind in Kind}
+
+
+def check_id(identity: str) -> None:
+    """An id of the registry: the grammar of names, and no `::`, so that it is the key of no thread
+    or other scope. Raises scopes.BadName."""
+    scopes.check_name(identity)
+    if "::" in identity:
+        raise scopes.BadName("an id of the config holds no '::', which marks the keys of scopes")
+
+
+# Schemas -----------------------------------------------------------------------------------------
+
+_TEXT: Final = {"type": "string"}
+_TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+_MAYBE_TEXTS: Final = {"type": ["array", "null"], "items": {"type": "string"}}
+_ID: Final = {"type": "string", "minLength": 1, "maxLength": 128}
+_TOKENS: Final = {"type": ["integer", "null"], "minimum": 1, "maximum": 2**32 - 1}
+_PRICE: Final = {"type": ["number", "null"], "minimum": 0}
+_MODALITIES: Final = {
+    "type": "array",
+    "items": {"enum": ["text", "image", "audio", "video", "pdf"]},
+    "uniqueItems": True,
+}
+_SECRET: Final = {
+    "x-secret": True,
+    "description": "Write a string to set it, null to clear it, this marker to keep what is set.",
+    "type": "object",
+    "properties": {"$secret": _TEXT, "hint": _TEXT},
+    "required": ["$secret"],
+    "additionalProperties": False,
+}
+
+
+def _strict(required: list[str], properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"id": _ID, **properties},
+        "required": ["id", *required],
+        "additionalProperties": False,
+    }
+
+
+# What is stored: the fields of awaken's ProviderSpec, ModelSpec and AgentSpec. Everywhere unknown
+# fields are refused, so that a misspelt `api_key` is no readable one.
+SCHEMAS: Final[Mapping[Kind, dict[str, Any]]] = {
+    Kind.PROVIDERS: _strict(
+        ["adapter"],
+        {
+            "adapter": {"type": "string", "minLength": 1, "maxLength": 128},
+            "api_key": _SECRET,
+            "base_url": {"type": ["string", "null"], "maxLength": 2048},
+            "timeout_secs": {"type": "integer", "minimum": 1, "maximum": 3600, "default": 300},
+            "adapter_options": {"type": "object"},
+        },
+    ),
+    Kind.MODELS: _strict(
+        ["provider_id", "upstream_model"],
+        {
+            "provider_id": _ID,
+            "upstream_model": {"type": "string", "minLength": 1, "maxLength": 256},
+            "context_window": _TOKENS,
+            "max_output_tokens": _TOKENS,
+            "modalities": {
+                "type": "object",
+                "properties": {"input": _MODALITIES, "output": _MODALITIES},
+                "additionalProperties": False,
+            },
+            "knowledge_cutoff": {
+                "type": ["string", "null"],
+                "pattern": "^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$",
+            },
+            "input_token_price_per_million_usd": _PRICE,
+            "output_token_price_per_million_usd": _PRICE,
+        },
+    ),
+    Kind.AGENTS: _strict(
+        ["model_id"],
+        {
+            "description": _TEXT,
+            "backend": {
+                "type": "object",
+                "properties": {
+                    "kind": {"enum": ["awaken", "a2a"]},
+                    "version": {"const": 1},
+                    "config": {"type": ["object", "null"]},
+                },
+                "required": ["kind"],
+                "additionalProperties": False,
+            },
+            "model_id": _ID,
+            "system_prompt": _TEXT,
+            "max_rounds": {"type": "integer", "minimum": 1, "maximum": 100_000, "default": 16},
+            "max_continuation_retries": {
+                "type": "integer", "minimum": 0, "maximum": 1000, "default": 2,
+            },
+            "stop_conditions": {"type": "array", "items": {"type": ["object", "string"]}},
+            "context_policy": {"type": ["object", "null"]},
+            "reasoning_effort": {"type": ["string", "integer", "null"]},
+            "plugin_ids": _TEXTS,
+            "active_hook_filter": _TEXTS,
+            "active_plugins": _TEXTS,
+            "allowed_tools": _MAYBE_TEXTS,
+            "allowed_tool_patterns": _MAYBE_TEXTS,
+            "excluded_tools": _MAYBE_TEXTS,
+            "excluded_tool_patterns": _MAYBE_TEXTS,
+            "endpoint": {"type": ["object", "null"]},
+            "delegates": {"type": "array", "items": _ID, "uniqueItems": True},
+            "sections": {"type": "object"},
+            "registry": {"type": ["string", "null"]},
+        },
+    ),
+}  # fmt: skip
+
+_ALLOWED: Final = "Neither tools nor patterns set: every tool; null: none."
+
+# What a form says where the name of a member says too little. Not in the schemas themselves: those
+# stand in the workspaces, and would differ by the release that made them.
+_ABOUT: Final[Mapping[str, dict[str, str]]] = {
+    "adapter": {"description": "Which API it speaks, such as openai or anthropic."},
+    "base_url": {"title": "Base URL", "description": "Empty: where its vendor answers."},
+    "timeout_secs": {"title": "Timeout", "description": "In seconds."},
+    "provider_id": {"title": "Provider", "description": "The id of a provider of the registry."},
+    "upstream_model": {"description": "How the provider calls it."},
+    "context_window": {"description": "In tokens."},
+    "max_output_tokens": {"title": "Most output", "description": "In tokens."},
+    "knowledge_cutoff": {"description": "A month or a day: 2025-06 or 2025-06-30."},
+    "input_token_price_per_million_usd": {
+        "title": "Price of input", "description": "USD per million tokens.",
+    },
+    "output_token_price_per_million_usd": {
+        "title": "Price of output", "description": "USD per million tokens.",
+    },
+    "model_id": {"title": "Model", "description": "The id of a model of the registry."},
+    "plugin_ids": {"title": "Plugins"},
+    "delegates": {"description": "Ids of agents of the registry."},
+    "reasoning_effort": {"description": "A number, or a word in quotes."},
+    "allowed_tools": {"description": _ALLOWED},
+    "allowed_tool_patterns": {"description": _ALLOWED},
+}  # fmt: skip
+
+
+def form_schema(kind: Kind) -> dict[str, Any]:
+    """The schema of what a person edits of one: all but its id and its secrets."""
+    schema = SCHEMAS[kind]
+    parts = {
+        name: {**_ABOUT.get(name, {}), **part}
+        for name, part in schema["properties"].items()
+        if name != "id" and not part.get("x-secret")
+    }
+    required = [name for name in schema["required"] if name in parts]
+    return {**schema, "properties": parts, "required": required}
+
+
+# Messages without the values: what was written into the wrong place may be a secret.
+_VALIDATORS: Final = {
+    kind: Validator(
+        jsonschema_rs.Draft202012Validator(schema, offline=True, mask="the value"), work=1
+    )
+    for kind, schema in SCHEMAS.items()
+}
+
+
+def faults(kind: Kind, identity: str, value: JSON) -> list[Fault]:
+    """Why a sealed value is no `kind` with this id; [] = it is one. No message holds a value."""
+    found = _VALIDATORS[kind].faults(value)
+    if found:
+        return found
+    if value["id"] != identity:
+        return [Fault("/id", "is another id than the one of the address")]
+    return [*_RULES[kind](value)]
+
+
+def _provider_faults(value: JSON) -> Iterator[Fault]:
+    base_url = value.get("base_url")
+    if base_url is not None:
+        scheme, _, rest = base_url.partition("://")
+        if scheme not in ("http", "https") or not rest:
+            yield Fault("/base_url", "is no http or https URL")
+        elif "@" in re.split("[/?#]", rest)[0]:
+            yield Fault("/base_url", "holds a user or password; those belong into /api_key")
+    yield from _readable_secrets("/adapter_options", value.get("adapter_options", {}))
+
+
+_SOUNDS_SECRET: Final = re.compile(
+    r"(?i)(api[_-]?key|access[_-]?key|authorization|credential|passw|private[_-]?key|secret"
+    r"|(access|auth|bearer)[_-]?token|^token$)"
+)
+
+
+def _readable_secrets(pointer: str, node: JSON) -> Iterator[Fault]:
+    """Members by whose names people keep secrets, in a place that everybody may read."""
+    if isinstance(node, dict):
+        for name, part in node.items():
+            at = pointer + pointer_of(name)
+            if _SOUNDS_SECRET.search(name):
+                yield Fault(at, "sounds like a secret, which belongs into /api_key")
+            else:
+                yield from _readable_secrets(at, part)
+    elif isinstance(node, list):
+        for index, part in enumerate(node):
+            yield from _readable_secrets(f"{pointer}/{index}", part)
+
+
+def _model_faults(value: JSON) -> Iterator[Fault]:
+    cutoff = value.get("knowledge_cutoff")
+    if cutoff is not None:
+        try:
+            date.fromisoformat(cutoff if len(cutoff) > 7 else f"{cutoff}-01")
+        except ValueError:
+            yield Fault("/knowledge_cutoff", "is no day or month of the calendar")
+
+
+def _agent_faults(value: JSON) -> Iterator[Fault]:
+    if "active_hook_filter" in value and "active_plugins" in value:
+        yield Fault("/active_plugins", "is another name of active_hook_filter: give one of them")
+
+
+_RULES: Final[Mapping[Kind, Callable[[JSON], Iterator[Fault]]]] = {
+    Kind.PROVIDERS: _provider_faults,
+    Kind.MODELS: _model_faults,
+    Kind.AGENTS: _agent_faults,
+}
+
+
+# References --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A place that names another record of the registry."""
+
+    pointer: str
+    kind: Kind
+    id: str
+
+
+def references(kind: Kind, value: JSON) -> list[Reference]:
+    """What a value names: a model its provider, an agent its model and its delegates. A place that
+    holds no id (a tombstone may stand there) names nothing."""
+    if not isinstance(value, dict):
+        return []
+    if kind is Kind.MODELS:
+        named = [("/provider_id", Kind.PROVIDERS, value.get("provider_id"))]
+    elif kind is Kind.AGENTS:
+        delegates = value.get("delegates")
+        listed = delegates if isinstance(delegates, list) else []
+        named = [("/model_id", Kind.MODELS, value.get("model_id"))]
+        named += [(f"/delegates/{n}", Kind.AGENTS, each) for n, each in enumerate(listed)]
+    else:
+        named = []
+    return [Reference(at, target, name) for at, target, name in named if isinstance(name, str)]
+
+
+# Which kinds may name one of a kind.
+NAMED_BY: Final[Mapping[Kind, tuple[Kind, ...]]] = {
+    Kind.PROVIDERS: (Kind.MODELS,),
+    Kind.MODELS: (Kind.AGENTS,),
+    Kind.AGENTS: (Kind.AGENTS,),
+}
+
+
+# Secrets -----------------------------------------------------------------------------------------
+
+
+class BadSecret(ValueError):
+    """What stands at the place of a secret is none. `faults` never hold it."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__("; ".join(map(str, faults)))
+        self.faults = faults
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A secret as it was written, and the id in the marker that stands for it."""
+
+    id: str
+    pointer: str
+    plain: str
+
+    @property
+    def marker(self) -> dict[str, str]:
+        made = {"$secret": self.id}
+        if len(self.plain) >= _HINTED:
+            made["hint"] = "…" + self.plain[-_SHOWN:]
+        return made
+
+    def __repr__(self) -> str:
+        return f"Secret({self.id}, {self.pointer})"
+
+
+def _secret_places(schema: dict[str, Any], pointer: str = "") -> Iterator[str]:
+    for name, part in schema.get("properties", {}).items():
+        at = pointer + pointer_of(name)
+        if part.get("x-secret"):
+            yield at
+        else:
+            yield from _secret_places(part, at)
+
+
+SECRET_PLACES: Final = {kind: tuple(_secret_places(schema)) for kind, schema in SCHEMAS.items()}
+
+
+def markers(kind: Kind, value: JSON) -> dict[str, JSON]:
+    """What stands at the places of secrets, by pointer; a place that is not there is left out."""
+    found = {}
+    for pointer in SECRET_PLACES[kind]:
+        try:
+            found[pointer] = places.find(value, places.parts_of(pointer))
+        except places.Mismatch:
+            continue
+    return found
+
+
+def seal(
+    kind: Kind, value: JSON, held: Mapping[str, JSON], make_id: Callable[[], str]
+) -> tuple[JSON, list[Secret]]:
+    """The value with markers in the places of its secrets, and the secrets that were written.
+
+    A string is a new secret; null and nothing mean none; any marker means the one that `held`, the
+    markers of now, has there. BadSecret for all else, and for a secret that stands elsewhere in
+    the value as well.
+    """
+    fresh: list[Secret] = []
+    bad: list[Fault] = []
+    for pointer, given in markers(kind, value).items():
+        path = places.parts_of(pointer)
+        if given is None:
+            value = places.remove(value, path)
+        elif isinstance(given, str):
+            if not SHORTEST_SECRET <= len(given) <= LONGEST_SECRET:
+                most = f"{SHORTEST_SECRET} to {LONGEST_SECRET}"
+                bad.append(Fault(pointer, f"a secret has {most} characters"))
+            secret = Secret(make_id(), pointer, given)
+            fresh.append(secret)
+            value = places.replace(value, path, secret.marker)
+        elif isinstance(given, dict) and "$secret" in given and is_marker(held.get(pointer)):
+            value = places.replace(value, path, held[pointer])
+        elif isinstance(given, dict) and "$secret" in given:
+            bad.append(Fault(pointer, "no secret is set here that could be kept"))
+        else:
+            bad.append(Fault(pointer, "a secret is a string, null, or the marker that was read"))
+    if not bad and fresh:
+        text = values.dump(value)
+        bad = [
+            Fault(secret.pointer, "the same text stands elsewhere in the value, readable")
+            for secret in fresh
+            if values.dump(secret.plain)[1:-1] in text
+        ]
+    if bad:
+        raise BadSecret(bad)
+    return value, fresh
+
+
+def is_marker(node: JSON) -> TypeGuard[dict[str, Any]]:
+    """Whether a node stands for a secret that is set."""
+    return isinstance(node, dict) and isinstance(node.get("$secret"), str)
+
+
+def reseal(kind: Kind, value: JSON, held: Mapping[str, JSON]) -> JSON:
+    """An old value with the secrets of now: what is set stays, and nothing old comes back."""
+    there = markers(kind, value)
+    for pointer in SECRET_PLACES[kind]:
+        path = places.parts_of(pointer)
+        if is_marker(held.get(pointer)):
+            put = places.replace if pointer in there else places.add
+            value = put(value, path, held[pointer])
+        elif pointer in there:
+            value = places.remove(value, path)
+    return value

@@ -1,0 +1,27 @@
+"""Rules of the mailbox: what a dispatch may ask for, and how long a failed one rests (semantics §7).
+
+Not here: who is next and who has won (models/dispatches_sql.py).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+LOWEST_PRIORITY: Final = 255
+DEFAULT_PRIORITY: Final = 128
+DEFAULT_MAX_ATTEMPTS: Final = 5
+DEFAULT_LEASE_SECONDS: Final = 30
+
+_FIRST_PAUSE: Final = 0.25
+_LONGEST_PAUSE: Final = 30.0
+
+
+def pause_after(failures: int) -> timedelta:
+    """The rest after failure number `failures` (from 1): 250 ms, doubling up to 30 s."""
+    return timedelta(seconds=min(_FIRST_PAUSE * 2.0 ** min(failures - 1, 40), _LONGEST_PAUSE))
+
+
+def is_exhausted(failures: int, max_attempts: int) -> bool:
+    """Whether after so many failures there is no further attempt: it is a dead letter."""
+    return failures >= max_attempts

@@ -1,0 +1,171 @@
+"""Compaction policies: their fields, how they are laid over each other, and what a model's window
+leaves of them (semantics §8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Final
+
+from .values import JSON, Fault, pointer_of
+
+MODES: Final = ("keep_recent_raw_suffix", "compact_to_safe_frontier")
+EXTRACTIVE: Final = "extractive"
+BY_MODEL: Final = "model"
+LONGEST_PROMPT: Final = 8_000
+
+
+class BadPolicy(ValueError):
+    """A policy cannot be read. `faults` point into it."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__("; ".join(map(str, faults)))
+        self.faults = faults
+
+
+@dataclass(frozen=True)
+class Policy:
+    """When and how a thread's context is compacted. Sizes in estimated tokens.
+
+    `autocompact_threshold` None = not by its size; `every_hours` None = not by the clock, else a
+    thread that got messages is compacted when its last compaction is so old. `summarizer` None =
+    the server's default; "model" = the one that `summary_model` names, told `prompt` (None = our
+    own), and when it cannot be had, `fallback` (None = no summary then). `snapshot_keep_last`
+    None = by the schedule no snapshot goes, and by hand domain.retention.KEEP_LAST stay.
+    """
+
+    max_context_tokens: int = 200_000
+    max_output_tokens: int = 16_384
+    autocompact_threshold: int | None = None
+    every_hours: int | None = None
+    mode: str = MODES[0]
+    raw_suffix_messages: int = 2
+    min_recent_messages: int = 10
+    min_gain_tokens: int = 1_024
+    min_savings_ratio: float = 0.3
+    summarizer: str | None = None
+    summary_model: str | None = None
+    summary_max_tokens: int = 1_024
+    prompt: str | None = None
+    fallback: str | None = None
+    snapshot_keep_last: int | None = None
+    snapshot_keep_every: int | None = None
+
+    @classmethod
+    def from_json(cls, body: JSON) -> Policy:
+        """The policy with these fields, the others by default. Raises BadPolicy."""
+        if not isinstance(body, dict):
+            raise BadPolicy([Fault("", "a policy is an object")])
+        faults = list(_faults(body))
+        if faults:
+            raise BadPolicy(faults)
+        return cls(**body)
+
+    def to_json(self) -> dict[str, JSON]:
+        """Every field; `from_json` reads it back."""
+        return asdict(self)
+
+    def narrowed(
+        self, max_context_tokens: int | None = None, max_output_tokens: int | None = None
+    ) -> Policy:
+        """The policy within what a model can take: the threshold never exceeds what the window
+        leaves beside the answer, and falls away when that is nothing (awaken-facts §5.1)."""
+        window = min(self.max_context_tokens, max_context_tokens or self.max_context_tokens)
+        answer = min(self.max_output_tokens, max_output_tokens or self.max_output_tokens, window)
+        threshold = self.autocompact_threshold
+        if threshold is not None:
+            threshold = min(threshold, window - answer) or None
+        return replace(
+            self,
+            max_context_tokens=window,
+            max_output_tokens=answer,
+            autocompact_threshold=threshold,
+        )
+
+    @property
+    def suffix(self) -> int:
+        """How many of the newest messages stay raw."""
+        return self.raw_suffix_messages if self.mode == MODES[0] else self.min_recent_messages
+
+
+FIELDS: Final = tuple(field.name for field in fields(Policy))
+# What these let go does not come back.
+DESTRUCTIVE: Final = ("snapshot_keep_last", "snapshot_keep_every")
+
+
+@dataclass(frozen=True)
+class Effective:
+    """The policy that holds, and for each of its fields who said so: "default", the name of a
+    layer, or "model" where its window left less."""
+
+    policy: Policy
+    sources: dict[str, str]
+
+
+def effective(
+    layers: Sequence[tuple[str, Mapping[str, JSON]]],
+    max_context_tokens: int | None = None,
+    max_output_tokens: int | None = None,
+) -> Effective:
+    """Lay policies over the default, the last on top, a field at a time, and narrow the result to
+    a model's window. A field that is null counts: it takes back what a lower layer said."""
+    merged: dict[str, JSON] = {}
+    sources = dict.fromkeys(FIELDS, "default")
+    for name, layer in layers:
+        merged |= layer
+        sources |= dict.fromkeys(layer, name)
+    whole = Policy.from_json(merged)
+    policy = whole.narrowed(max_context_tokens, max_output_tokens)
+    narrower = [name for name in FIELDS if getattr(policy, name) != getattr(whole, name)]
+    return Effective(policy, sources | dict.fromkeys(narrower, "model"))
+
+
+_COUNTS: Final = {
+    "max_context_tokens": 1,
+    "max_output_tokens": 1,
+    "raw_suffix_messages": 0,
+    "min_recent_messages": 0,
+    "min_gain_tokens": 0,
+    "summary_max_tokens": 1,
+    "autocompact_threshold": 1,
+    "every_hours": 1,
+    **dict.fromkeys(DESTRUCTIVE, 1),
+}
+_MOST: Final = {"every_hours": 8_760}
+_OPTIONAL: Final = (
+    "autocompact_threshold",
+    "every_hours",
+    "summarizer",
+    "summary_model",
+    "prompt",
+    "fallback",
+    *DESTRUCTIVE,
+)
+_LONGEST: Final = {"summarizer": 64, "summary_model": 128, "prompt": LONGEST_PROMPT}
+
+
+def _faults(body: dict[str, JSON]) -> Iterator[Fault]:
+    for name, value in body.items():
+        place = pointer_of(name)
+        if name not in FIELDS:
+            yield Fault(place, f"unknown field; known are {', '.join(sorted(FIELDS))}")
+        elif value is None and name in _OPTIONAL:
+            continue
+        elif name in _COUNTS:
+            least, most = _COUNTS[name], _MOST.get(name)
+            if type(value) is not int or not least <= value <= (most or (1 << 53) - 1):
+                upto = f" and at most {most}" if most else ""
+                yield Fault(place, f"must be an integer of at least {least}{upto}")
+        elif name == "mode":
+            if value not in MODES:
+                yield Fault(place, f"must be one of {', '.join(MODES)}")
+        elif name == "fallback":
+            if value != EXTRACTIVE:
+                yield Fault(place, f"must be null or {EXTRACTIVE}")
+        elif name == "min_savings_ratio":
+            if not isinstance(value, (int, float)) or value is True or not 0 <= value <= 1:
+                yield Fault(place, "must be a number from 0 to 1")
+        elif not isinstance(value, str) or not value.strip():
+            yield Fault(place, "must be a text that is not empty")
+        elif len(value) > _LONGEST[name]:
+            yield Fault(place, f"has at most {_LONGEST[name]} characters")

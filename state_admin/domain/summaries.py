@@ -1,0 +1,50 @@
+"""What stands in a conversation for its beginning: how a summary is wrapped, and that what somebody
+else wrote into it stays data (semantics §8, ADR 11). Not here: writing one (summarizers)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .values import JSON
+
+TAG: Final = "conversation-summary"
+_OPENING, _CLOSING = f"<{TAG}>\n", f"\n</{TAG}>"
+
+# C0 and C1 but tab and line feed, what turns writing around, byte order marks, lone surrogates.
+_UNPRINTABLE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff]"
+)
+_CUT: Final = "…"
+
+
+def wrap(text: str) -> dict[str, JSON]:
+    """The message that takes the place of what it summarises."""
+    return {"role": "system", "content": f"{_OPENING}{text}{_CLOSING}"}
+
+
+def unwrap(message: JSON) -> str:
+    """The text of such a message."""
+    content: str = message["content"]
+    return content.removeprefix(_OPENING).removesuffix(_CLOSING)
+
+
+def clean(text: str, max_tokens: int) -> str:
+    """A summary as it may be stored: without control characters, unable to close or open the tags
+    around it, and of at most `max_tokens` (tokens.estimate_text), cut at a word's end.
+    """
+    text = _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = harmless(text, TAG).strip()
+    most = 4 * max_tokens + 3
+    held = text.encode()
+    if len(held) <= most:
+        return text
+    room = held[: most - len(_CUT.encode())].decode(errors="ignore")
+    whole_words = room.rpartition(" ")[0] if " " in room[-80:] else room
+    return whole_words.rstrip() + _CUT
+
+
+def harmless(text: str, *tags: str) -> str:
+    """`text` in which nothing reads as one of these tags, however it is spelled."""
+    return re.sub(rf"<(?=[\s/]*(?:{'|'.join(tags)}))", "[", text, flags=re.IGNORECASE)

@@ -1,0 +1,49 @@
+"""Proves that every kept snapshot and version reads as it did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from state_admin.domain.digests import Line
+from state_admin.services.verification import read_digests, verify_state
+
+
+class Command(BaseCommand):
+    help = (
+        "Check what must hold between the tables. --write keeps a digest of every snapshot and "
+        "version; --check compares with it. Fails and names what is wrong."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        digests = parser.add_mutually_exclusive_group()
+        digests.add_argument("--write", type=Path, metavar="FILE")
+        digests.add_argument("--check", type=Path, metavar="FILE")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self._verify(options["write"], options["check"])
+        except OSError as error:
+            raise CommandError(f"cannot use {error.filename}: {error.strerror}") from error
+        except ValueError as error:
+            raise CommandError(f"{options['check']} is not what --write wrote: {error}") from error
+
+    def _verify(self, write: Path | None, check: Path | None) -> None:
+        if check is not None:
+            with check.open() as lines:
+                found = verify_state(map(Line.parse, lines))
+        else:
+            found = verify_state()
+        words = f"{found.lines:,} snapshots and versions"
+        if check is not None:
+            words += f", {found.compacted:,} let go since, {found.removed:,} deleted since"
+        self.stdout.write(words)
+        for fault in found.faults:
+            self.stderr.write(fault)
+        if found.wrong:
+            raise CommandError(f"{found.wrong:,} faults, the first of them above")
+        if write is not None:
+            with write.open("w") as lines:
+                lines.writelines(f"{line}\n" for line in read_digests())

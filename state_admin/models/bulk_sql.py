@@ -1,0 +1,66 @@
+"""The statements that change many entries at once, each at the version at which it was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+from . import hot
+from .entries_sql import trail
+
+Action = Literal["delete", "tag", "untag", "expire"]
+
+# The same order of locks as every batch (clearing_sql.py): (namespace, key).
+_HELD = """
+WITH held AS MATERIALIZED (
+    SELECT e.id, n.name, e.expires_at AS expired_at, want.expires_at
+    FROM unnest(%(namespaces)s::bigint[], %(keys)s::text[], %(versions)s::bigint[],
+        %(moments)s::timestamptz[]) AS want(namespace_id, key, version, expires_at)
+    JOIN entries e ON e.namespace_id = want.namespace_id AND e.key = want.key
+    JOIN namespaces n ON n.id = e.namespace_id
+    WHERE e.version = want.version AND NOT e.deleted
+        AND (e.expires_at IS NULL OR e.expires_at > now())
+    ORDER BY n.name COLLATE "C", e.key COLLATE "C"
+    FOR UPDATE OF e
+), w AS (
+    UPDATE entries e SET
+        version = e.version + 1, actor_kind = %(actor_kind)s, actor_name = %(actor_name)s,
+        updated_at = now(), """
+
+_SET: Final[Mapping[Action, str]] = {
+    "delete": """value = NULL, deleted = true, expires_at = NULL, size_bytes = 0,
+        estimated_tokens = 0
+    FROM held WHERE e.id = held.id""",
+    "tag": """tags = array_append(e.tags, %(tag)s::varchar)
+    FROM held WHERE e.id = held.id AND NOT %(tag)s::varchar = ANY(e.tags)
+        AND cardinality(e.tags) < %(most_tags)s""",
+    "untag": """tags = array_remove(e.tags, %(tag)s::varchar)
+    FROM held WHERE e.id = held.id AND %(tag)s::varchar = ANY(e.tags)""",
+    "expire": """expires_at = held.expires_at
+    FROM held WHERE e.id = held.id AND e.expires_at IS DISTINCT FROM held.expires_at""",
+}
+
+_CHANGE: Final[Mapping[Action, str]] = {
+    action: _HELD
+    + change
+    + "\n    RETURNING e.*\n)"
+    + trail("w JOIN held ON held.id = w.id", "held.name")
+    + "SELECT w.namespace_id, w.key, w.version, held.expired_at FROM w JOIN held ON held.id = w.id"
+    for action, change in _SET.items()
+}
+
+
+class Changed(NamedTuple):
+    """One that was changed: its new version, and when it would have expired before."""
+
+    namespace_id: int
+    key: str
+    version: int
+    expired_at: datetime | None
+
+
+def change_entries(action: Action, parameters: Mapping[str, Any]) -> list[Changed]:
+    """Change those of `namespaces` (ids), `keys` and `versions`, arrays of one length, that are
+    live, still at that version, and not already so. `moments` are the new expiries."""
+    return [Changed._make(row) for row in hot.fetch_all(_CHANGE[action], parameters)]

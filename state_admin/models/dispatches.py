@@ -1,0 +1,185 @@
+"""The mailbox: durable, leased units of background work for a thread (semantics §7)."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Count, Q
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor
+
+from .fields import RawJSON
+from .runs import Run
+from .threads import Thread, thread_prefix
+from .workspaces import Workspace
+
+
+class DispatchStatus(models.TextChoices):
+    """As they stand on the wire, which is how the reference spells them."""
+
+    QUEUED = "Queued"
+    CLAIMED = "Claimed"
+    # Delivered, which does not say that the work succeeded: the run does.
+    ACKED = "Acked"
+    CANCELLED = "Cancelled"
+    SUPERSEDED = "Superseded"
+    DEAD = "DeadLetter"
+
+
+OPEN = (DispatchStatus.QUEUED, DispatchStatus.CLAIMED)
+
+
+class Mailbox(models.Model):
+    """What a thread's dispatches have in common, made with the first of them.
+
+    Whoever moves a dispatch holds this row's lock, so a mailbox does one thing at a time. It says
+    what a claim would take, so that claims walk mailboxes in order and never meet what waits behind
+    a claimed one. `dispatches_sql.refresh` alone computes that.
+    """
+
+    thread = models.OneToOneField(
+        Thread, on_delete=models.CASCADE, primary_key=True, related_name="mailbox"
+    )
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    # Goes up with each interrupt; a dispatch of a lower one is superseded.
+    epoch = models.BigIntegerField(default=0)
+    # The first dispatch in line, with what claims ask about. NULL: none is due, or one is claimed.
+    next_id = models.BigIntegerField(null=True, blank=True)
+    next_priority = models.SmallIntegerField(null=True, blank=True)
+    next_agent = models.CharField(max_length=128, default="", blank=True)
+    # When that changes without anybody writing: a lease ends, or a queued one becomes available.
+    due_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "mailboxes"
+        indexes = [
+            # A claim in a workspace, and one for an agent: the first free threads, in order.
+            models.Index(
+                fields=["workspace", "next_priority", "next_id"],
+                name="mailboxes_next",
+                condition=Q(next_id__isnull=False),
+            ),
+            models.Index(
+                fields=["workspace", "next_agent", "next_priority", "next_id"],
+                name="mailboxes_next_of_agent",
+                condition=Q(next_id__isnull=False),
+            ),
+            # Before a claim, and in the sweep: what has become due.
+            models.Index(
+                fields=["workspace", "due_at"],
+                name="mailboxes_due",
+                condition=Q(due_at__isnull=False),
+            ),
+        ]
+
+
+class DispatchQuerySet(models.QuerySet["Dispatch"]):
+    def visible_to(self, actor: Actor) -> Self:
+        rows = self.filter(workspace_id=actor.workspace_id)
+        if actor.thread_prefixes:
+            rows = rows.filter(thread_prefix(actor.thread_prefixes, "thread__public_id"))
+        return rows
+
+    def dead(self) -> Self:
+        return self.filter(status=DispatchStatus.DEAD)
+
+    def concerning(self, *, thread_id: str = "", agent_id: str = "") -> Self:
+        """Those of one thread and of one agent; "" is any."""
+        rows = self.filter(thread__public_id=thread_id) if thread_id else self
+        return rows.filter(agent_id=agent_id) if agent_id else rows
+
+    def count_by_status(self) -> dict[str, int]:
+        """How many there are of each status, none left out."""
+        counted = self.order_by().values_list("status").annotate(number=Count("pk"))
+        return {**dict.fromkeys(DispatchStatus.values, 0), **dict(counted)}
+
+    def bounded_counts(self, most: int) -> dict[str, int]:
+        """The same for pages, which never count a whole table: `most` + 1 is "more than that"."""
+        rows = self.order_by()
+        return {s: rows.filter(status=s)[: most + 1].count() for s in DispatchStatus.values}
+
+
+class Dispatch(models.Model):
+    """One unit of work. Order is by priority (0 first), then by id, which is age."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    thread = models.ForeignKey(
+        Thread, on_delete=models.CASCADE, related_name="dispatches", db_index=False
+    )
+    public_id = models.CharField(max_length=36, db_collation="C")
+    run = models.ForeignKey(
+        Run, null=True, blank=True, on_delete=models.CASCADE, related_name="dispatches"
+    )
+    agent_id = models.CharField(max_length=128, default="", blank=True)
+    payload = RawJSON(default="null")
+    priority = models.SmallIntegerField(default=128)
+    available_at = models.DateTimeField(db_default=Now())
+    dedupe_key = models.CharField(max_length=256, default="", blank=True, db_collation="C")
+    epoch = models.BigIntegerField(default=0)
+    status = models.CharField(
+        max_length=10, choices=DispatchStatus.choices, default=DispatchStatus.QUEUED
+    )
+    # How often it came back: by nack, or by a lease that ended.
+    attempts = models.IntegerField(default=0)
+    max_attempts = models.IntegerField(default=5)
+    replays = models.IntegerField(default=0)
+    # Why it came back the last time, in words.
+    last_error = models.TextField(default="", blank=True)
+    # Of the token that the claimer was given; "" while nobody holds it.
+    claim_digest = models.CharField(max_length=64, default="", blank=True)
+    claimed_by = models.CharField(max_length=150, default="", blank=True)
+    claimed_at = models.DateTimeField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = DispatchQuerySet.as_manager()
+
+    class Meta:
+        db_table = "dispatches"
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "public_id"], name="dispatches_id_unique"),
+            # At most one claimed per thread, decided by the database; finds that one, too.
+            models.UniqueConstraint(
+                fields=["thread"],
+                name="dispatches_one_claimed_per_thread",
+                condition=Q(status="Claimed"),
+            ),
+            # No second one of a dedupe key while the first is open.
+            models.UniqueConstraint(
+                fields=["thread", "dedupe_key"],
+                name="dispatches_dedupe",
+                condition=Q(status__in=["Queued", "Claimed"]) & ~Q(dedupe_key=""),
+            ),
+        ]
+        indexes = [
+            # The first in line of a thread; available_at is in it so that those which are not due
+            # are passed by within the index.
+            models.Index(
+                fields=["thread", "priority", "id", "available_at"],
+                name="dispatches_line",
+                condition=Q(status="Queued"),
+            ),
+            # When the next one of a thread becomes available.
+            models.Index(
+                fields=["thread", "available_at"],
+                name="dispatches_delayed",
+                condition=Q(status="Queued"),
+            ),
+            # The lists, newest first: of a workspace, by status (dead letters, counts), of a thread.
+            models.Index(fields=["workspace", "-id"], name="dispatches_newest"),
+            models.Index(fields=["workspace", "status", "-id"], name="dispatches_by_status"),
+            models.Index(fields=["thread", "-id"], name="dispatches_of_thread"),
+            # Retention deletes what is finished, by age.
+            models.Index(
+                fields=["status", "finished_at"],
+                name="dispatches_finished",
+                condition=Q(finished_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id

@@ -1,0 +1,124 @@
+"""Where an effective view may be folded, found in the database: a log of 100,000 messages is planned
+by a few rows. The rules are domain/boundaries.py's, and a property holds both to the same answers."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from state_admin.domain.boundaries import Frontier, Turn, Unanswered
+
+from . import hot
+from .messages import Message
+
+# `held`: how often a tool call is open behind each line that opens or answers it. That walks up and
+# down, and never below 0: an answer to a call that is not open counts for nothing.
+_LINES = """
+WITH seen AS (
+    SELECT 0 AS part, folds_to AS seq, public_id, role, visibility, estimated_tokens, opens, answers
+    FROM messages WHERE id = %(summary)s
+    UNION ALL
+    SELECT 1, seq, public_id, role, visibility, estimated_tokens, opens, answers
+    FROM messages WHERE thread_id = %(thread)s AND folds_to IS NULL AND seq = %(carried)s
+    UNION ALL
+    SELECT 2, seq, public_id, role, visibility, estimated_tokens, opens, answers
+    FROM messages WHERE thread_id = %(thread)s AND folds_to IS NULL AND seq > %(folded)s
+), lines AS (
+    SELECT row_number() OVER (ORDER BY part, seq) - 1 AS at, * FROM seen
+), events AS (
+    SELECT l.at, o.place, o.call, 1 AS step
+    FROM lines l CROSS JOIN jsonb_array_elements_text(l.opens) WITH ORDINALITY AS o(call, place)
+    UNION ALL
+    SELECT l.at, 2147483647, l.answers, -1 FROM lines l WHERE l.answers IS NOT NULL
+), walked AS (
+    SELECT *, sum(step) OVER (PARTITION BY call ORDER BY at, place) AS walk FROM events
+), held AS (
+    SELECT at, place, call, step,
+        walk - least(0, min(walk) OVER (PARTITION BY call ORDER BY at, place)) AS times
+    FROM walked
+)
+"""
+
+_MEASURE = (
+    _LINES
+    + """
+SELECT whole.*, turn.*, stuck.*
+FROM (SELECT count(*), coalesce(sum(estimated_tokens), 0)::bigint FROM lines) whole
+LEFT JOIN (
+    SELECT at, seq, estimated_tokens FROM lines
+    WHERE role = 'user' AND visibility <> 'internal' ORDER BY at DESC LIMIT 1
+) turn ON true
+LEFT JOIN (
+    SELECT l.at, l.seq, h.call
+    FROM (
+        SELECT call, (array_agg(times ORDER BY at DESC, place DESC))[1] AS left_open,
+            max(at) FILTER (WHERE times = 1 AND step = 1) AS since
+        FROM held GROUP BY call
+    ) h JOIN lines l ON l.at = h.since
+    WHERE h.left_open > 0 ORDER BY l.at, h.call COLLATE "C" LIMIT 1
+) stuck ON true
+"""
+)
+
+_FRONTIER = (
+    _LINES
+    + """
+, changes AS (
+    SELECT at, sum(change) AS change
+    FROM (
+        SELECT at, times - lag(times, 1, 0::bigint) OVER (PARTITION BY call ORDER BY at, place)
+            AS change
+        FROM held
+    ) each
+    GROUP BY at
+), marked AS (
+    SELECT l.at, l.seq, l.public_id,
+        sum(coalesce(c.change, 0)) OVER upto = 0 AND l.seq = max(l.seq) OVER upto
+            AND lead(l.role) OVER (ORDER BY l.at) IS DISTINCT FROM 'tool' AS safe,
+        sum(l.estimated_tokens) OVER upto AS tokens,
+        count(*) FILTER (WHERE l.visibility <> 'internal') OVER upto AS external
+    FROM lines l LEFT JOIN changes c USING (at)
+    WINDOW upto AS (ORDER BY l.at)
+)
+SELECT at, seq, public_id, tokens::bigint, external FROM marked
+WHERE safe AND at < %(end)s ORDER BY at DESC LIMIT 1
+"""
+)
+
+
+class LogView:
+    """A thread's effective view under the summary that stands, as boundaries.plan asks about it."""
+
+    def __init__(self, thread_id: int, summary: Message | None) -> None:
+        self._place: dict[str, Any] = {
+            "thread": thread_id,
+            "summary": summary.pk if summary else None,
+            "folded": summary.folds_to if summary else 0,
+            "carried": summary.fold_carries if summary else None,
+        }
+
+    @cached_property
+    def _measures(self) -> hot.Row:
+        return hot.fetch_all(_MEASURE, self._place)[0]
+
+    @property
+    def count(self) -> int:
+        return int(self._measures[0])
+
+    @property
+    def tokens(self) -> int:
+        return int(self._measures[1])
+
+    @property
+    def turn(self) -> Turn | None:
+        at, seq, tokens = self._measures[2:5]
+        return None if at is None else Turn(at, seq, tokens)
+
+    @property
+    def unanswered(self) -> Unanswered | None:
+        at, seq, call = self._measures[5:8]
+        return None if at is None else Unanswered(at, seq, call)
+
+    def frontier(self, end: int) -> Frontier | None:
+        row = hot.fetch_one(_FRONTIER, {**self._place, "end": end})
+        return Frontier(*row) if row else None

@@ -1,0 +1,26 @@
+"""Copies a log inside the database: constant memory, however long it is (semantics §6)."""
+
+from __future__ import annotations
+
+from . import hot
+
+# Marks come along with their summaries: a fold ends before its summary, so what lies within the
+# first messages folds nothing beyond them. The runs stay with the thread they belong to.
+_COPY = """
+WITH made AS (
+    INSERT INTO messages (thread_id, seq, public_id, role, visibility, body, opens, answers,
+        estimated_tokens, folds_from, folds_to, fold_carries, fold_lifted_at, created_at)
+    SELECT %(fork)s, seq, public_id, role, visibility, body, opens, answers,
+        estimated_tokens, folds_from, folds_to, fold_carries, fold_lifted_at, created_at
+    FROM messages WHERE thread_id = %(source)s AND seq <= %(count)s
+    ORDER BY seq
+    RETURNING 1
+)
+SELECT count(*) FROM made
+"""
+
+
+def copy_messages(*, source: int, fork: int, count: int) -> int:
+    """Copy the first `count` messages of a thread into an empty one; answers how many."""
+    row = hot.fetch_one(_COPY, {"source": source, "fork": fork, "count": count})
+    return row[0] if row else 0

@@ -1,0 +1,107 @@
+"""What a run could see of the shared state when it committed a step (docs/adr/0009)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from state_admin.domain.access import Actor
+
+from . import hot
+from .namespaces import glob_regex
+from .snapshots import Revision
+
+# Without `seen`, of revisions older than the column, only the clock is left.
+_VISIBLE = """
+    CASE WHEN %(seen)s::text IS NULL THEN r.at <= %(at)s
+        ELSE coalesce(pg_visible_in_snapshot(r.xid, %(seen)s::text::pg_snapshot), true) END
+"""
+
+# Versions of one entry become visible in their order, so the newest visible one is found by
+# halving: [low, high) holds it, or nothing before it (0). History compaction leaves holes, so each
+# look takes the first version that is kept in the upper half.
+_NEWEST_VISIBLE = f"""
+    WITH RECURSIVE halves(low, high) AS (
+        SELECT 0::bigint, e.version + 1
+        UNION ALL
+        SELECT CASE WHEN r.seen THEN r.version ELSE h.low END,
+            CASE WHEN r.seen THEN h.high ELSE h.middle END
+        FROM (SELECT low, high, (low + high) / 2 AS middle FROM halves WHERE high - low > 1) h
+        LEFT JOIN LATERAL (
+            SELECT r.version, {_VISIBLE} AS seen FROM entry_revisions r
+            WHERE r.entry_id = e.id AND r.version >= h.middle AND r.version < h.high
+            ORDER BY r.version LIMIT 1
+        ) r ON true
+    )
+    SELECT max(low) AS version FROM halves
+"""
+
+# What stands under a key is lost when the version after the newest visible one is gone, unless
+# that is the newest of all: one of those that are gone may have been visible.
+_KNOWN = f"""
+SELECT k.* FROM (
+    SELECT n.name AS namespace, e.key, n.unregistered_at IS NULL AS registered, v.version,
+        CASE WHEN r.expires_at IS NULL OR r.expires_at > %(at)s THEN r.value::text END AS value,
+        r.at, r.actor_name, r.reason, r.run, r.redacted_at,
+        v.version < e.version AND NOT EXISTS (
+            SELECT 1 FROM entry_revisions next
+            WHERE next.entry_id = e.id AND next.version = v.version + 1
+        ) AS lost,
+        CASE WHEN NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())
+            THEN e.version ELSE 0 END AS current
+    FROM namespaces n
+    JOIN entries e ON e.namespace_id = n.id AND e.key = ANY(%(keys)s::text[])
+    CROSS JOIN LATERAL ({_NEWEST_VISIBLE}) v
+    LEFT JOIN entry_revisions r ON r.entry_id = e.id AND r.version = v.version
+    WHERE n.workspace_id = %(workspace)s
+        AND (%(namespaces)s::text = '' OR n.name ~ %(namespaces)s)
+        AND (n.name, e.key) > (%(after_namespace)s::text, %(after_key)s::text)
+) k
+WHERE k.value IS NOT NULL OR k.lost
+ORDER BY k.namespace, k.key
+LIMIT %(limit)s
+"""
+
+
+class Known(NamedTuple):
+    """An entry as it stood at a moment: `value` is JSON text. `lost`: history compaction may have
+    removed what stood then. `current`: the version that stands now; 0: none."""
+
+    namespace: str
+    key: str
+    registered: bool
+    version: int
+    value: str | None
+    at: datetime | None
+    actor_name: str | None
+    reason: str | None
+    run: str | None
+    redacted_at: datetime | None
+    lost: bool
+    current: int
+
+
+def read_known(
+    actor: Actor,
+    revision: Revision,
+    keys: Sequence[str],
+    *,
+    after: tuple[str, str] = ("", ""),
+    limit: int,
+) -> Sequence[Known]:
+    """What stood under `keys` for the transaction that made `revision`, by (namespace, key)."""
+    rows = hot.fetch_all(
+        _KNOWN,
+        {
+            "workspace": actor.workspace_id,
+            "namespaces": glob_regex(actor.namespaces) if actor.namespaces else "",
+            "keys": list(keys),
+            "seen": revision.seen,
+            "at": revision.at,
+            "after_namespace": after[0],
+            "after_key": after[1],
+            "limit": limit,
+        },
+    )
+    return [Known._make(row) for row in rows]

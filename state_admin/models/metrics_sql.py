@@ -1,0 +1,74 @@
+"""What a monitor asks for, over all workspaces, in two statements that touch few rows however much
+is stored: storage comes from the newest samples, and no queue is counted beyond MOST."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from . import hot
+from .counts import MOST
+
+STORAGE: Final = ("entries", "history", "messages", "state")
+
+
+class Figure(NamedTuple):
+    """One number; `label` tells it from others of its name."""
+
+    name: str
+    label: str
+    value: float
+
+
+_STORAGE = """
+SELECT coalesce(sum(entry_bytes), 0), coalesce(sum(history_bytes), 0),
+    coalesce(sum(message_bytes), 0), coalesce(sum(state_bytes), 0),
+    coalesce(sum(entries), 0), coalesce(sum(history_rows), 0),
+    coalesce(sum(messages), 0), coalesce(sum(state_rows), 0),
+    coalesce(sum(tokens_saved) FILTER (WHERE day = (now() AT TIME ZONE 'UTC')::date), 0),
+    coalesce(sum(rows_removed) FILTER (WHERE day = (now() AT TIME ZONE 'UTC')::date), 0)
+FROM workspaces w
+CROSS JOIN LATERAL (
+    SELECT * FROM storage_samples s
+    WHERE s.workspace_id = w.id AND s.namespace_id IS NULL AND s.thread_id IS NULL
+    ORDER BY s.day DESC LIMIT 1
+) s
+"""
+
+_QUEUES = """
+SELECT 'statehouse_dispatches', wanted.status, coalesce(sum(held.count), 0)
+FROM unnest(ARRAY['Queued', 'Claimed', 'DeadLetter']) AS wanted(status)
+CROSS JOIN workspaces w
+CROSS JOIN LATERAL (
+    SELECT count(*) FROM (SELECT 1 FROM dispatches d
+        WHERE d.workspace_id = w.id AND d.status = wanted.status LIMIT %(most)s) counted
+) held
+GROUP BY wanted.status
+UNION ALL
+SELECT 'statehouse_compactions', wanted.status, (
+    SELECT count(*) FROM (SELECT 1 FROM compactions c
+        WHERE c.status = wanted.status AND c.status IN ('queued', 'running')
+        LIMIT %(most)s) counted
+)
+FROM unnest(ARRAY['queued', 'running']) AS wanted(status)
+UNION ALL
+SELECT 'statehouse_sweep_age_seconds', name, extract(epoch FROM statement_timestamp() - finished_at)
+FROM sweeps WHERE finished_at IS NOT NULL
+"""
+
+
+def read_figures() -> list[Figure]:
+    """Storage by part, queues by status, compaction's savings of today, the age of each sweep."""
+    row = hot.fetch_one(_STORAGE, {})
+    if row is None:
+        raise RuntimeError("an aggregate answers one row")
+    sizes, rows = zip(STORAGE, row[:4], strict=True), zip(STORAGE, row[4:8], strict=True)
+    return [
+        *(Figure("statehouse_storage_bytes", part, float(value)) for part, value in sizes),
+        *(Figure("statehouse_storage_rows", part, float(value)) for part, value in rows),
+        Figure("statehouse_compaction_tokens_saved_today", "", float(row[8])),
+        Figure("statehouse_compaction_rows_removed_today", "", float(row[9])),
+        *(
+            Figure(name, label, float(value))
+            for name, label, value in hot.fetch_all(_QUEUES, {"most": MOST})
+        ),
+    ]

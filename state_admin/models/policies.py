@@ -1,0 +1,94 @@
+"""Compaction policies of a workspace and of its agents. A thread's own is in its row, as part of the
+thread (models/threads.py)."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor
+
+from . import hot
+from .fields import RawJSON
+from .workspaces import Workspace
+
+
+class PolicyQuerySet(models.QuerySet["CompactionPolicy"]):
+    def visible_to(self, actor: Actor) -> Self:
+        """Policies say nothing of any thread: every member may know them."""
+        return self.filter(workspace_id=actor.workspace_id)
+
+
+class CompactionPolicy(models.Model):
+    """The fields that a workspace ("") or an agent says; the others come from below."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    agent_id = models.CharField(max_length=128, default="", blank=True, db_collation="C")
+    body = RawJSON(default="{}")
+    version = models.BigIntegerField(default=1)
+    updated_at = models.DateTimeField(db_default=Now())
+    updated_by = models.CharField(max_length=150)
+
+    objects = PolicyQuerySet.as_manager()
+
+    class Meta:
+        db_table = "compaction_policies"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "agent_id"], name="compaction_policies_of_unique"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.agent_id or "workspace"
+
+
+# Asked by every append: the agent of the newest run, and two rows of one index range.
+_OF_THREAD = """
+SELECT a.agent_id, p.agent_id, p.body::text
+FROM (SELECT coalesce(
+    (SELECT agent_id FROM runs WHERE id = %(run)s::bigint), '') AS agent_id) a
+LEFT JOIN compaction_policies p
+    ON p.workspace_id = %(workspace)s AND p.agent_id IN ('', a.agent_id)
+ORDER BY p.agent_id
+"""
+
+
+_WRITE = """
+INSERT INTO compaction_policies AS p (workspace_id, agent_id, body, version, updated_by)
+SELECT %(workspace)s, %(agent)s::text, %(body)s::json, 1, %(by)s::text
+WHERE coalesce(%(expected)s::bigint, 0) = 0 OR EXISTS (
+    SELECT FROM compaction_policies WHERE workspace_id = %(workspace)s AND agent_id = %(agent)s::text)
+ON CONFLICT (workspace_id, agent_id) DO UPDATE SET
+    body = excluded.body, version = p.version + 1, updated_at = now(), updated_by = %(by)s::text
+WHERE %(expected)s::bigint IS NULL OR p.version = %(expected)s
+RETURNING version
+"""
+
+
+def write(
+    *, workspace_id: int, agent_id: str, body: str, by: str, expected: int | None
+) -> int | None:
+    """Lay down a policy; answers its version. None: it is not at version `expected` (0: none was
+    ever said), and nothing changed."""
+    row = hot.fetch_one(
+        _WRITE,
+        {
+            "workspace": workspace_id,
+            "agent": agent_id,
+            "body": body,
+            "by": by,
+            "expected": expected,
+        },
+    )
+    return row[0] if row else None
+
+
+def read_layers(workspace_id: int, run_id: int | None) -> tuple[str, list[tuple[str, str]]]:
+    """The agent of a thread whose newest run is `run_id`, and what its workspace and it say:
+    ("workspace" or "agent", JSON text), the workspace first."""
+    rows = hot.fetch_all(_OF_THREAD, {"workspace": workspace_id, "run": run_id})
+    said = [("agent" if of else "workspace", body) for _, of, body in rows if body is not None]
+    return rows[0][0], said

@@ -1,0 +1,85 @@
+"""What runs say they have read: which version of which entry, at which step (semantics §7)."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce, Now
+
+from state_admin.domain.access import Actor
+
+from .entries import Entry
+from .namespaces import glob_regex
+from .runs import Run
+from .threads import Thread, thread_prefix
+from .workspaces import Workspace
+
+
+class RunReadQuerySet(models.QuerySet["RunRead"]):
+    def visible_to(self, actor: Actor) -> Self:
+        rows = self.filter(workspace_id=actor.workspace_id)
+        if actor.namespaces:
+            rows = rows.filter(namespace__regex=glob_regex(actor.namespaces))
+        if actor.thread_prefixes:
+            rows = rows.filter(thread_prefix(actor.thread_prefixes, "thread__public_id"))
+        return rows
+
+    def behind(self, version: int, row_id: int) -> Self:
+        """What follows a row when the newest version comes first."""
+        return self.filter(Q(version__lt=version) | Q(version=version, id__lt=row_id))
+
+    def with_current(self) -> Self:
+        """Each with `current`, the version that a read answers now; 0 where nothing is."""
+        entry = (
+            Entry.objects.all()
+            .live()
+            .filter(
+                namespace__workspace_id=OuterRef("workspace_id"),
+                namespace__name=OuterRef("namespace"),
+                key=OuterRef("key"),
+            )
+        )
+        return self.annotate(current=Coalesce(Subquery(entry.values("version")[:1]), 0))
+
+    def stale(self) -> Self:
+        """Those whose entry has another version now, or had at the commit. After with_current."""
+        return self.exclude(version=F("current"), held=F("version"))
+
+
+class RunRead(models.Model):
+    """One read that a commit reported. Version 0: nothing was there."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="+", db_index=False)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="reads", db_index=False)
+    revision = models.BigIntegerField()
+    step = models.IntegerField()
+    namespace = models.CharField(max_length=128, db_collation="C")
+    key = models.TextField(db_collation="C")
+    version = models.BigIntegerField()
+    # The version that stood there when the step was committed.
+    held = models.BigIntegerField()
+    at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = RunReadQuerySet.as_manager()
+
+    class Meta:
+        db_table = "run_reads"
+        constraints = [
+            # The reads of a revision; they go with their thread.
+            models.UniqueConstraint(
+                fields=["thread", "revision", "namespace", "key", "version"],
+                name="run_reads_once",
+            ),
+        ]
+        indexes = [
+            # The reads of a run, newest first.
+            models.Index(fields=["run", "-id"], name="run_reads_of_run"),
+            # Who read this version?
+            models.Index(
+                fields=["workspace", "namespace", "key", "version", "id"],
+                name="run_reads_of_entry",
+            ),
+        ]

@@ -1,0 +1,270 @@
+"""What snapshot and history compaction remove, in pieces, and what they would (semantics §8).
+
+domain/retention.py has the rules; these statements follow them. No piece looks at more than its
+`batch`, and none touches a row that writers touch: they change what is current and add what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from . import hot
+
+# A revision that may go. Numbers are dense, so the newest `keep_last` are those beyond `until`. The
+# thread's runs by name: else PostgreSQL reads all runs there are.
+_MAY_GO = """
+    NOT r.dropped AND NOT r.pinned AND r.label = '' AND r.number <= %(until)s
+    AND (%(keep_every)s::bigint IS NULL OR r.number %% %(keep_every)s <> 0)
+    AND NOT EXISTS (SELECT FROM runs WHERE runs.thread_id = %(thread)s AND runs.id = r.run_id
+        AND runs.last_revision = r.number)
+"""
+
+_DROP = f"""
+WITH gone AS (
+    UPDATE revisions r SET dropped = true
+    WHERE r.thread_id = %(thread)s AND r.number > %(after)s AND r.number <= %(after)s::bigint + %(batch)s
+        AND {_MAY_GO}
+    RETURNING 1
+)
+SELECT count(*) FROM gone
+"""
+
+_KEPT = """
+SELECT coalesce(array_agg(number ORDER BY number), '{}') FROM revisions
+WHERE thread_id = %(thread)s AND number <= %(until)s AND NOT dropped
+"""
+
+# No kept revision lies in [a, b) when as many of them are below a as are below b. A row that is
+# valid beyond `until` is valid at the first of the newest, which is kept.
+_SPAN_GOES = """
+    {row}.valid_to <= %(until)s::bigint + 1 AND
+    width_bucket({row}.valid_from - 1, {kept}) = width_bucket({row}.valid_to - 1, {kept})
+"""
+
+_REMOVE_VALUES = f"""
+WITH page AS MATERIALIZED (
+    SELECT key, valid_from, valid_to, pg_column_size(value) AS bytes FROM state_values
+    WHERE thread_id = %(thread)s AND (key, valid_from) > (%(key)s::text COLLATE "C", %(from)s)
+    ORDER BY key, valid_from LIMIT %(batch)s
+), gone AS (
+    DELETE FROM state_values s USING page p
+    WHERE s.thread_id = %(thread)s AND s.key = p.key AND s.valid_from = p.valid_from
+        AND {_SPAN_GOES.format(row="p", kept="%(kept)s::bigint[]")}
+    RETURNING p.bytes
+)
+SELECT last.key, last.valid_from,
+    (SELECT count(*) FROM page), (SELECT coalesce(sum(bytes), 0)::bigint FROM page),
+    (SELECT count(*) FROM gone), (SELECT coalesce(sum(bytes), 0)::bigint FROM gone)
+FROM (SELECT key, valid_from FROM page ORDER BY key DESC, valid_from DESC LIMIT 1) last
+"""
+
+_PREVIEW_VALUES = f"""
+WITH fate AS MATERIALIZED (
+    SELECT r.number, r.dropped, {_MAY_GO} AS goes FROM revisions r WHERE r.thread_id = %(thread)s
+), kept AS MATERIALIZED (
+    SELECT coalesce(array_agg(number ORDER BY number), '{{}}') AS numbers FROM fate
+    WHERE NOT dropped AND NOT goes
+), sizes AS (
+    SELECT pg_column_size(s.value)::bigint AS bytes,
+        coalesce({_SPAN_GOES.format(row="s", kept="kept.numbers")}, false) AS goes
+    FROM state_values s CROSS JOIN kept WHERE s.thread_id = %(thread)s
+)
+SELECT (SELECT count(*) FILTER (WHERE NOT dropped) FROM fate),
+    (SELECT count(*) FILTER (WHERE goes) FROM fate),
+    count(*), count(*) FILTER (WHERE goes),
+    coalesce(sum(bytes), 0)::bigint, coalesce(sum(bytes) FILTER (WHERE goes), 0)::bigint
+FROM sizes
+"""
+
+
+class Weight(NamedTuple):
+    """Rows and the bytes of their values as stored, with their share that goes."""
+
+    rows: int = 0
+    rows_removed: int = 0
+    bytes: int = 0
+    bytes_removed: int = 0
+
+
+class Page(NamedTuple):
+    """What a piece of work looked at, and the place behind which the next one begins."""
+
+    after: tuple[str, int]
+    weight: Weight
+
+
+def drop_revisions(
+    *, thread_id: int, after: int, until: int, keep_every: int | None, batch: int
+) -> int:
+    """Mark those of the next `batch` revisions behind `after` that may go; answers how many."""
+    parameters = {
+        "thread": thread_id,
+        "after": after,
+        "until": until,
+        "keep_every": keep_every,
+        "batch": batch,
+    }
+    dropped: int = _one(_DROP, parameters)[0]
+    return dropped
+
+
+def kept_revisions(*, thread_id: int, until: int) -> list[int]:
+    """The numbers up to `until` that are not dropped, in order."""
+    kept: list[int] = _one(_KEPT, {"thread": thread_id, "until": until})[0]
+    return kept
+
+
+def remove_values(
+    *, thread_id: int, kept: Sequence[int], until: int, after: tuple[str, int], batch: int
+) -> Page | None:
+    """Of the next `batch` values behind `after`, a (key, valid_from), delete those that no kept
+    revision reads. None: there are no more."""
+    row = hot.fetch_one(
+        _REMOVE_VALUES,
+        {
+            "thread": thread_id,
+            "kept": list(kept),
+            "until": until,
+            "key": after[0],
+            "from": after[1],
+            "batch": batch,
+        },
+    )
+    if row is None:
+        return None
+    key, valid_from, rows, size, rows_removed, bytes_removed = row
+    return Page((key, valid_from), Weight(rows, rows_removed, size, bytes_removed))
+
+
+def preview_values(
+    *, thread_id: int, until: int, keep_every: int | None
+) -> tuple[int, int, Weight]:
+    """How many snapshots are kept, how many of them would go, and what that weighs."""
+    parameters = {"thread": thread_id, "until": until, "keep_every": keep_every}
+    held, going, *weight = _one(_PREVIEW_VALUES, parameters)
+    return held, going, Weight(*weight)
+
+
+# What a thread's layers say of keep_last: its own, its agent's, the workspace's. A thread is due
+# when as many snapshots could go as it keeps, or `most`, so that not every commit makes a job.
+_DUE_THREADS = """
+SELECT t.id FROM threads t
+LEFT JOIN runs r ON r.id = t.latest_run_id
+LEFT JOIN compaction_policies a ON a.workspace_id = t.workspace_id AND a.agent_id = r.agent_id
+    AND a.agent_id <> ''
+LEFT JOIN compaction_policies w ON w.workspace_id = t.workspace_id AND w.agent_id = ''
+CROSS JOIN LATERAL (
+    SELECT (CASE WHEN t.policy::jsonb ? 'snapshot_keep_last' THEN t.policy
+        WHEN a.body::jsonb ? 'snapshot_keep_last' THEN a.body ELSE w.body END
+        ->> 'snapshot_keep_last')::bigint AS keep_last
+) said
+WHERE t.revision > said.keep_last
+    AND t.revision - said.keep_last - coalesce((
+        SELECT max(c.to_revision) FROM compactions c
+        WHERE c.thread_id = t.id AND c.kind = 'snapshot' AND c.status IN ('queued', 'running', 'done')
+    ), 0) >= least(said.keep_last, %(most)s::bigint)
+ORDER BY t.id LIMIT %(limit)s
+"""
+
+
+def due_threads(*, most: int, limit: int) -> list[int]:
+    """Threads whose policy says how many snapshots stay, and which have enough beyond that."""
+    return [row[0] for row in hot.fetch_all(_DUE_THREADS, {"most": most, "limit": limit})]
+
+
+# Of each entry: the versions below the newest `keep_last` that are old enough and not pinned. A
+# namespace that says neither keeps all.
+_OLD_VERSIONS = """
+    CROSS JOIN LATERAL (
+        SELECT version FROM entry_revisions WHERE entry_id = e.id
+        ORDER BY version DESC OFFSET greatest(coalesce(%(keep_last)s::bigint, 1), 1) - 1 LIMIT 1
+    ) edge
+    JOIN entry_revisions r ON r.entry_id = e.id AND r.version < edge.version
+        AND NOT r.pinned AND (%(keep_seconds)s::bigint IS NULL
+            OR r.at < now() - %(keep_seconds)s * interval '1 second')
+        AND num_nonnulls(%(keep_last)s::bigint, %(keep_seconds)s::bigint) > 0
+"""
+
+_PAGE = """
+WITH page AS MATERIALIZED (
+    SELECT id, key FROM entries
+    WHERE namespace_id = %(namespace)s AND key > %(key)s::text COLLATE "C"
+    ORDER BY key LIMIT %(batch)s
+)"""
+
+# A version that somebody pins or redacts right now is left for the next time: nobody waits.
+_REMOVE_VERSIONS = f"""
+{_PAGE}, old AS MATERIALIZED (
+    SELECT r.entry_id, r.version, r.size_bytes FROM page e {_OLD_VERSIONS}
+    LIMIT %(batch)s FOR UPDATE OF r SKIP LOCKED
+), gone AS (
+    DELETE FROM entry_revisions r USING old o
+    WHERE r.entry_id = o.entry_id AND r.version = o.version
+    RETURNING o.size_bytes
+)
+SELECT (SELECT max(key) FROM page), count(*), (SELECT count(*) FROM gone),
+    coalesce(sum(size_bytes), 0)::bigint,
+    (SELECT coalesce(sum(size_bytes), 0)::bigint FROM gone)
+FROM page JOIN entry_revisions r ON r.entry_id = page.id
+"""
+
+_ALL = "SELECT id FROM entries WHERE namespace_id = %(namespace)s"
+_FIRST = f"{_ALL} ORDER BY key LIMIT %(most)s"
+
+_COUNT_VERSIONS = """
+SELECT count(*), coalesce(sum(r.size_bytes), 0)::bigint
+FROM ({entries}) e JOIN entry_revisions r ON r.entry_id = e.id
+"""
+
+_COUNT_OLD_VERSIONS = f"""
+SELECT count(*), coalesce(sum(r.size_bytes), 0)::bigint
+FROM ({{entries}}) e {_OLD_VERSIONS}
+"""
+
+_ANY_OLD_VERSION = f"""
+{_PAGE} SELECT (SELECT max(key) FROM page), EXISTS (SELECT FROM page e {_OLD_VERSIONS})
+"""
+
+
+class History(NamedTuple):
+    """A namespace and how much of its entries' history stays."""
+
+    namespace: int
+    keep_last: int | None
+    keep_seconds: int | None
+
+
+def remove_versions(history: History, *, after: str, batch: int) -> tuple[str | None, Weight]:
+    """Delete up to `batch` old versions of the next `batch` entries behind the key `after`: the
+    last of these keys (None: no more), and what their versions weighed before."""
+    parameters = {**history._asdict(), "key": after, "batch": batch}
+    key, *weight = _one(_REMOVE_VERSIONS, parameters)
+    return key, Weight(*weight)
+
+
+def weigh_versions(history: History, most: int | None = None) -> Weight:
+    """All versions of a namespace's entries, or of the first `most` of them, and those that would
+    go."""
+    entries = _FIRST if most else _ALL
+    parameters = {**history._asdict(), "most": most}
+    rows, size = _one(_COUNT_VERSIONS.format(entries=entries), parameters)
+    rows_removed, bytes_removed = _one(_COUNT_OLD_VERSIONS.format(entries=entries), parameters)
+    return Weight(rows, rows_removed, size, bytes_removed)
+
+
+def any_old_version(history: History, *, batch: int) -> bool:
+    """Whether anything would go. Looks at `batch` entries at a time."""
+    key: str | None = ""
+    found = False
+    while key is not None and not found:
+        parameters = {**history._asdict(), "key": key, "batch": batch}
+        key, found = _one(_ANY_OLD_VERSION, parameters)
+    return found
+
+
+def _one(statement: str, parameters: Mapping[str, Any]) -> hot.Row:
+    row = hot.fetch_one(statement, parameters)
+    if row is None:
+        raise LookupError("an aggregate answers one row")
+    return row

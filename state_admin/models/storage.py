@@ -1,0 +1,118 @@
+"""What a workspace stores, measured once a day and kept: in all, by namespace, by thread."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from state_admin.domain.access import Actor
+from state_admin.domain.storage import Counts
+
+from .namespaces import Namespace, glob_regex
+from .threads import Thread, thread_prefix
+from .workspaces import Workspace
+
+
+class StorageSampleQuerySet(models.QuerySet["StorageSample"]):
+    def visible_to(self, actor: Actor) -> Self:
+        rows = self.filter(workspace_id=actor.workspace_id)
+        if actor.namespaces:
+            seen = Q(namespace__name__regex=glob_regex(actor.namespaces))
+            rows = rows.filter(Q(namespace=None) | seen)
+        if actor.thread_prefixes:
+            seen = thread_prefix(actor.thread_prefixes, "thread__public_id")
+            rows = rows.filter(Q(thread=None) | seen)
+        return rows
+
+    def totals(self) -> Self:
+        """Those of whole workspaces."""
+        return self.filter(namespace=None, thread=None)
+
+    def biggest_first(self) -> Self:
+        return self.order_by("-total_bytes", "-pk")
+
+
+class StorageSample(models.Model):
+    """What was stored at the last measurement of a day (UTC): of a namespace, of a thread, or, with
+    neither, of the workspace. The days before today stand still."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    # Without constraints: their check would lock the row of a thread that a run is writing to.
+    # Rows of a thread go with it (erasures_sql.DELETED); namespaces stay for ever.
+    namespace = models.ForeignKey(
+        Namespace, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
+        db_index=False, db_constraint=False,
+    )  # fmt: skip
+    thread = models.ForeignKey(
+        Thread, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
+        db_index=False, db_constraint=False,
+    )  # fmt: skip
+    day = models.DateField()
+    measured_at = models.DateTimeField()
+    # What is measured, in the words of domain.storage.Counts.
+    entries = models.BigIntegerField(default=0)
+    entry_bytes = models.BigIntegerField(default=0)
+    history_rows = models.BigIntegerField(default=0)
+    history_bytes = models.BigIntegerField(default=0)
+    threads = models.BigIntegerField(default=0)
+    messages = models.BigIntegerField(default=0)
+    message_bytes = models.BigIntegerField(default=0)
+    state_rows = models.BigIntegerField(default=0)
+    state_bytes = models.BigIntegerField(default=0)
+    estimated_tokens = models.BigIntegerField(default=0)
+    total_rows = models.BigIntegerField(default=0)
+    total_bytes = models.BigIntegerField(default=0)
+    # By the compactions that ended on this day and were not undone since.
+    tokens_saved = models.BigIntegerField(default=0)
+    rows_removed = models.BigIntegerField(default=0)
+
+    objects = StorageSampleQuerySet.as_manager()
+
+    class Meta:
+        db_table = "storage_samples"
+        constraints = [
+            # The series of one subject; the sweep writes today's row again.
+            models.UniqueConstraint(
+                fields=["workspace", "namespace", "thread", "day"],
+                name="storage_samples_of_unique",
+                nulls_distinct=False,
+            ),
+        ]
+        indexes = [
+            # The subjects of one day, biggest first.
+            models.Index(
+                fields=["workspace", "day", "-total_bytes", "-id"], name="storage_samples_biggest"
+            ),
+            # Retention.
+            models.Index(fields=["day"], name="storage_samples_day"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day}: {self.total_bytes} bytes"
+
+    @classmethod
+    def of(
+        cls,
+        counts: Counts,
+        *,
+        workspace_id: int,
+        measured_at: datetime | None = None,
+        namespace_id: int | None = None,
+        thread_id: int | None = None,
+    ) -> Self:
+        """A sample that is not stored."""
+        at = measured_at or timezone.now()
+        return cls(
+            workspace_id=workspace_id,
+            namespace_id=namespace_id,
+            thread_id=thread_id,
+            day=at.date(),
+            measured_at=at,
+            total_rows=counts.rows,
+            total_bytes=counts.bytes,
+            **counts.to_json(),
+        )

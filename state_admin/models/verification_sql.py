@@ -1,0 +1,192 @@
+"""What must hold between the tables, and streams of what every snapshot and version reads as.
+
+For a verifier: whole tables are read, by cursors of the server, in constant memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from django.db import connection
+
+from . import hot
+
+_CHUNK = 2000
+
+_THREAD = "w.slug || '/' || t.public_id"
+_ENTRY = "w.slug || '/' || n.name || '/' || e.key"
+_THREADS = "JOIN threads t ON t.id = x.thread_id JOIN workspaces w ON w.id = t.workspace_id"
+_ENTRIES = """JOIN entries e ON e.id = x.entry_id JOIN namespaces n ON n.id = e.namespace_id
+    JOIN workspaces w ON w.id = n.workspace_id"""
+# An erasure takes names out of the trails, those of what it leaves alone too.
+_NOTHING_ERASED = (
+    "NOT EXISTS (SELECT FROM audit z WHERE z.workspace_id = w.id AND z.action = 'erase')"
+)
+
+# Each names the places where it does not hold: a column of text.
+CHECKS: Final[Mapping[str, str]] = {
+    "a state value's span is empty or ends beyond its thread": f"""
+        SELECT {_THREAD} || ' ' || x.key || ' @' || x.valid_from FROM state_values x {_THREADS}
+        WHERE x.valid_from < 1 OR x.valid_from > t.revision
+            OR x.valid_to <= x.valid_from OR x.valid_to > t.revision
+    """,
+    "two state values of a key hold at once": f"""
+        SELECT {_THREAD} || ' ' || x.key || ' @' || x.valid_from FROM (
+            SELECT thread_id, key, valid_from,
+                lag(coalesce(valid_to, 9223372036854775807))
+                    OVER (PARTITION BY thread_id, key ORDER BY valid_from) AS before
+            FROM state_values
+        ) x {_THREADS} WHERE x.before > x.valid_from
+    """,
+    "a state value begins or ends where no revision touched its key": f"""
+        SELECT {_THREAD} || ' ' || x.key || ' @' || x.valid_from FROM state_values x {_THREADS}
+        WHERE NOT EXISTS (
+            SELECT FROM revisions r WHERE r.thread_id = x.thread_id AND r.number = x.valid_from
+                AND x.key = ANY(r.touched)
+        ) OR x.valid_to IS NOT NULL AND NOT EXISTS (
+            SELECT FROM revisions r WHERE r.thread_id = x.thread_id AND r.number = x.valid_to
+                AND x.key = ANY(r.touched)
+        )
+    """,
+    "a kept revision reads a value from before it touched the key": f"""
+        SELECT {_THREAD} || ' ' || k.key || ' @' || x.number FROM revisions x {_THREADS}
+        CROSS JOIN unnest(x.touched) k(key)
+        JOIN LATERAL (
+            SELECT valid_from, valid_to FROM state_values s
+            WHERE s.thread_id = x.thread_id AND s.key = k.key AND s.valid_from <= x.number
+            ORDER BY s.valid_from DESC LIMIT 1
+        ) v ON v.valid_from < x.number AND (v.valid_to IS NULL OR v.valid_to > x.number)
+        WHERE NOT x.dropped
+    """,
+    "the revisions of a thread have a gap or an end of their own": f"""
+        SELECT {_THREAD} FROM threads t JOIN workspaces w ON w.id = t.workspace_id
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS rows, coalesce(max(number), 0) AS newest FROM revisions r
+            WHERE r.thread_id = t.id
+        ) r WHERE (r.rows, r.newest) <> (t.revision, t.revision)
+    """,
+    "a revision was dropped that must stay": f"""
+        SELECT {_THREAD} || ' @' || x.number FROM revisions x {_THREADS}
+        LEFT JOIN runs ON runs.id = x.run_id
+        WHERE x.dropped AND (x.pinned OR x.label <> '' OR x.number = t.revision
+            OR x.number = runs.last_revision)
+    """,
+    "a run does not end with its last revision": f"""
+        SELECT {_THREAD} || ' ' || x.public_id FROM runs x {_THREADS}
+        WHERE x.last_revision <> (
+            SELECT max(r.number) FROM revisions r
+            WHERE r.thread_id = x.thread_id AND r.run_id = x.id
+        )
+    """,
+    "the messages of a thread have a gap or an end of their own": f"""
+        SELECT {_THREAD} FROM threads t JOIN workspaces w ON w.id = t.workspace_id
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS rows, coalesce(max(seq), 0) AS newest FROM messages m
+            WHERE m.thread_id = t.id
+        ) m WHERE (m.rows, m.newest) <> (t.message_count, t.message_count)
+    """,
+    "an entry is not what its newest version is": f"""
+        SELECT {_ENTRY} FROM entries e JOIN namespaces n ON n.id = e.namespace_id
+        JOIN workspaces w ON w.id = n.workspace_id
+        LEFT JOIN entry_revisions x ON x.entry_id = e.id AND x.version = e.version
+        WHERE x.version IS NULL OR x.value::text IS DISTINCT FROM e.value::text
+            OR e.deleted <> (e.value IS NULL)
+            OR EXISTS (SELECT FROM entry_revisions r WHERE r.entry_id = e.id
+                AND r.version > e.version)
+    """,
+    "versions are missing that no history compaction removed": f"""
+        SELECT {_ENTRY} || ' v' || x.version FROM (
+            SELECT entry_id, version, coalesce(
+                lag(version) OVER (PARTITION BY entry_id ORDER BY version), 0) AS before
+            FROM entry_revisions
+        ) x {_ENTRIES}
+        WHERE x.version <> x.before + 1 AND NOT EXISTS (
+            SELECT FROM compactions c WHERE c.namespace_id = n.id AND c.kind = 'history')
+    """,
+    "a revision has no audit row": f"""
+        SELECT {_THREAD} || ' @' || x.number FROM revisions x {_THREADS}
+        WHERE {_NOTHING_ERASED} AND NOT EXISTS (
+            SELECT FROM audit a WHERE a.workspace_id = w.id AND a.thread = t.public_id
+                AND a.version = x.number AND a.at >= t.created_at AND a.action <> 'message.append')
+    """,
+    "a version has no audit row": f"""
+        SELECT {_ENTRY} || ' v' || x.version FROM entry_revisions x {_ENTRIES}
+        WHERE {_NOTHING_ERASED} AND NOT EXISTS (
+            SELECT FROM audit a WHERE a.workspace_id = w.id AND a.namespace = n.name
+                AND a.key = e.key AND a.version = x.version)
+    """,
+    "a revision is not in the change feed": f"""
+        SELECT {_THREAD} || ' @' || x.number FROM revisions x {_THREADS}
+        WHERE x.at > now() - %(changes_kept)s AND {_NOTHING_ERASED} AND NOT EXISTS (
+            SELECT FROM changes c WHERE c.workspace_id = w.id AND c.thread = t.public_id
+                AND c.version = x.number AND c.kind <> 'message.append')
+    """,
+    "a version is not in the change feed": f"""
+        SELECT {_ENTRY} || ' v' || x.version FROM entry_revisions x {_ENTRIES}
+        WHERE x.at > now() - %(changes_kept)s AND {_NOTHING_ERASED} AND NOT EXISTS (
+            SELECT FROM changes c WHERE c.workspace_id = w.id AND c.namespace = n.name
+                AND c.key = e.key AND c.version = x.version)
+    """,
+}
+
+# A value joins the state at one revision and leaves it at another; what stands at a revision comes
+# behind both. 1: joins. -1: leaves. 2: a revision. 3: a dropped one.
+STATES: Final = """
+WITH held AS NOT MATERIALIZED (
+    SELECT thread_id, valid_from, valid_to, sha256(convert_to(
+        concat_ws(chr(1), key, scope, persistent, value::text), 'UTF8')) AS digest
+    FROM state_values
+)
+SELECT thread_id, at, what, digest FROM (
+    SELECT thread_id, valid_from AS at, 1 AS what, digest FROM held
+    UNION ALL
+    SELECT thread_id, valid_to, -1, digest FROM held WHERE valid_to IS NOT NULL
+    UNION ALL
+    SELECT thread_id, number, CASE WHEN dropped THEN 3 ELSE 2 END, NULL FROM revisions
+) events ORDER BY thread_id, at, what
+"""
+
+VERSIONS: Final = """
+SELECT entry_id, version, encode(sha256(convert_to(concat_ws(chr(1),
+    operation, coalesce(value::text, chr(2)), schema_version, extract(epoch FROM expires_at)), 'UTF8')), 'hex')
+FROM entry_revisions ORDER BY entry_id, version
+"""
+
+_NAME = {
+    "state": f"""
+        SELECT {_THREAD}, false FROM threads t JOIN workspaces w ON w.id = t.workspace_id
+        WHERE t.id = %(owner)s AND %(number)s::bigint IS NOT NULL
+    """,
+    "entry": f"""
+        SELECT {_ENTRY}, x.redacted_at IS NOT NULL OR x.version IS NULL AND EXISTS (
+            SELECT FROM compactions c WHERE c.namespace_id = n.id AND c.kind = 'history')
+        FROM entries e JOIN namespaces n ON n.id = e.namespace_id
+        JOIN workspaces w ON w.id = n.workspace_id
+        LEFT JOIN entry_revisions x ON x.entry_id = e.id AND x.version = %(number)s
+        WHERE e.id = %(owner)s
+    """,
+}
+
+
+def freeze() -> None:
+    """Let the transaction that begins here see one moment, for as long as it takes."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        cursor.execute("SET LOCAL statement_timeout = 0")
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+
+
+def stream(statement: str, parameters: Mapping[str, Any]) -> Iterator[hot.Row]:
+    """The rows, some at a time. In a transaction."""
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(statement, parameters)
+        while rows := cursor.fetchmany(_CHUNK):
+            yield from rows
+
+
+def find_owner(kind: str, owner: int, number: int) -> tuple[str, bool] | None:
+    """What people call the thread or entry, and whether its version may have changed or gone:
+    redacted, or of a namespace whose history was compacted. None: it is gone."""
+    row = hot.fetch_one(_NAME[kind], {"owner": owner, "number": number})
+    return (row[0], row[1]) if row else None

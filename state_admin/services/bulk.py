@@ -1,0 +1,134 @@
+"""Changes many entries that a person chose: each as it was seen, or not at all (semantics §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from state_admin.domain import config
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Entry, Namespace, Operation, bulk_sql
+from state_admin.models.bulk_sql import Action
+
+from . import journal
+from .actors import require
+from .errors import Invalid
+
+MOST: Final = 1000
+MOST_TAGS: Final = 32
+_DEFAULT_REASON: Final = {"tag": "tagged {}", "untag": "untagged {}"}
+
+
+class Seen(NamedTuple):
+    """An entry as it was chosen. `expires_at` is what `expire` sets; None: never."""
+
+    namespace: str
+    key: str
+    version: int
+    expires_at: datetime | None = None
+
+
+class Done(NamedTuple):
+    """One that was changed: its new version, and when it would have expired before."""
+
+    namespace: str
+    key: str
+    version: int
+    expired_at: datetime | None
+
+
+class Left(NamedTuple):
+    """One that stays as it is, and why."""
+
+    namespace: str
+    key: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    done: Sequence[Done]
+    left: Sequence[Left]
+
+
+def change_entries(
+    *, actor: Actor, action: Action, seen: Sequence[Seen], tag: str = "", reason: str = ""
+) -> Outcome:
+    """Delete, tag, untag or set the expiry of up to MOST entries, in one transaction.
+
+    One that somebody wrote since, or that is so already, is left alone and told. Only `delete`
+    reaches unregistered namespaces; the config registry is never touched. Values are not looked
+    at: an entry that its schema refuses can be tagged. Invalid: the tag, or too many.
+    """
+    require(actor, Role.EDITOR)
+    if len(seen) > MOST:
+        raise Invalid(f"at most {MOST:,} entries at once, not {len(seen):,}")
+    if action in ("tag", "untag") and not (0 < len(tag) <= 64 and "\0" not in tag):
+        raise Invalid("a tag has 1 to 64 characters")
+    names = {each.namespace for each in seen}
+    known = {row.name: row for row in Namespace.objects.visible_to(actor).filter(name__in=names)}
+    left: list[Left] = []
+    wanted: dict[tuple[int, str], Seen] = {}
+    for each in seen:
+        namespace = known.get(each.namespace)
+        if namespace is None:
+            left.append(Left(each.namespace, each.key, "it is gone"))
+        elif config.kind_of(each.namespace):
+            left.append(Left(each.namespace, each.key, "its namespace is reserved"))
+        elif namespace.unregistered_at and action != "delete":
+            left.append(Left(each.namespace, each.key, "its namespace is not registered"))
+        else:
+            wanted[namespace.pk, each.key] = each
+    operation = Operation.DELETE if action == "delete" else Operation.PATCH
+    reason = reason or _DEFAULT_REASON.get(action, "").format(tag)
+    changed = bulk_sql.change_entries(
+        action,
+        {
+            **journal.parameters(actor, reason),
+            "operation": operation.value,
+            "namespaces": [namespace_id for namespace_id, _ in wanted],
+            "keys": [key for _, key in wanted],
+            "versions": [each.version for each in wanted.values()],
+            "moments": [each.expires_at for each in wanted.values()],
+            "tag": tag,
+            "most_tags": MOST_TAGS,
+        },
+    )
+    done = []
+    for row in changed:
+        each = wanted.pop((row.namespace_id, row.key))
+        done.append(Done(each.namespace, each.key, row.version, row.expired_at))
+    return Outcome(sorted(done), left + _explain(actor, action, wanted))
+
+
+def _explain(actor: Actor, action: Action, wanted: dict[tuple[int, str], Seen]) -> list[Left]:
+    """Why these were not changed, as they stand now."""
+    if not wanted:
+        return []
+    rows = (
+        Entry.objects.visible_to(actor)
+        .live()
+        .filter(
+            namespace_id__in={namespace_id for namespace_id, _ in wanted},
+            key__in=[key for _, key in wanted],
+        )
+    )
+    held = {
+        (row[0], row[1]): row[2:]
+        for row in rows.values_list("namespace_id", "key", "version", "actor_name", "tags")
+    }
+    left = []
+    for address, each in wanted.items():
+        version, writer, tags = held.get(address, (0, "", []))
+        if not version:
+            why = "it is gone"
+        elif version != each.version:
+            why = f"{writer} wrote version {version} since"
+        elif action == "tag" and len(tags) >= MOST_TAGS:
+            why = f"it has {MOST_TAGS} tags or more"
+        else:
+            why = "it is so already"
+        left.append(Left(each.namespace, each.key, why))
+    return left

@@ -1,0 +1,299 @@
+"""Does the jobs of context compaction (semantics §8): claim, plan, ask for a summary, apply.
+
+A worker claims a job by one statement and holds it by a lease; every step it takes is an UPDATE
+that only the holder of the newest claim can make, so a job that was cancelled or taken over ends
+there. It asks outside any transaction, and applies in a short one if the boundary still stands.
+The broker only wakes workers: whatever it loses, the sweep finds.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Now
+
+from state_admin.domain import boundaries, retries, tokens, values
+from state_admin.domain import summaries as rules
+from state_admin.domain.boundaries import Plan, Skip
+from state_admin.domain.ids import uuid7
+from state_admin.domain.policies import Policy
+from state_admin.domain.values import JSON
+from state_admin.models import (
+    Compaction,
+    CompactionKind,
+    CompactionStatus,
+    Message,
+    MessageRole,
+    Phase,
+    Thread,
+    Visibility,
+)
+from state_admin.models.compactions_sql import claim_next
+from state_admin.models.folds_sql import LogView
+from state_admin.summarizers import Summary, SummaryFailed, SummaryRequest, prompts
+
+from . import summaries
+from .actors import system_actor
+from .compactions import record_step
+from .messages import effective_messages, recount_context, standing_summary
+
+LEASE = timedelta(seconds=120)
+MAX_ATTEMPTS = 3
+# Attempts that ended without a word count too; a job that kills its workers does not do so for ever.
+GIVE_UP_AFTER = 5
+# Before the second attempt; doubles from there.
+RETRY_SECONDS = 20.0
+_MOST_LOST = 100
+
+log = structlog.get_logger()
+
+
+class _Lost(Exception):
+    """The job is no longer this worker's: it was cancelled, or another took it over."""
+
+
+def run_next() -> CompactionStatus | None:
+    """Do the job whose turn it is, workspace after workspace. None: there is none."""
+    compaction_id = claim_next(LEASE)
+    return _work(compaction_id) if compaction_id else None
+
+
+def run_compaction(compaction_id: str) -> CompactionStatus | None:
+    """Do this job, whoever's turn it is. None: somebody else has it, or it is finished.
+
+    Safe to call any number of times; only the holder of the newest claim can apply.
+    """
+    return _work(compaction_id) if claim(compaction_id, CompactionKind.CONTEXT) else None
+
+
+def claim(compaction_id: str, *kinds: CompactionKind) -> bool:
+    """Take a job of these kinds that nobody works on, for the length of LEASE."""
+    return bool(
+        Compaction.objects.filter(public_id=compaction_id, kind__in=kinds)
+        .claimable()
+        .update(
+            status=CompactionStatus.RUNNING,
+            phase=Phase.CLAIMED,
+            lease_expires_at=Now() + LEASE,
+            started_at=Now(),
+            attempts=F("attempts") + 1,
+            claim=F("claim") + 1,
+        )
+    )
+
+
+def count_lost() -> int:
+    """How many jobs nobody works on, a hundred at most: queued ones whose bell was lost, running ones
+    whose worker died."""
+    lost = Compaction.objects.filter(kind=CompactionKind.CONTEXT).claimable()
+    return lost[:_MOST_LOST].count()
+
+
+def _work(compaction_id: str) -> CompactionStatus:
+    job = Compaction.objects.select_related("thread").get(public_id=compaction_id)
+    try:
+        return _do(job)
+    except _Lost:
+        return CompactionStatus.SUPERSEDED
+
+
+def _do(job: Compaction) -> CompactionStatus:
+    thread = job.thread
+    if thread is None:
+        return _finish(job, CompactionStatus.SUPERSEDED, "the thread is gone")
+    if job.attempts > GIVE_UP_AFTER:
+        words = f"given up: {GIVE_UP_AFTER} attempts, and no worker came back from the last one"
+        return _finish(job, CompactionStatus.FAILED, words)
+    policy = Policy.from_json(values.load(job.policy or "{}"))
+    _enter(job, Phase.PLANNING)
+    planned = boundaries.plan(LogView(thread.pk, standing_summary(thread)), policy)
+    if isinstance(planned, Skip):
+        return _finish(job, CompactionStatus.SKIPPED, planned.reason)
+    job.boundary_seq = planned.boundary_seq
+    job.boundary_message_id = planned.boundary_message_id
+    job.tokens_before = planned.tokens_before
+    try:
+        summary, detail = _summarize(job, policy, _request(thread, planned, policy))
+    except SummaryFailed as failed:
+        return _give_way(job, failed)
+    job.summary_text = rules.clean(summary.text, policy.summary_max_tokens)
+    body = rules.wrap(job.summary_text)
+    job.tokens_after = tokens.estimate_message(body)
+    job.summarizer, job.model, job.cost_usd = summary.summarizer, summary.model, summary.cost_usd
+    job.input_tokens, job.output_tokens = summary.input_tokens, summary.output_tokens
+    saved = 1 - job.tokens_after / planned.tokens_before
+    if saved < policy.min_savings_ratio:
+        asked = policy.min_savings_ratio
+        return _finish(
+            job,
+            CompactionStatus.SKIPPED,
+            f"it would save {saved:.0%}, less than min_savings_ratio {asked:.0%}",
+        )
+    _enter(job, Phase.APPLYING, lease_expires_at=Now() + LEASE)
+    return _apply(job, planned, body, detail)
+
+
+def _request(thread: Thread, planned: Plan, policy: Policy) -> SummaryRequest:
+    """What is to be summarised: the messages up to the boundary, and the summary before them."""
+    folded = effective_messages(thread, upto=planned.boundary_seq)
+    bodies = [(message.folds_to, values.load(message.body or "{}")) for message in folded]
+    return SummaryRequest(
+        messages=[body for folds_to, body in bodies if folds_to is None],
+        previous_summary=next((rules.unwrap(body) for to, body in bodies if to is not None), None),
+        max_tokens=policy.summary_max_tokens,
+        instructions=policy.prompt or "",
+    )
+
+
+def _summarize(job: Compaction, policy: Policy, request: SummaryRequest) -> tuple[Summary, str]:
+    """The summary, and why it is not by the one that was wanted: where that one cannot be had, the
+    policy's fallback writes it. Raises SummaryFailed."""
+    try:
+        engine = summaries.find_engine(job.workspace_id, policy)
+        if engine.provider is not None and engine.model is not None:
+            job.provider, job.instructions = engine.provider.id, prompts.instructions(request)
+            job.model = engine.model.upstream_model[:128]
+        _ask(job, engine)
+        return summaries.ask(job.workspace_id, engine, request), ""
+    except SummaryFailed as failed:
+        if policy.fallback is None or _has_another_try(job, failed):
+            raise
+        job.provider = job.model = job.instructions = ""
+        engine = summaries.fallback_engine()
+        _ask(job, engine)
+        summary = summaries.ask(job.workspace_id, engine, request)
+        return summary, f"written by {summary.summarizer}, because: {_words(failed)}"
+
+
+def _ask(job: Compaction, engine: summaries.Engine) -> None:
+    """Show whom this job is waiting for, and hold it for as long as that may take."""
+    until = Now() + LEASE + timedelta(seconds=engine.seconds)
+    _enter(job, Phase.ASKING, lease_expires_at=until, provider=job.provider, model=job.model)
+
+
+def _give_way(job: Compaction, failed: SummaryFailed) -> CompactionStatus:
+    """Queue again, later, or end without a summary."""
+    words = _words(failed)
+    if isinstance(failed, summaries.Closed):
+        if failed.until is None:
+            return _finish(job, CompactionStatus.SKIPPED, words)
+        # Nothing was tried: the attempt does not count.
+        return _queue_again(job, words, failed.until, attempts=job.attempts - 1)
+    if not _has_another_try(job, failed):
+        return _finish(job, CompactionStatus.FAILED, words)
+    pause = retries.pause_before_retry(
+        job.attempts,
+        base=RETRY_SECONDS,
+        chance=random.random(),  # noqa: S311
+        asked=failed.after,
+    )
+    return _queue_again(job, words, Now() + timedelta(seconds=pause), attempts=job.attempts)
+
+
+def _has_another_try(job: Compaction, failed: SummaryFailed) -> bool:
+    return failed.retry and job.attempts < MAX_ATTEMPTS
+
+
+def _words(failed: SummaryFailed) -> str:
+    return f"{failed}: {failed.quote}" if failed.quote else str(failed)
+
+
+def _apply(job: Compaction, planned: Plan, body: dict[str, JSON], detail: str) -> CompactionStatus:
+    """Append the summary with its mark, in one short transaction, if the boundary still stands."""
+    actor = system_actor(job.workspace_id, "compaction")
+    with transaction.atomic():
+        thread = Thread.objects.select_for_update().filter(pk=job.thread_id or 0).first()
+        if thread is None or not _held(job).select_for_update().exists():
+            raise _Lost
+        log_now = Message.objects.filter(thread=thread)
+        furthest = standing_summary(thread)
+        moved = furthest is not None and (furthest.folds_to or 0) >= planned.boundary_seq
+        stands = log_now.filter(
+            public_id=planned.boundary_message_id, seq=planned.boundary_seq
+        ).exists()
+        if moved or not stands:
+            return _finish(job, CompactionStatus.SUPERSEDED, "the boundary moved meanwhile")
+        job.summary = Message.objects.create(
+            thread=thread,
+            seq=thread.message_count + 1,
+            public_id=uuid7(),
+            role=MessageRole.SYSTEM,
+            visibility=Visibility.INTERNAL,
+            body=values.dump(body),
+            estimated_tokens=tokens.estimate_message(body),
+            folds_from=1,
+            folds_to=planned.boundary_seq,
+            fold_carries=planned.carried_seq,
+        )
+        Thread.objects.filter(pk=thread.pk).update(
+            message_count=F("message_count") + 1, updated_at=Now()
+        )
+        recount_context(thread)
+        record_step(actor, job, thread, "apply", "")
+        return _finish(job, CompactionStatus.DONE, detail)
+
+
+def _held(job: Compaction) -> QuerySet[Compaction]:
+    """The job's row, as long as this worker holds it."""
+    return Compaction.objects.filter(pk=job.pk, claim=job.claim, status=CompactionStatus.RUNNING)
+
+
+def _enter(job: Compaction, phase: Phase, **shown: Any) -> None:
+    """Show where the job is. Raises _Lost."""
+    if not _held(job).update(phase=phase, **shown):
+        raise _Lost
+
+
+def _finish(job: Compaction, status: CompactionStatus, detail: str) -> CompactionStatus:
+    """Close the job. Raises _Lost."""
+    closed = _held(job).update(
+        status=status,
+        phase="",
+        detail=detail,
+        finished_at=Now(),
+        lease_expires_at=None,
+        boundary_seq=job.boundary_seq,
+        boundary_message_id=job.boundary_message_id,
+        tokens_before=job.tokens_before,
+        tokens_after=job.tokens_after,
+        summary=job.summary,
+        summary_text=job.summary_text,
+        summarizer=job.summarizer,
+        provider=job.provider,
+        model=job.model,
+        instructions=job.instructions,
+        input_tokens=job.input_tokens,
+        output_tokens=job.output_tokens,
+        cost_usd=job.cost_usd,
+    )
+    if not closed:
+        raise _Lost
+    log.info("compaction.finished", compaction=job.public_id, status=status.value, detail=detail)
+    return status
+
+
+def _queue_again(
+    job: Compaction, words: str, at: datetime | Combinable, *, attempts: int
+) -> CompactionStatus:
+    """Let a worker take it again, not before `at`. Raises _Lost."""
+    queued = _held(job).update(
+        status=CompactionStatus.QUEUED,
+        phase="",
+        detail=words,
+        lease_expires_at=None,
+        attempts=attempts,
+        available_at=at,
+        provider=job.provider,
+        model=job.model,
+        instructions=job.instructions,
+    )
+    if not queued:
+        raise _Lost
+    log.info("compaction.postponed", compaction=job.public_id, detail=words)
+    return CompactionStatus.QUEUED

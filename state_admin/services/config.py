@@ -1,0 +1,368 @@
+"""The config registry: providers, models and agents, as entries of reserved namespaces (semantics
+§4) whose secrets stay outside of them. The secrets themselves are in config_secrets.py.
+
+Writes of one workspace's registry come one after another: a record cannot be deleted while another
+that names it is on its way in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import transaction
+
+from state_admin.domain import config, scopes, values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.config import Kind, Secret
+from state_admin.domain.ids import uuid7
+from state_admin.domain.values import JSON, Fault, Raw
+from state_admin.models import Entry, Namespace, Operation
+
+from . import entries
+from .actors import require
+from .config_secrets import keep_secrets
+from .entries import ANY, EntryView, PatchKind, Precondition, Put
+from .errors import BadRequest, Conflict, Invalid, NotFound
+from .namespaces import definition
+
+_TIMEOUT_SECS: Final[int] = config.SCHEMAS[Kind.PROVIDERS]["properties"]["timeout_secs"]["default"]
+
+
+@dataclass(frozen=True)
+class Dependent:
+    """A record that names another, and where in it."""
+
+    kind: Kind
+    id: str
+    pointer: str
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """The version that it made (0: there was nothing, or it was a dry run), and what named it."""
+
+    version: int
+    dependents: list[Dependent]
+
+
+@dataclass(frozen=True)
+class Model:
+    """What callers of a model need to know of it; None: not known. Prices are USD per million."""
+
+    id: str
+    provider_id: str
+    upstream_model: str
+    context_window: int | None
+    max_output_tokens: int | None
+    input_token_price: float | None
+    output_token_price: float | None
+
+
+@dataclass(frozen=True)
+class Provider:
+    """Where and how the models of a provider are asked. `base_url` "": where its vendor answers."""
+
+    id: str
+    adapter: str
+    base_url: str
+    timeout_secs: int
+
+
+def check_id(identity: str) -> None:
+    """Refuse an id that no record can have."""
+    try:
+        config.check_id(identity)
+    except scopes.BadName as bad:
+        raise BadRequest("not a legal id", detail=str(bad)) from bad
+
+
+def read_record(*, actor: Actor, kind: Kind, identity: str) -> EntryView:
+    """A record; in the places of its secrets stand markers. NotFound."""
+    check_id(identity)
+    found = entries.read_entry(actor=actor, namespace=kind.namespace, key=identity)
+    if not found.exists:
+        raise NotFound(f"no config {kind}/{identity}")
+    return found
+
+
+def put_record(
+    *,
+    actor: Actor,
+    kind: Kind,
+    identity: str,
+    value: Raw,
+    when: Precondition = ANY,
+    reason: str = "",
+) -> Put:
+    """Make or replace a record. A string in the place of a secret sets it, the marker that was
+    read keeps it, null or nothing clears it; a missing `id` is filled in.
+
+    Raises Invalid (schema, a reference that leads nowhere, a secret that is none) and what
+    entries.put_entry raises. No message holds a value.
+    """
+    require(actor, Role.ADMIN)
+    check_id(identity)
+    try:
+        values.check(value)
+    except values.RefusedJSON as refused:
+        raise Invalid("the value cannot be stored", refused.faults) from refused
+    given = values.load(value.text)
+    with transaction.atomic():
+        _hold_registry(actor, kind)
+        held = _markers(kind, _hold_entry(actor, kind, identity))
+        sealed, fresh = _seal(actor, kind, identity, given, held)
+        attributes = {"ttl": None, "expires_at": None, "tags": None, "pinned": None}
+        made = entries.store_value(
+            actor, kind.namespace, identity, sealed, when, attributes, reason, Operation.PUT
+        )
+        _settle(actor, kind, identity, made, fresh)
+    return made
+
+
+def check_record(*, actor: Actor, kind: Kind, identity: str, value: Raw) -> None:
+    """Raise what put_record would say of `value`, without writing. No message holds a value."""
+    require(actor, Role.ADMIN)
+    check_id(identity)
+    held = _markers(kind, entries.read_entry(actor=actor, namespace=kind.namespace, key=identity))
+    sealed, _ = _seal(actor, kind, identity, values.load(value.text), held)
+    entries.check_value(definition(actor, kind.namespace, fresh=True), sealed)
+
+
+def patch_record(
+    *,
+    actor: Actor,
+    kind: Kind,
+    identity: str,
+    patch: PatchKind,
+    operations: JSON,
+    when: Precondition = ANY,
+    reason: str = "",
+) -> Put:
+    """Change a record on the server. A patch sees markers, never secrets. Raises NotFound, what
+    put_record raises, and what entries.patch_entry raises."""
+    require(actor, Role.ADMIN)
+    check_id(identity)
+
+    def change(before: EntryView) -> JSON:
+        return entries.apply_patch(patch, values.load(before.value), operations)
+
+    return _change(actor, kind, identity, when, change, reason, Operation.PATCH)
+
+
+def restore_record(
+    *,
+    actor: Actor,
+    kind: Kind,
+    identity: str,
+    version: int,
+    when: Precondition = ANY,
+    reason: str = "",
+) -> Put:
+    """Write a new version equal to an old one, with the secrets of now: a restore neither sets nor
+    clears one. A deleted record comes back without. Raises NotFound, and what put_record raises."""
+    require(actor, Role.ADMIN)
+    check_id(identity)
+    old = entries.read_past(actor=actor, namespace=kind.namespace, key=identity, at_version=version)
+    if not old.exists:
+        raise NotFound(f"version {version} of {kind}/{identity} holds no value")
+
+    def change(before: EntryView) -> JSON:
+        return config.reseal(kind, values.load(old.value), _markers(kind, before))
+
+    reason = reason or f"restored version {version}"
+    return _change(actor, kind, identity, when, change, reason, Operation.RESTORE, revive=True)
+
+
+def delete_record(
+    *,
+    actor: Actor,
+    kind: Kind,
+    identity: str,
+    when: Precondition = ANY,
+    force: bool = False,
+    dry_run: bool = False,
+    reason: str = "",
+) -> Deletion:
+    """Delete a record and destroy its secrets; its history stays, without them.
+
+    Conflict with `dependents` when others name it, unless `force`: then they name nothing. With
+    `dry_run` only looks.
+    """
+    require(actor, Role.ADMIN)
+    check_id(identity)
+    with transaction.atomic():
+        _hold_registry(actor, kind)
+        named = _dependents(actor, kind, identity)
+        if dry_run:
+            return Deletion(0, named)
+        if named and not force:
+            raise Conflict(
+                f"{kind}/{identity} is named by {len(named)} others",
+                detail="Change them first, or delete with force=true: then they name nothing.",
+                dependents=[vars(each) for each in named],
+            )
+        version = entries.delete_value(actor, kind.namespace, identity, when, reason)
+        if entry := _entry(actor, kind, identity):
+            keep_secrets(entry, kind, [])
+    return Deletion(version, named)
+
+
+def find_dependents(*, actor: Actor, kind: Kind, identity: str) -> list[Dependent]:
+    """The live records that name one, as far as the actor sees them. NotFound."""
+    read_record(actor=actor, kind=kind, identity=identity)
+    return _dependents(actor, kind, identity)
+
+
+def find_model(*, workspace_id: int, model_id: str) -> Model:
+    """What the registry knows of a model, for services that call one. NotFound."""
+    spec = _find_spec(workspace_id, Kind.MODELS, model_id)
+    return Model(
+        id=model_id,
+        provider_id=spec["provider_id"],
+        upstream_model=spec["upstream_model"],
+        context_window=spec.get("context_window"),
+        max_output_tokens=spec.get("max_output_tokens"),
+        input_token_price=spec.get("input_token_price_per_million_usd"),
+        output_token_price=spec.get("output_token_price_per_million_usd"),
+    )
+
+
+def find_provider(*, workspace_id: int, provider_id: str) -> Provider:
+    """What the registry knows of a provider, but for its secrets (config_secrets). NotFound."""
+    spec = _find_spec(workspace_id, Kind.PROVIDERS, provider_id)
+    return Provider(
+        id=provider_id,
+        adapter=spec["adapter"],
+        base_url=spec.get("base_url") or "",
+        timeout_secs=spec.get("timeout_secs", _TIMEOUT_SECS),
+    )
+
+
+def _find_spec(workspace_id: int, kind: Kind, identity: str) -> dict[str, Any]:
+    """A live record; NotFound also for one that redaction left no record of its kind."""
+    row = (
+        Entry.objects.filter(namespace__workspace_id=workspace_id)
+        .filter(namespace__name=kind.namespace, key=identity)
+        .live()
+        .first()
+    )
+    if row is None:
+        raise NotFound(f"no config {kind}/{identity}")
+    spec: dict[str, Any] = values.load(row.value or "null")
+    if config.faults(kind, identity, spec):
+        raise NotFound(f"config {kind}/{identity} holds what cannot be read as one of {kind}")
+    return spec
+
+
+def _change(
+    actor: Actor,
+    kind: Kind,
+    identity: str,
+    when: Precondition,
+    change: Callable[[EntryView], JSON],
+    reason: str,
+    operation: Operation,
+    *,
+    revive: bool = False,
+) -> Put:
+    written: list[Secret] = []
+
+    def rewrite(before: EntryView) -> Raw:
+        if not (before.exists or revive):
+            raise NotFound(f"no config {kind}/{identity}")
+        held = _markers(kind, before)
+        sealed, fresh = _seal(actor, kind, identity, change(before), held)
+        written[:] = fresh
+        return sealed
+
+    with transaction.atomic():
+        _hold_registry(actor, kind)
+        known = definition(actor, kind.namespace, fresh=True)
+        made = entries.rewrite_value(actor, known, identity, when, rewrite, reason, operation)
+        _settle(actor, kind, identity, made, written)
+    return made
+
+
+def _hold_registry(actor: Actor, kind: Kind) -> None:
+    """Keep other writes of the workspace's registry out until the end of the transaction. Raises
+    NotRegistered for a kind that the actor does not see."""
+    definition(actor, kind.namespace)
+    names = [each.namespace for each in Kind]
+    rows = Namespace.objects.filter(workspace_id=actor.workspace_id, name__in=names)
+    list(rows.order_by("name").select_for_update(no_key=True).values_list("pk"))
+
+
+def _hold_entry(actor: Actor, kind: Kind, identity: str) -> EntryView:
+    """The record now, its row locked against redaction and erasure."""
+    rows = Entry.objects.visible_to(actor).filter(namespace__name=kind.namespace, key=identity)
+    list(rows.select_for_update(of=("self",)).values_list("pk"))
+    return entries.read_entry(actor=actor, namespace=kind.namespace, key=identity)
+
+
+def _entry(actor: Actor, kind: Kind, identity: str) -> Entry | None:
+    rows = Entry.objects.visible_to(actor).select_related("namespace")
+    return rows.filter(namespace__name=kind.namespace, key=identity).first()
+
+
+def _markers(kind: Kind, held: EntryView) -> dict[str, JSON]:
+    return config.markers(kind, values.load(held.value)) if held.exists else {}
+
+
+def _seal(
+    actor: Actor, kind: Kind, identity: str, value: JSON, held: dict[str, JSON]
+) -> tuple[Raw, list[Secret]]:
+    """The value as it may be stored, checked, and the secrets that were taken out of it."""
+    if isinstance(value, dict):
+        value = {"id": identity, **value}
+    try:
+        value, fresh = config.seal(kind, value, held, uuid7)
+    except config.BadSecret as bad:
+        raise Invalid("a secret is not acceptable", bad.faults) from bad
+    faults = config.faults(kind, identity, value)
+    if not faults:
+        faults = _dangling(actor, kind, identity, value)
+    if faults:
+        raise Invalid(f"this is not one of {kind}", faults)
+    text = values.dump(value)
+    return Raw(text, values.load(text)), fresh
+
+
+def _dangling(actor: Actor, kind: Kind, identity: str, value: JSON) -> list[Fault]:
+    """The places that name what is not there. A record may name itself."""
+    named = [
+        each for each in config.references(kind, value) if (each.kind, each.id) != (kind, identity)
+    ]
+    found = set[tuple[str, str]]()
+    for target in {each.kind for each in named}:
+        rows = Entry.objects.visible_to(actor).live().filter(namespace__name=target.namespace)
+        wanted = [each.id for each in named if each.kind is target]
+        found |= {
+            (target, key) for key in rows.filter(key__in=wanted).values_list("key", flat=True)
+        }
+    return [
+        Fault(each.pointer, f"there is no {each.kind}/{each.id}")
+        for each in named
+        if (each.kind, each.id) not in found
+    ]
+
+
+def _dependents(actor: Actor, kind: Kind, identity: str) -> list[Dependent]:
+    found: list[Dependent] = []
+    for other in config.NAMED_BY[kind]:
+        rows = Entry.objects.visible_to(actor).live().filter(namespace__name=other.namespace)
+        if other is kind:
+            rows = rows.exclude(key=identity)
+        for key, text in rows.order_by("key").values_list("key", "value"):
+            found += [
+                Dependent(other, key, each.pointer)
+                for each in config.references(other, values.load(text or "null"))
+                if (each.kind, each.id) == (kind, identity)
+            ]
+    return found
+
+
+def _settle(actor: Actor, kind: Kind, identity: str, made: Put, fresh: list[Secret]) -> None:
+    if made.changed and (entry := _entry(actor, kind, identity)):
+        keep_secrets(entry, kind, fresh)

@@ -1,0 +1,186 @@
+"""The secrets of the config registry: encrypted, kept as long as a value names them, opened for
+whoever calls a provider (docs/adr/0010). No interface hands one out."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.crypto import salted_hmac
+
+from state_admin.domain import config, values
+from state_admin.domain.config import Kind, Secret
+from state_admin.models import ConfigSecret, Entry, Workspace
+
+from . import journal
+from .actors import system_actor
+from .errors import NotFound, Unreadable
+
+_PURPOSE = "statehouse.config.secret"
+_NONCE_BYTES = 12
+_BATCH = 500
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """How many secrets were encrypted anew, how many had the newest key, and the addresses
+    (`workspace: namespace/key pointer`) of those that no configured key opens."""
+
+    rotated: int
+    current: int
+    unreadable: list[str]
+
+
+def find_provider_secret(
+    *, workspace_id: int, provider_id: str, pointer: str = "/api_key"
+) -> str | None:
+    """The secret of a provider in plain text, None when none is set. For calls to that provider,
+    never for an answer. NotFound: no such provider. Unreadable: set, but no key opens it."""
+    provider = (
+        Entry.objects.filter(namespace__workspace_id=workspace_id)
+        .filter(namespace__name=Kind.PROVIDERS.namespace, key=provider_id)
+        .live()
+        .first()
+    )
+    if provider is None:
+        raise NotFound(f"no config {Kind.PROVIDERS}/{provider_id}")
+    held = config.markers(Kind.PROVIDERS, values.load(provider.value or "null"))
+    marker = held.get(pointer)
+    if not config.is_marker(marker):
+        return None
+    row = _rows().filter(entry=provider, public_id=marker["$secret"]).first()
+    if row is None:
+        raise Unreadable(
+            f"the secret at {Kind.PROVIDERS.namespace}/{provider_id} {pointer} is gone",
+            detail="Write it again.",
+        )
+    return open_secret(row)
+
+
+def keep_secrets(entry: Entry, kind: Kind, fresh: Sequence[Secret]) -> None:
+    """Store what was just written, and destroy what the entry's value no longer names. The caller
+    holds the entry's row, as written, in its transaction."""
+    named = []
+    if entry.value is not None:
+        held = config.markers(kind, values.load(entry.value))
+        named = [marker["$secret"] for marker in held.values() if config.is_marker(marker)]
+    ConfigSecret.objects.filter(entry=entry).exclude(public_id__in=named).delete()
+    name, key = _keys()[0]
+    ConfigSecret.objects.bulk_create(
+        ConfigSecret(
+            entry=entry,
+            pointer=secret.pointer,
+            public_id=secret.id,
+            ciphertext=_encrypt(key, secret.plain, _place(entry, secret.pointer, secret.id)),
+            key_id=name,
+        )
+        for secret in fresh
+        if secret.id in named
+    )
+
+
+def open_secret(row: ConfigSecret) -> str:
+    """The plain text. Unreadable when no configured key opens it, or it was moved or altered."""
+    key = dict(_keys()).get(row.key_id)
+    place = _place(row.entry, row.pointer, row.public_id)
+    sealed = bytes(row.ciphertext)
+    address = f"{row.entry.namespace.name}/{row.entry.key} {row.pointer}"
+    if key is None:
+        raise Unreadable(
+            f"the secret at {address} cannot be decrypted",
+            detail="Its key is not configured: bring it back into CONFIG_SECRET_KEYS or "
+            "SECRET_KEY_FALLBACKS, or write the secret again.",
+        )
+    try:
+        return AESGCM(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place).decode()
+    except InvalidTag:
+        raise Unreadable(
+            f"the secret at {address} cannot be decrypted",
+            detail="It was altered, or belongs to another place: write the secret again.",
+        ) from None
+
+
+def rotate_secrets() -> Rotation:
+    """Encrypt every secret with the first key that is not yet. Safe to repeat and to interrupt."""
+    name, key = _keys()[0]
+    current = ConfigSecret.objects.filter(key_id=name).count()
+    rotated, unreadable = 0, list[str]()
+    for workspace_id in Workspace.objects.order_by("pk").values_list("pk", flat=True):
+        for ids in _old_ones(workspace_id, name):
+            with transaction.atomic():
+                done = 0
+                for row in (
+                    _rows().filter(pk__in=ids).select_for_update(of=("self",)).order_by("pk")
+                ):
+                    try:
+                        plain = open_secret(row)
+                    except Unreadable as problem:
+                        unreadable.append(f"workspace {workspace_id}: {problem.title}")
+                        continue
+                    row.ciphertext = _encrypt(
+                        key, plain, _place(row.entry, row.pointer, row.public_id)
+                    )
+                    row.key_id = name
+                    row.save(update_fields=["ciphertext", "key_id"])
+                    done += 1
+                if done:
+                    trace = journal.Trace("config.rotate", detail={"secrets": done})
+                    journal.record(system_actor(workspace_id, "operator"), [trace])
+                    rotated += done
+    return Rotation(rotated, current, unreadable)
+
+
+def _old_ones(workspace_id: int, name: str) -> Iterator[list[int]]:
+    rows = ConfigSecret.objects.filter(entry__namespace__workspace_id=workspace_id)
+    rows = rows.exclude(key_id=name).order_by("pk")
+    after = 0
+    while ids := list(rows.filter(pk__gt=after).values_list("pk", flat=True)[:_BATCH]):
+        yield ids
+        after = ids[-1]
+
+
+def _rows() -> QuerySet[ConfigSecret]:
+    return ConfigSecret.objects.select_related("entry__namespace")
+
+
+def _encrypt(key: bytes, plain: str, place: bytes) -> bytes:
+    nonce = secrets.token_bytes(_NONCE_BYTES)
+    return nonce + AESGCM(key).encrypt(nonce, plain.encode(), place)
+
+
+def _place(entry: Entry, pointer: str, public_id: str) -> bytes:
+    """What a ciphertext is bound to: moved to another place, it does not open."""
+    namespace = entry.namespace
+    return json.dumps(
+        [namespace.workspace_id, namespace.name, entry.key, pointer, public_id]
+    ).encode()
+
+
+def _keys() -> list[tuple[str, bytes]]:
+    """The keys by fingerprint: the first encrypts, all decrypt."""
+    configured = [
+        *settings.CONFIG_SECRET_KEYS,
+        settings.SECRET_KEY,
+        *settings.SECRET_KEY_FALLBACKS,
+    ]
+    return [(_fingerprint(secret), _derive(secret)) for secret in configured]
+
+
+def _derive(secret: str) -> bytes:
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=_PURPOSE.encode()).derive(
+        secret.encode()
+    )
+
+
+def _fingerprint(secret: str) -> str:
+    """Names a key without telling anything about it."""
+    return salted_hmac(f"{_PURPOSE}.key", "", secret=secret, algorithm="sha256").hexdigest()[:16]

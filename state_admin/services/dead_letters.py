@@ -1,0 +1,153 @@
+"""Dispatches that were given up: replay them, clear them; and the end of what is finished."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Dispatch, DispatchStatus, Mailbox, dispatches_sql
+from state_admin.models.dispatches import OPEN
+
+from . import journal
+from .actors import require
+from .dispatches import find_dispatch, lock_dispatch
+from .errors import Conflict
+from .threads import find_thread
+
+Rows: TypeAlias = QuerySet[Dispatch, Dispatch]
+
+_PURGE_BATCH = 50_000
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """How many dead letters fit, and how many of them are gone."""
+
+    matched: int
+    deleted: int
+
+
+def replay_dispatch(*, actor: Actor, dispatch_id: str, reason: str = "") -> Dispatch:
+    """Put a dead letter back into line under the present epoch, with all its attempts. Conflict when
+    it is none, or another one with its dedupe key is open."""
+    require(actor, Role.EDITOR)
+    with transaction.atomic():
+        letter = lock_dispatch(actor, dispatch_id)
+        one = Dispatch.objects.filter(pk=letter.pk).dead()
+        try:
+            with transaction.atomic():
+                replayed = _requeue(one)
+        except IntegrityError as error:
+            raise Conflict(f"dispatch already enqueued: {letter.dedupe_key}") from error
+        if not replayed:
+            raise Conflict(
+                f"dispatch is not a dead letter: {dispatch_id}", dispatch_status=letter.status
+            )
+        dispatches_sql.refresh([letter.thread_id], actor.name)
+        trace = journal.Trace(
+            "dispatch.replay",
+            key=dispatch_id,
+            thread=letter.thread.public_id,
+            run=letter.run.public_id if letter.run else "",
+        )
+        journal.record(actor, [trace], reason=reason)
+        return find_dispatch(actor, dispatch_id)
+
+
+def replay_dead_letters(
+    *, actor: Actor, thread_id: str = "", agent_id: str = "", reason: str = ""
+) -> int:
+    """Replay all dead letters, of one thread or agent; answers how many. Left out is what has an
+    open dispatch, or a newer letter among them, with the same dedupe key."""
+    require(actor, Role.EDITOR)
+    with transaction.atomic():
+        letters = _lock_letters(actor, thread_id, agent_id)
+        same = {"thread": OuterRef("thread"), "dedupe_key": OuterRef("dedupe_key")}
+        rivals = Dispatch.objects.filter(status__in=OPEN, **same)
+        newer = letters.filter(pk__gt=OuterRef("pk"), **same)
+        wanted = letters.filter(Q(dedupe_key="") | ~(Exists(rivals) | Exists(newer)))
+        chosen = Dispatch.objects.filter(pk__in=list(wanted.values_list("pk", flat=True)))
+        traces = _traces("replay", chosen)
+        threads = sorted(set(chosen.values_list("thread_id", flat=True)))
+        number = _requeue(chosen)
+        if number:
+            dispatches_sql.refresh(threads, actor.name)
+            journal.record(actor, traces, reason=reason)
+    return number
+
+
+def clear_dead_letters(
+    *,
+    actor: Actor,
+    thread_id: str = "",
+    agent_id: str = "",
+    dry_run: bool = False,
+    reason: str = "",
+) -> Cleared:
+    """Delete dead letters for good, of one thread or agent or all. `dry_run`: only count them."""
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        if dry_run:
+            return Cleared(_letters(actor, thread_id, agent_id).count(), 0)
+        letters = _lock_letters(actor, thread_id, agent_id)
+        doomed = Dispatch.objects.filter(pk__in=list(letters.values_list("pk", flat=True)))
+        traces = _traces("clear", doomed)
+        number, _ = doomed.delete()
+        if number:
+            journal.record(actor, traces, reason=reason)
+    return Cleared(number, number)
+
+
+def purge_dispatches() -> dict[str, int]:
+    """Delete what is finished and past its retention; a dead letter is kept longer."""
+    finished = (DispatchStatus.ACKED, DispatchStatus.CANCELLED, DispatchStatus.SUPERSEDED)
+    old = Q(status__in=finished, finished_at__lt=Now() - settings.DISPATCH_RETENTION) | Q(
+        status=DispatchStatus.DEAD, finished_at__lt=Now() - settings.DISPATCH_DEAD_RETENTION
+    )
+    rows = Dispatch.objects.filter(old)
+    # Said twice: the outer condition is looked at again where a replay was quicker.
+    removed, _ = rows.filter(pk__in=rows.values("pk")[:_PURGE_BATCH]).delete()
+    return {"dispatches": removed}
+
+
+def _letters(actor: Actor, thread_id: str, agent_id: str) -> Rows:
+    if thread_id:
+        find_thread(actor, thread_id)
+    rows = Dispatch.objects.visible_to(actor).dead()
+    return rows.concerning(thread_id=thread_id, agent_id=agent_id)
+
+
+def _lock_letters(actor: Actor, thread_id: str, agent_id: str) -> Rows:
+    """The dead letters, with the mailboxes of all of them locked."""
+    letters = _letters(actor, thread_id, agent_id)
+    boxes = Mailbox.objects.filter(thread__in=letters.values("thread")).order_by("pk")
+    list(boxes.select_for_update())
+    return letters
+
+
+def _requeue(rows: Rows) -> int:
+    epoch = Mailbox.objects.filter(thread=OuterRef("thread")).values("epoch")
+    return rows.update(
+        status=DispatchStatus.QUEUED,
+        epoch=Subquery(epoch),
+        attempts=0,
+        replays=F("replays") + 1,
+        available_at=Now(),
+        finished_at=None,
+        updated_at=Now(),
+    )
+
+
+def _traces(verb: str, rows: Rows) -> list[journal.Trace]:
+    """One for each thread, with how many."""
+    counted = rows.order_by().values_list("thread__public_id").annotate(number=Count("pk"))
+    return [
+        journal.Trace(f"dispatch.{verb}", thread=thread, detail={"dispatches": number})
+        for thread, number in counted
+    ]

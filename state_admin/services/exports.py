@@ -1,0 +1,129 @@
+"""Carries thread state from one place to another in the reference's wire form (semantics §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from django.db import transaction
+
+from state_admin.domain import reducers, values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import Fault, Raw
+from state_admin.models import RevisionKind, StateKey
+
+from . import snapshots
+from .actors import require
+from .errors import Invalid
+from .snapshots import LIFECYCLE, Snapshot
+from .state_keys import Slot, find_slots, hold_registry
+from .threads import find_thread
+
+UnknownKeys = Literal["error", "skip"]
+Mode = Literal["replace", "merge"]
+
+_EXTENSIONS = "/snapshot/extensions"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The state after an import, and the keys it did not take."""
+
+    snapshot: Snapshot
+    skipped: tuple[str, ...]
+
+
+def export_snapshot(
+    *, actor: Actor, thread_id: str, revision: int | None = None, scope: str = ""
+) -> Snapshot:
+    """What another place can take: the values of keys that are registered and persistent.
+
+    NotFound, Gone as read_snapshot.
+    """
+    snapshot = snapshots.read_snapshot(
+        actor=actor, thread_id=thread_id, revision=revision, scope=scope
+    )
+    registered = StateKey.objects.filter(
+        workspace_id=actor.workspace_id, name__in=list(snapshot.extensions), persistent=True
+    )
+    able = {*registered.values_list("name", flat=True), *reducers.RUNTIME_KEYS}
+    rows = (row for row in snapshot.rows if row.persistent and row.key in able)
+    return replace(snapshot, rows=tuple(rows))
+
+
+def import_snapshot(
+    *,
+    actor: Actor,
+    thread_id: str,
+    revision: int,
+    extensions: Mapping[str, Raw],
+    unknown_keys: UnknownKeys = "error",
+    mode: Mode = "replace",
+    expected_revision: int | None = None,
+    reason: str = "",
+) -> Imported:
+    """Take an exported snapshot as the next revision of the thread: all of it or nothing.
+
+    `replace` makes the state what the snapshot holds, as the reference's restore does; `merge`
+    leaves alone what it does not name, as its seed does. `revision` says where it came from; the
+    thread's own goes on counting. The run lifecycle mirrors the thread's own runs: a thread that
+    has had one keeps its mirror. Invalid: `unknown key: …` unless skipped, or a value that breaks
+    a limit or its schema, each by its place. RevisionConflict: the thread has moved on.
+    """
+    require(actor, Role.EDITOR)
+    _refuse(_name_faults(extensions), "the snapshot cannot be stored")
+    with transaction.atomic():
+        hold_registry(actor)
+        thread = find_thread(actor, thread_id, lock=True)
+        snapshots.guard(thread, expected_revision)
+        slots = find_slots(actor, thread, extensions)
+        unknown = sorted(extensions.keys() - slots.keys())
+        if unknown and unknown_keys == "error":
+            faults = [Fault(_place(name), "no such state key is registered") for name in unknown]
+            _refuse(faults, f"unknown key: {unknown[0]}")
+        taken = {name: (slots[name], raw) for name, raw in extensions.items() if name in slots}
+        faults = [fault for name, held in taken.items() for fault in _value_faults(*held, name)]
+        _refuse(faults, "the snapshot does not fit its state keys")
+        wanted = {name: snapshots.new_value(slot, raw.text) for name, (slot, raw) in taken.items()}
+        writes = snapshots.changes_to(thread, wanted, merge=mode == "merge")
+        if thread.latest_run_id is not None:
+            writes.pop(LIFECYCLE, None)
+        snapshots.advance(
+            actor,
+            thread,
+            RevisionKind.IMPORT,
+            writes,
+            action="thread.import",
+            reason=reason or f"imported a snapshot of revision {revision}",
+        )
+    now = snapshots.read_snapshot(actor=actor, thread_id=thread_id)
+    return Imported(now, tuple(unknown))
+
+
+def _name_faults(extensions: Mapping[str, Raw]) -> list[Fault]:
+    """What no name may hold, whether it is registered or not: NUL, lone surrogates, too many."""
+    names = dict.fromkeys(extensions)
+    try:
+        values.check(Raw(values.dump(names), names), _EXTENSIONS)
+    except values.RefusedJSON as refused:
+        return list(refused.faults)
+    return []
+
+
+def _value_faults(slot: Slot, raw: Raw, name: str) -> list[Fault]:
+    try:
+        values.check(raw, _place(name))
+    except values.RefusedJSON as refused:
+        return list(refused.faults)
+    found = slot.validator.faults(raw.value)
+    return [Fault(_place(name) + fault.pointer, fault.message) for fault in found]
+
+
+def _place(name: str) -> str:
+    return _EXTENSIONS + values.pointer_of(name)
+
+
+def _refuse(faults: list[Fault], title: str) -> None:
+    if faults:
+        raise Invalid(title, faults)

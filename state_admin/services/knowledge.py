@@ -1,0 +1,138 @@
+"""What a run knew at a step, what it says it read, and who read a version (semantics §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from state_admin.domain import scopes
+from state_admin.domain.access import Actor
+from state_admin.domain.values import Fault
+from state_admin.models import Entry, Namespace, Revision, Run, RunRead, knowledge_sql
+from state_admin.models.knowledge_sql import Known
+from state_admin.models.reads import RunReadQuerySet
+
+from . import snapshots
+from .entries import check_address
+from .errors import Conflict, Gone, Invalid, NotFound, NotRegistered
+from .namespaces import definition
+from .runs import find_run
+from .snapshots import Read, Snapshot
+
+MOST_READS = 200
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The moment of a revision of a run. `keys`: of the scopes it could see. `exact` is False for
+    revisions of a server that did not note yet what they saw. `state` None: compacted away."""
+
+    run: Run
+    revision: Revision
+    steps: int
+    keys: Sequence[str]
+    exact: bool
+    state: Snapshot | None
+    entries: Sequence[Known]
+    reads: Sequence[RunRead]
+
+
+def read_knowledge(
+    *,
+    actor: Actor,
+    run_id: str,
+    step: int | None = None,
+    revision: int | None = None,
+    after: tuple[str, str] = ("", ""),
+    limit: int = 50,
+) -> Knowledge:
+    """All that a run could see when it committed: its `step`-th revision, or the `revision` of its
+    thread, or its newest.
+
+    An entry stands as a read in the transaction of that commit would have found it, whatever was
+    being committed beside it. Up to `limit` entries behind `after`. NotFound: no such step.
+    """
+    run = find_run(actor, run_id)
+    found = _find_revision(run, step, revision)
+    keys = keys_of(run)
+    try:
+        state: Snapshot | None = snapshots.read_snapshot(
+            actor=actor, thread_id=run.thread.public_id, revision=found.number
+        )
+    except Gone:
+        state = None
+    reads = RunRead.objects.visible_to(actor).filter(thread=run.thread, revision=found.number)
+    return Knowledge(
+        run=run,
+        revision=found,
+        steps=run.revision_count,
+        keys=keys,
+        exact=found.seen is not None,
+        state=state,
+        entries=knowledge_sql.read_known(actor, found, keys, after=after, limit=limit),
+        reads=list(reads.with_current().order_by("namespace", "key", "version")),
+    )
+
+
+def keys_of(run: Run) -> list[str]:
+    """The keys of the scopes that a run can see; those that `thread` shares with its children
+    among them."""
+    thread_id = run.thread.public_id
+    keys = [scopes.global_key()]
+    if run.agent_id:
+        keys.append(scopes.agent_type_key(run.agent_id))
+    if run.parent_thread_id:
+        keys.append(scopes.parent_thread_key(run.parent_thread_id))
+    return [*keys, scopes.parent_thread_key(thread_id), scopes.thread_key(thread_id)]
+
+
+def _find_revision(run: Run, step: int | None, revision: int | None) -> Revision:
+    """All revisions of a run lie between its first and its last: one range of the primary key,
+    which begins not before the step's own place."""
+    first = run.start_revision + (step - 1 if step else 0)
+    rows = Revision.objects.filter(
+        thread=run.thread, run=run, number__gte=first, number__lte=run.last_revision
+    )
+    if step is not None:
+        found = rows.filter(step=step).order_by("number").first()
+    elif revision is not None:
+        found = rows.filter(number=revision).first()
+    else:
+        found = rows.order_by("-number").first()
+    if found is None:
+        named = f"step {step}" if step is not None else f"revision {revision}"
+        raise NotFound(f"no {named} of run {run.public_id}")
+    return found
+
+
+def reads_of_run(actor: Actor, run: Run, *, stale: bool = False) -> RunReadQuerySet:
+    """What a run says it read, newest first. `stale`: only versions that are not the ones that
+    stand there now, or stood there when the step was committed."""
+    rows = RunRead.objects.visible_to(actor).filter(run=run).with_current().order_by("-id")
+    return rows.stale() if stale else rows
+
+
+def readers_of(
+    actor: Actor, namespace: str, key: str, version: int | None = None
+) -> RunReadQuerySet:
+    """The steps that read an entry, newest version first: who acted on this value? NotRegistered
+    for a namespace that is not there for the actor."""
+    check_address(namespace, key)
+    if not Namespace.objects.visible_to(actor).filter(name=namespace).exists():
+        raise NotRegistered(namespace)
+    rows = RunRead.objects.visible_to(actor).filter(namespace=namespace, key=key)
+    if version is not None:
+        rows = rows.filter(version=version)
+    return rows.select_related("run__thread").with_current().order_by("-version", "-id")
+
+
+def explain_reads(actor: Actor, reads: Sequence[Read]) -> None:
+    """Raise for the first read that could not have happened: NotRegistered, or Invalid."""
+    for index, read in enumerate(reads):
+        known = definition(actor, read.namespace, fresh=True)
+        entry = Entry.objects.filter(namespace_id=known.id, key=read.key).first()
+        newest = entry.version if entry else 0
+        if read.version > newest:
+            fault = Fault(f"/reads/{index}/version", f"the newest version is {newest}")
+            raise Invalid(f"no version {read.version} of {read.namespace}/{read.key}", [fault])
+    raise Conflict("a namespace changed meanwhile; try again")

@@ -1,0 +1,84 @@
+"""Who works on a run: takes a lease over, or releases it; each time a new fencing token (§7)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Run, RunStatus
+
+from . import journal, runs
+from .actors import require
+from .errors import Conflict
+
+
+def take_lease(
+    *,
+    actor: Actor,
+    run_id: str,
+    fencing_token: int | None = None,
+    only_if_free: bool = False,
+    reason: str = "",
+) -> Run:
+    """Make the caller the run's worker: a new fencing token, and a lease that begins now.
+
+    The worker before is refused from now on. Superseded when `fencing_token` is not the newest,
+    so that of several takers who saw the same one only the first gets it. Conflict `lease is held
+    until …` for a live lease with `only_if_free`; `run is done: …`.
+    """
+    require(actor, Role.EDITOR)
+    with transaction.atomic():
+        run = _lock(actor, run_id, fencing_token)
+        now: datetime = run.locked_at  # type: ignore[attr-defined]
+        held = run.lease_expires_at
+        if only_if_free and held is not None and held > now:
+            raise Conflict(f"lease is held until {held.isoformat()}", until=held)
+        begin_lease(run)
+        _save(actor, run, "run.lease", reason)
+    return run
+
+
+def release_lease(
+    *, actor: Actor, run_id: str, fencing_token: int | None = None, reason: str = ""
+) -> Run:
+    """Take the run from its worker, or give it back. It stays as it is, stuck until somebody takes
+    it over, and the worker is refused from now on. Errors as for take_lease."""
+    require(actor, Role.EDITOR)
+    with transaction.atomic():
+        run = _lock(actor, run_id, fencing_token)
+        run.fencing_token += 1
+        run.lease_expires_at = None
+        run.lease_released_at = run.locked_at  # type: ignore[attr-defined]
+        _save(actor, run, "run.release", reason)
+    return run
+
+
+def begin_lease(run: Run) -> None:
+    """A new worker for a locked run: the next fencing token; a lease, unless it waits."""
+    now: datetime = run.locked_at  # type: ignore[attr-defined]
+    run.fencing_token += 1
+    run.lease_released_at = None
+    if run.status != RunStatus.WAITING:
+        run.lease_expires_at = now + timedelta(seconds=run.lease_seconds)
+
+
+def _lock(actor: Actor, run_id: str, fencing_token: int | None) -> Run:
+    run, _ = runs.lock_run(actor, run_id)
+    if run.status == RunStatus.DONE:
+        raise Conflict(f"run is done: {run_id}", detail="A finished run has no lease.")
+    runs.check_fencing(run, fencing_token)
+    return run
+
+
+def _save(actor: Actor, run: Run, action: str, reason: str) -> None:
+    run.flagged_at = None
+    run.save(update_fields=["fencing_token", "lease_expires_at", "lease_released_at", "flagged_at"])
+    trace = journal.Trace(
+        action,
+        thread=run.thread.public_id,
+        run=run.public_id,
+        detail={"fencing_token": run.fencing_token},
+    )
+    journal.record(actor, [trace], reason=reason)

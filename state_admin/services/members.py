@@ -1,0 +1,150 @@
+"""Who belongs to a workspace, by the hand of its admins; and ending people's sessions.
+
+Operators at the shell use workspaces.add_member. Nobody takes the last admin away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import Fault
+from state_admin.models import LoginLink, Membership, User, UserSession
+
+from . import journal, users
+from .actors import require
+from .errors import Conflict, Forbidden, Invalid, NotFound
+
+
+@dataclass(frozen=True)
+class Added:
+    """A new member. `link` is the secret of a one-time login link where the user is new, else ""."""
+
+    membership: Membership
+    link: str
+
+
+def find_member(actor: Actor, member_id: int) -> Membership:
+    found = Membership.objects.filter(workspace_id=actor.workspace_id, pk=member_id)
+    member = found.select_related("user").first()
+    if member is None:
+        raise NotFound(f"member not found: {member_id}")
+    return member
+
+
+def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> Added:
+    """Let a user into the actor's workspace; one who does not exist is made, and comes in by link.
+
+    Conflict for one who is a member already: change_role does that.
+    """
+    require(actor, Role.ADMIN)
+    username = _checked(username)
+    with transaction.atomic():
+        user, is_new = users.ensure_user(username)
+        member, is_member = Membership.objects.get_or_create(
+            workspace_id=actor.workspace_id, user=user, defaults={"role": role.value}
+        )
+        if not is_member:
+            raise Conflict(f"already a member: {username}", detail=f"With the role {member.role}.")
+        link = users.make_login_link(user) if is_new else ""
+        _record(actor, "member.add", member, reason, role=role.value, new_user=is_new)
+    return Added(member, link)
+
+
+def change_role(*, actor: Actor, member_id: int, role: Role, reason: str = "") -> Membership:
+    """Give a member another role. Conflict where the workspace would lose its last admin."""
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        member = _hold(actor, member_id, stays_admin=role is Role.ADMIN)
+        if member.role != role.value:
+            before, member.role = member.role, role.value
+            member.save(update_fields=["role"])
+            _record(actor, "member.role", member, reason, role=role.value, before=before)
+    return member
+
+
+def remove_member(*, actor: Actor, member_id: int, reason: str = "") -> Membership:
+    """Take a member out, at once: each request asks anew who is one. Conflict as for change_role.
+    The user and the tokens that they made stay."""
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        member = _hold(actor, member_id, stays_admin=False)
+        Membership.objects.filter(pk=member.pk).delete()
+        _record(actor, "member.remove", member, reason, role=member.role)
+    return member
+
+
+def renew_link(*, actor: Actor, member_id: int, reason: str = "") -> str:
+    """The secret of a new one-time login link for a member who cannot come in.
+
+    Forbidden for one who belongs to other workspaces too: whoever holds the link is that person
+    everywhere.
+    """
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        member = find_member(actor, member_id)
+        if Membership.objects.filter(user=member.user).exclude(pk=member.pk).exists():
+            raise Forbidden(
+                "this member belongs to other workspaces too",
+                detail="A login link would open those as well. Whoever runs the server can make it.",
+            )
+        link = users.make_login_link(member.user)
+        _record(actor, "member.link", member, reason)
+    return link
+
+
+def end_member_sessions(*, actor: Actor, member_id: int, reason: str = "") -> int:
+    """Log a member out everywhere; answers how many sessions that ended."""
+    require(actor, Role.ADMIN)
+    return _end(actor, find_member(actor, member_id).user, reason)
+
+
+def end_own_sessions(*, actor: Actor, key: str = "", reason: str = "") -> int:
+    """End the session `key` of the actor's own, or with "" all of them; answers how many."""
+    if actor.kind != "user":
+        raise Forbidden("only people have sessions")
+    return _end(actor, User.objects.get(pk=actor.id), reason, key)
+
+
+def _end(actor: Actor, user: User, reason: str, key: str = "") -> int:
+    """Unused login links go with the last session: they would let the same person in again."""
+    with transaction.atomic():
+        rows = UserSession.objects.filter(user=user)
+        ended, _ = (rows.filter(session_key=key) if key else rows).delete()
+        if not key:
+            LoginLink.objects.filter(user=user, used_at=None).update(used_at=Now())
+        name = user.get_username()
+        trace = journal.Trace("session.end", key=name, detail={"ended": ended})
+        journal.record(actor, [trace], reason=reason)
+    return ended
+
+
+def _hold(actor: Actor, member_id: int, *, stays_admin: bool) -> Membership:
+    """The member, with the rows of all admins locked, so that of two who take each other's role
+    away the second sees what the first did."""
+    admins = Membership.objects.filter(workspace_id=actor.workspace_id, role=Role.ADMIN.value)
+    held = list(admins.order_by("pk").select_for_update().values_list("pk", flat=True))
+    member = find_member(actor, member_id)
+    if held == [member.pk] and not stays_admin:
+        raise Conflict(
+            "the last admin cannot be removed",
+            detail="Make somebody else an admin first: nobody could let an admin in again.",
+        )
+    return member
+
+
+def _checked(username: str) -> str:
+    try:
+        return str(User._meta.get_field("username").clean(username.strip(), None))
+    except ValidationError as refused:
+        faults = [Fault("/username", message) for message in refused.messages]
+        raise Invalid("this name will not do", faults) from refused
+
+
+def _record(actor: Actor, action: str, member: Membership, reason: str, **detail: object) -> None:
+    trace = journal.Trace(action, key=member.user.get_username(), detail=detail)
+    journal.record(actor, [trace], reason=reason)

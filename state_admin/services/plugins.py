@@ -1,0 +1,208 @@
+"""Installs and uninstalls plugins: all their state keys and namespaces, or none (semantics §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, transaction
+
+from state_admin.domain import scopes
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Entry, Namespace, Plugin, StateKey
+from state_admin.models.namespaces import NamespaceQuerySet
+from state_admin.models.state_keys import StateKeyQuerySet
+
+from . import journal
+from .actors import require
+from .errors import Conflict, Invalid, NotFound, Problem
+from .namespaces import register_namespace, unregister_namespace
+from .state_keys import register_state_key
+from .state_removals import count_held, refuse_narrowed, remove_keys, stop_writers
+
+MAX_PARTS = 1000
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What an uninstallation takes away, or would. `threads` each get one revision; `retained`
+    values stay readable in state; `entries` are the live ones of its namespaces."""
+
+    state_keys: int
+    threads: int
+    values: int
+    retained: int
+    namespaces: int
+    entries: int
+
+
+def install_plugin(
+    *,
+    actor: Actor,
+    name: str,
+    state_keys: Sequence[Mapping[str, Any]] = (),
+    namespaces: Sequence[Mapping[str, Any]] = (),
+    description: str = "",
+    reason: str = "",
+) -> Plugin:
+    """Register everything of a plugin, or nothing. No thread changes and nothing is seeded.
+
+    The items are the keyword arguments of register_state_key and register_namespace, without
+    `plugin`. Conflict `plugin already installed: …`, and `key already registered: …` for what
+    belongs to another plugin or was registered by hand (name the plugin there first to hand it
+    over). A problem of an item names it by `pointer`: /state_keys/0, /namespaces/2.
+    """
+    require(actor, Role.ADMIN)
+    refuse_narrowed(actor)
+    try:
+        scopes.check_name(name)
+    except scopes.BadName as bad:
+        raise Invalid(f"not a plugin name: {name!r}", detail=str(bad)) from bad
+    if len(state_keys) + len(namespaces) > MAX_PARTS:
+        raise Invalid(
+            f"a plugin has at most {MAX_PARTS} state keys and namespaces", limit=MAX_PARTS
+        )
+    with transaction.atomic():
+        _lock_plugins(actor)
+        if Plugin.objects.filter(workspace_id=actor.workspace_id, name=name).exists():
+            raise Conflict(
+                f"plugin already installed: {name}",
+                detail="Uninstall it first, or change its state keys one by one.",
+            )
+        plugin = Plugin.objects.create(
+            workspace_id=actor.workspace_id, name=name, description=description
+        )
+        keys = [item["name"] for item in state_keys]
+        spaces = [item["name"] for item in namespaces]
+        _refuse_taken(name, "/state_keys", keys, StateKey.objects.visible_to(actor))
+        _refuse_taken(name, "/namespaces", spaces, Namespace.objects.visible_to(actor).registered())
+        for index, item in enumerate(state_keys):
+            with _naming(f"/state_keys/{index}"):
+                register_state_key(actor=actor, plugin=name, reason=reason, **item)
+        for index, item in enumerate(namespaces):
+            with _naming(f"/namespaces/{index}"):
+                register_namespace(actor=actor, plugin=name, reason=reason, **item)
+        _record(actor, "plugin.install", name, keys, reason)
+        plugin.refresh_from_db()
+    return plugin
+
+
+def uninstall_plugin(
+    *, actor: Actor, name: str, entries: str = "", dry_run: bool = False, reason: str = ""
+) -> Removal:
+    """Clear the values of its keys in every thread, as one revision of each thread that holds one,
+    and unregister its keys and namespaces: all of it or nothing.
+
+    Keys with retain_on_uninstall keep their values. Live entries need a choice, as when a
+    namespace is unregistered: `entries="retain"` or `"delete"`, else Conflict. With `dry_run`
+    nothing happens. NotFound `plugin not installed: …`.
+    """
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        if not dry_run:
+            _lock_plugins(actor)
+            stop_writers(actor)
+        plugin = find_plugin(actor, name)
+        keys = dict(keys_of(actor, name).values_list("name", "retain_on_uninstall"))
+        spaces = list(namespaces_of(actor, name).values_list("name", flat=True))
+        cleared = [key for key, retain in keys.items() if not retain]
+        going, retained = count_held(actor, cleared), count_held(actor, keys.keys() - {*cleared})
+        if dry_run:
+            count = Entry.objects.filter(namespace__in=namespaces_of(actor, name)).live().count()
+        else:
+            # The namespaces first: a missing choice is told before the threads are walked.
+            count = sum(
+                unregister_namespace(actor=actor, name=each, entries=entries, reason=reason)
+                for each in spaces
+            )
+            remove_keys(actor, list(keys), cleared=cleared, reason=reason)
+            plugin.delete()
+            _record(actor, "plugin.uninstall", name, list(keys), reason)
+    return Removal(
+        state_keys=len(keys),
+        threads=going.threads,
+        values=going.values,
+        retained=retained.values,
+        namespaces=len(spaces),
+        entries=count,
+    )
+
+
+def find_plugin(actor: Actor, name: str) -> Plugin:
+    found = Plugin.objects.visible_to(actor).filter(name=name).first()
+    if found is None:
+        raise NotFound(f"plugin not installed: {name}")
+    return found
+
+
+def keys_of(actor: Actor, name: str) -> StateKeyQuerySet:
+    """The state keys of a plugin, by name."""
+    return StateKey.objects.visible_to(actor).filter(plugin=name).order_by("name")
+
+
+def namespaces_of(actor: Actor, name: str) -> NamespaceQuerySet:
+    """The registered namespaces of a plugin, by name."""
+    return Namespace.objects.visible_to(actor).registered().filter(plugin=name).order_by("name")
+
+
+def parts_of(actor: Actor, names: Sequence[str]) -> dict[str, tuple[list[str], list[str]]]:
+    """The names of the state keys and of the registered namespaces of each plugin, sorted."""
+    parts: dict[str, tuple[list[str], list[str]]] = {name: ([], []) for name in names}
+    rows = (
+        StateKey.objects.visible_to(actor),
+        Namespace.objects.visible_to(actor).registered(),
+    )
+    for place, found in enumerate(rows):
+        for plugin, name in (
+            found.filter(plugin__in=names).order_by("name").values_list("plugin", "name")
+        ):
+            parts[plugin][place].append(name)
+    return parts
+
+
+def _refuse_taken(
+    plugin: str, pointer: str, names: Sequence[str], rows: StateKeyQuerySet | NamespaceQuerySet
+) -> None:
+    """Refuse the first name that comes twice or is registered and not this plugin's."""
+    taken = rows.filter(name__in=names).exclude(plugin=plugin)
+    owners = dict(taken.values_list("name", "plugin"))
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen or name in owners:
+            owner = f"the plugin {owners[name]}" if owners.get(name) else "no plugin"
+            raise Conflict(
+                f"key already registered: {name}",
+                detail="It is named twice." if name in seen else f"It belongs to {owner}.",
+                pointer=f"{pointer}/{index}",
+            )
+        seen.add(name)
+
+
+@contextmanager
+def _naming(pointer: str) -> Iterator[None]:
+    """Problems of an item say which one it is, and where in the whole body they are."""
+    try:
+        yield
+    except Problem as problem:
+        inner = pointer + problem.data.pop("within", "")
+        problem.data["pointer"] = pointer
+        for error in problem.data.get("errors", ()):
+            error["pointer"] = inner + error["pointer"]
+        raise
+
+
+def _lock_plugins(actor: Actor) -> None:
+    """One installation at a time per workspace: two that name the same keys in another order
+    would wait for each other."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtext('plugins'), %s::int)", [actor.workspace_id]
+        )
+
+
+def _record(actor: Actor, action: str, name: str, keys: list[str], reason: str) -> None:
+    # Its namespaces have rows of their own: a narrowed reader of the audit may not know them.
+    trace = journal.Trace(action, key=name, detail={"state_keys": keys})
+    journal.record(actor, [trace], reason=reason)

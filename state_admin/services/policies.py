@@ -1,0 +1,168 @@
+"""Compaction policies: of the workspace, of an agent, of a thread; and which one holds (semantics §8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from django.db import transaction
+
+from state_admin.domain import policies, values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.policies import BadPolicy, Effective, Policy
+from state_admin.domain.values import Fault, Raw
+from state_admin.models import CompactionPolicy, Thread
+from state_admin.models import policies as rows
+
+from . import journal, summaries
+from .actors import require
+from .errors import Forbidden, Invalid, QuotaExceeded, VersionConflict
+from .threads import EMPTY_OBJECT, change_thread, check_id, find_thread
+
+Scope: TypeAlias = Literal["workspace", "agent", "thread"]
+SCOPES: Final = get_args(Scope)
+MOST_AGENTS: Final = 1000
+
+
+@dataclass(frozen=True)
+class PolicyView:
+    """What one scope says itself (`body`, JSON text) and what holds there. `name` is the agent's or
+    thread's id. A thread's own policy has no version: it is a part of the thread."""
+
+    scope: Scope
+    name: str
+    body: str
+    effective: Effective
+    version: int | None = None
+    updated_at: datetime | None = None
+    updated_by: str = ""
+
+
+def effective_policy(thread: Thread) -> Effective:
+    """The workspace's policy, under that of the agent of the thread's newest run, under the
+    thread's own; narrowed to the window of that agent's model."""
+    agent_id, layers = _layers(thread)
+    return _laid(layers, thread.workspace_id, agent_id)
+
+
+def autocompact_policy(thread: Thread) -> Policy | None:
+    """The policy that holds, if it has a threshold; None: this thread never compacts by its size.
+    Every append asks this, so only a threshold makes it look for the model's window."""
+    agent_id, layers = _layers(thread)
+    if policies.effective(_said(layers)).policy.autocompact_threshold is None:
+        return None
+    return _laid(layers, thread.workspace_id, agent_id).policy
+
+
+def check_policy(body: Raw, pointer: str = "") -> None:
+    """Raise Invalid, naming every place below `pointer` that is wrong."""
+    try:
+        policies.Policy.from_json(body.value)
+    except BadPolicy as bad:
+        faults = [Fault(pointer + fault.pointer, fault.message) for fault in bad.faults]
+        raise Invalid("the compaction policy is not acceptable", faults) from bad
+
+
+def list_policies(actor: Actor) -> list[PolicyView]:
+    """The workspace's, said or not, and those of agents that say something, by their ids."""
+    found = list(CompactionPolicy.objects.visible_to(actor).order_by("agent_id"))
+    base = next((row for row in found if not row.agent_id), None)
+    agents = [row for row in found if row.agent_id and row.body != EMPTY_OBJECT.text]
+    return [
+        _view(actor, "", base, base),
+        *(_view(actor, row.agent_id, base, row) for row in agents),
+    ]
+
+
+def read_policy(*, actor: Actor, scope: Scope, name: str = "") -> PolicyView:
+    """What a scope says; {} when that is nothing. NotFound for a thread that is not there."""
+    if scope == "thread":
+        thread = find_thread(actor, name)
+        return PolicyView(scope, name, thread.policy or "{}", effective_policy(thread))
+    agent_id = _agent(scope, name)
+    found = CompactionPolicy.objects.visible_to(actor).filter(agent_id__in=["", agent_id])
+    by_agent = {row.agent_id: row for row in found}
+    return _view(actor, agent_id, by_agent.get(""), by_agent.get(agent_id))
+
+
+def put_policy(
+    *,
+    actor: Actor,
+    scope: Scope,
+    name: str = "",
+    body: Raw,
+    expected_version: int | None = None,
+    reason: str = "",
+) -> PolicyView:
+    """Replace what a scope says; {} takes all of it back. Jobs that are queued keep theirs.
+
+    An admin's, except a thread's own. Invalid names wrong fields; VersionConflict.
+    """
+    require(actor, Role.EDITOR if scope == "thread" else Role.ADMIN)
+    check_policy(body)
+    if scope == "thread":
+        change_thread(actor=actor, thread_id=name, policy=body, reason=reason)
+        return read_policy(actor=actor, scope=scope, name=name)
+    if actor.thread_prefixes:
+        raise Forbidden("this token is limited to some threads; this policy is about all")
+    agent_id = _agent(scope, name)
+    with transaction.atomic():
+        if agent_id:
+            _check_room(actor, agent_id)
+        version = rows.write(
+            workspace_id=actor.workspace_id,
+            agent_id=agent_id,
+            body=body.text,
+            by=actor.name,
+            expected=expected_version,
+        )
+        if version is None:
+            actual = read_policy(actor=actor, scope=scope, name=name).version or 0
+            raise VersionConflict(expected_version or 0, actual, of="policy")
+        detail = {"agent": agent_id, "fields": sorted(body.value)}
+        trace = journal.Trace("compaction_policy.put", version=version, detail=detail)
+        journal.record(actor, [trace], reason=reason)
+    return read_policy(actor=actor, scope=scope, name=name)
+
+
+def _agent(scope: Scope, name: str) -> str:
+    return check_id(name) if scope == "agent" else ""
+
+
+def _check_room(actor: Actor, agent_id: str) -> None:
+    # Those that were taken back count too: their versions are kept.
+    others = CompactionPolicy.objects.visible_to(actor).exclude(agent_id__in=["", agent_id])
+    if others.count() >= MOST_AGENTS:
+        raise QuotaExceeded(
+            "quota exceeded: compaction policies",
+            detail=f"A workspace has policies for at most {MOST_AGENTS} agents.",
+        )
+
+
+def _view(
+    actor: Actor, agent_id: str, base: CompactionPolicy | None, row: CompactionPolicy | None
+) -> PolicyView:
+    layers = [("workspace", base.body or "{}")] if base else []
+    if agent_id and row:
+        layers.append(("agent", row.body or "{}"))
+    scope: Scope = "agent" if agent_id else "workspace"
+    effective = _laid(layers, actor.workspace_id, agent_id)
+    if row is None:
+        return PolicyView(scope, agent_id, "{}", effective, 0)
+    return PolicyView(
+        scope, agent_id, row.body or "{}", effective, row.version, row.updated_at, row.updated_by
+    )
+
+
+def _layers(thread: Thread) -> tuple[str, list[tuple[str, str]]]:
+    agent_id, layers = rows.read_layers(thread.workspace_id, thread.latest_run_id)
+    return agent_id, [*layers, ("thread", thread.policy or "{}")]
+
+
+def _laid(layers: list[tuple[str, str]], workspace_id: int, agent_id: str) -> Effective:
+    return policies.effective(_said(layers), *summaries.find_window(workspace_id, agent_id))
+
+
+def _said(layers: list[tuple[str, str]]) -> list[tuple[str, Any]]:
+    return [(name, values.load(body)) for name, body in layers]

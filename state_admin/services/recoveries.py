@@ -1,0 +1,77 @@
+"""The ways out of a run that is stuck: end it as failed, or let it go on from a snapshot (§7).
+
+Cancelling is in runs, releasing the lease in leases.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from state_admin.domain.access import Actor, Role
+from state_admin.models import RevisionKind, Run, RunStatus
+
+from . import leases, runs, snapshots
+from .actors import require
+from .errors import Conflict
+from .runs import UNCHANGED, RunChange
+from .state_keys import hold_registry
+
+
+def fail_run(*, actor: Actor, run_id: str, message: str = "", reason: str = "") -> Run:
+    """End an active run with an error: `message`, or the reason, or who did it."""
+    ended = {"type": "error", "value": message or reason or f"failed by {actor.name}"}
+    change = RunChange(status=RunStatus.DONE, termination_reason=ended)
+    return runs.change_run(actor=actor, run_id=run_id, change=change, reason=reason)
+
+
+def resume_run(
+    *,
+    actor: Actor,
+    run_id: str,
+    revision: int | None = None,
+    expected_revision: int | None = None,
+    fencing_token: int | None = None,
+    reason: str = "",
+) -> Run:
+    """Let an active run go on, from the state of `revision` if one is given: the same run, running,
+    with a new fencing token and lease. What it did since stays readable; its log stays as it is.
+
+    One revision. Pending tickets become void: it goes on without their answers. Conflict `invalid
+    run transition: done -> running` for a finished run, whose thread takes a new one instead;
+    RevisionConflict when the thread is no longer at `expected_revision`; NotFound and Gone for
+    the revision; Superseded for an old fencing token.
+    """
+    require(actor, Role.EDITOR)
+    with transaction.atomic():
+        hold_registry(actor)
+        run, thread = runs.lock_run(actor, run_id)
+        runs.check_fencing(run, fencing_token)
+        if run.status == RunStatus.DONE:
+            raise Conflict(
+                f"invalid run transition: {run.status} -> {RunStatus.RUNNING}",
+                detail="Restore the revision and start a new run on the thread.",
+            )
+        snapshots.guard(thread, expected_revision)
+        now = run.locked_at  # type: ignore[attr-defined]
+        writes = snapshots.back_to(thread, revision) if revision is not None else {}
+        calls = [runs.call_of(ticket, "cancelled", now) for ticket in runs.void_tickets(run)]
+        writes |= runs.mirror_calls(actor, thread, calls, writes) if revision is None else {}
+        move = UNCHANGED if run.status == RunStatus.RUNNING else RunChange(status=RunStatus.RUNNING)
+        writes |= runs.apply_change(actor, run, thread, move, writes)
+        leases.begin_lease(run)
+        run.flagged_at = None
+        run.save(
+            update_fields=[
+                "fencing_token",
+                "lease_expires_at",
+                "lease_released_at",
+                "ticket_due_at",
+                "flagged_at",
+            ]
+        )
+        kind = RevisionKind.COMMIT if revision is None else RevisionKind.RESTORE
+        advanced = snapshots.advance(
+            actor, thread, kind, writes, action="run.resume", run=run, reason=reason
+        )
+        run.last_revision = advanced.revision
+    return run

@@ -1,0 +1,361 @@
+"""Removes old snapshots and old versions of entries, as the policies say (semantics §8).
+
+A job is a row, as that of a context compaction is, and is claimed in the same way. It works in
+pieces, each a short transaction that also moves the job's place on: a job whose worker was killed
+goes on there. What is removed is gone: there is no undo.
+
+Snapshots go in two passes. The first marks revisions as dropped, so that reads of them are refused;
+the second deletes the values that no kept revision reads. Nobody is locked out: who reads an old
+snapshot looks at the mark after the values (services/snapshots.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.ids import uuid7
+from state_admin.domain.policies import Effective, Policy
+from state_admin.domain.retention import KEEP_LAST
+from state_admin.domain.values import JSON
+from state_admin.models import (
+    Compaction,
+    CompactionKind,
+    CompactionStatus,
+    Entry,
+    EntryRevision,
+    Namespace,
+    Thread,
+    Trigger,
+    retention_sql,
+)
+from state_admin.models.retention_sql import History, Weight
+
+from . import doorbell, journal
+from .actors import require, require_open, system_actor
+from .compaction_jobs import LEASE, claim
+from .errors import Gone, NotFound, NotRegistered
+from .policies import effective_policy
+from .threads import find_thread
+
+RUN = "state_admin.tasks.compaction.remove"
+# Rows that one piece looks at: it is done within some hundredths of a second.
+BATCH = 1000
+# Jobs that one sweep asks for, and the snapshots that make a thread due however many it keeps.
+SWEEP = 100
+DUE = 100
+MAX_ATTEMPTS = 5
+
+_KINDS = (CompactionKind.SNAPSHOT, CompactionKind.HISTORY)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class SnapshotPreview:
+    """What snapshot compaction would do to a thread now. `snapshots` are kept now, `dropped` of them
+    would go; `weight` is that of the thread's state values."""
+
+    effective: Effective
+    keep_last: int
+    keep_every: int | None
+    snapshots: int
+    dropped: int
+    weight: Weight
+
+
+def preview_snapshots(*, actor: Actor, thread_id: str) -> SnapshotPreview:
+    """Plan without doing: the same rules as the job, nothing stored."""
+    thread = find_thread(actor, thread_id)
+    effective = effective_policy(thread)
+    keep_last, keep_every = _keeps(effective.policy)
+    held, going, weight = retention_sql.preview_values(
+        thread_id=thread.pk, until=_until(thread, effective.policy), keep_every=keep_every
+    )
+    return SnapshotPreview(effective, keep_last, keep_every, held, going, weight)
+
+
+def request_snapshots(
+    *, actor: Actor, thread_id: str, trigger: Trigger = Trigger.HAND, reason: str = ""
+) -> Compaction:
+    """Queue a snapshot compaction of a thread. If one is queued or running, that is the answer."""
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        thread = find_thread(actor, thread_id)
+        policy = effective_policy(thread).policy
+        job = Compaction(
+            kind=CompactionKind.SNAPSHOT,
+            thread=thread,
+            to_revision=_until(thread, policy),
+            policy=values.dump(policy.to_json()),
+        )
+        return _enqueue(actor, job, trigger, reason)
+
+
+def preview_history(*, actor: Actor, namespace: str, most: int | None = None) -> Weight:
+    """All versions of the namespace's entries, and those that its `history` lets go now; with
+    `most`, those of so many entries, for who cannot wait."""
+    return retention_sql.weigh_versions(_history(_find_namespace(actor, namespace)), most)
+
+
+def request_history(
+    *, actor: Actor, namespace: str, trigger: Trigger = Trigger.HAND, reason: str = ""
+) -> Compaction:
+    """Queue a history compaction of a namespace. If one is queued or running, that is the answer."""
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        row = _find_namespace(actor, namespace)
+        keeps: dict[str, JSON] = {
+            "keep_last": row.history_keep_last,
+            "keep_seconds": row.history_keep_seconds,
+        }
+        job = Compaction(
+            kind=CompactionKind.HISTORY, namespace=row, policy=values.dump({"history": keeps})
+        )
+        return _enqueue(actor, job, trigger, reason)
+
+
+def queue_snapshots() -> dict[str, int]:
+    """Ask for the threads that are due, by what their policies say. Where none says
+    `snapshot_keep_last`, nothing ever goes by itself."""
+    due = Thread.objects.filter(pk__in=retention_sql.due_threads(most=DUE, limit=SWEEP))
+    for thread in due.order_by("pk"):
+        request_snapshots(
+            actor=system_actor(thread.workspace_id, "retention"),
+            thread_id=thread.public_id,
+            trigger=Trigger.SCHEDULE,
+        )
+    return {"threads": len(due)}
+
+
+def queue_histories() -> dict[str, int]:
+    """Ask for the namespaces that hold versions which their `history` no longer keeps."""
+    policed = Namespace.objects.exclude(history_keep_last=None, history_keep_seconds=None)
+    due = [
+        row
+        for row in policed.order_by("pk")
+        if retention_sql.any_old_version(_history(row), batch=BATCH)
+    ]
+    for row in due:
+        request_history(
+            actor=system_actor(row.workspace_id, "retention"),
+            namespace=row.name,
+            trigger=Trigger.SCHEDULE,
+        )
+    return {"namespaces": len(due)}
+
+
+def lost_jobs() -> list[str]:
+    """Jobs that nobody works on: queued ones whose bell was lost, running ones whose worker died."""
+    lost = Compaction.objects.filter(kind__in=_KINDS).claimable().order_by("pk")
+    return list(lost.values_list("public_id", flat=True)[:SWEEP])
+
+
+def run_retention(compaction_id: str) -> CompactionStatus | None:
+    """Do one job to its end, piece by piece. None: somebody else has it, it is finished, or it is
+    no job of these kinds.
+
+    Safe to call any number of times; a worker that lost its claim stops at the next piece.
+    """
+    if not claim(compaction_id, *_KINDS):
+        return None
+    job = Compaction.objects.select_related("thread", "namespace").get(public_id=compaction_id)
+    if job.attempts > MAX_ATTEMPTS:
+        _close(job, CompactionStatus.FAILED, f"given up after {MAX_ATTEMPTS} attempts")
+        return CompactionStatus.FAILED
+    begin = _begin_snapshots if job.kind == CompactionKind.SNAPSHOT else _begin_history
+    piece = begin(job)
+    while True:
+        with transaction.atomic():
+            # Whoever deletes the thread takes this row before the values: one waits for the other.
+            held = Compaction.objects.select_for_update().filter(
+                pk=job.pk, claim=job.claim, status=CompactionStatus.RUNNING
+            )
+            mine = held.select_related(None).first()
+            if mine is None:
+                return CompactionStatus.SUPERSEDED
+            before = (mine.rows_removed, mine.progress.get("dropped", 0))
+            detail = piece(mine)
+            if (mine.rows_removed, mine.progress.get("dropped", 0)) != before:
+                _record(job, mine, before)
+            if detail is not None:
+                _close(mine, CompactionStatus.DONE, detail)
+                break
+            _move_on(mine)
+    log.info("compaction.finished", compaction=compaction_id, detail=detail)
+    return CompactionStatus.DONE
+
+
+def pin_version(
+    *, actor: Actor, namespace: str, key: str, version: int, pinned: bool, reason: str = ""
+) -> EntryRevision:
+    """Pin a version of an entry, so that history compaction keeps it, or let it go. NotFound: it
+    never was. Gone: compacted away."""
+    require(actor, Role.EDITOR)
+    require_open(namespace)
+    with transaction.atomic():
+        _find_namespace(actor, namespace)
+        entries = Entry.objects.visible_to(actor).filter(namespace__name=namespace, key=key)
+        entry = entries.select_for_update(of=("self",)).first()
+        if entry is None or version > entry.version:
+            raise NotFound(f"no version {version} of {namespace}/{key}")
+        rows = EntryRevision.objects.filter(entry=entry, version=version)
+        if not rows.update(pinned=pinned):
+            raise Gone(f"version {version} of {namespace}/{key} was compacted away")
+        trace = journal.Trace(
+            "entry.pin", namespace=namespace, key=key, version=version, detail={"pinned": pinned}
+        )
+        journal.record(actor, [trace], reason=reason)
+    return rows.get()
+
+
+# The pieces: each changes the job it is given and answers None, or how it ended. -----------------
+
+_Piece = Callable[[Compaction], str | None]
+
+
+def _begin_snapshots(job: Compaction) -> _Piece:
+    policy = Policy.from_json(values.load(job.policy or "{}"))
+    _, keep_every = _keeps(policy)
+    thread_id, until = job.thread_id or 0, job.to_revision or 0
+    kept: list[int] | None = None
+
+    def piece(mine: Compaction) -> str | None:
+        nonlocal kept
+        done = {"marked": 0, "dropped": 0, "after": ["", 0]} | mine.progress
+        mine.progress = done
+        if done["marked"] < until:
+            done["dropped"] += retention_sql.drop_revisions(
+                thread_id=thread_id,
+                after=done["marked"],
+                until=until,
+                keep_every=keep_every,
+                batch=BATCH,
+            )
+            done["marked"] = min(done["marked"] + BATCH, until)
+            return None
+        if kept is None:  # nobody brings a dropped one back, and the others are beyond `until`
+            kept = retention_sql.kept_revisions(thread_id=thread_id, until=until)
+        page = retention_sql.remove_values(
+            thread_id=thread_id, kept=kept, until=until, after=tuple(done["after"]), batch=BATCH
+        )
+        if page is None:
+            return f"{done['dropped']:,} snapshots dropped"
+        done["after"] = page.after
+        _weigh(mine, page.weight)
+        return None
+
+    return piece
+
+
+def _begin_history(job: Compaction) -> _Piece:
+    if job.namespace is None:
+        return lambda mine: "the namespace is gone"
+    history = _history(job.namespace)
+
+    def piece(mine: Compaction) -> str | None:
+        if history.keep_last is None and history.keep_seconds is None:
+            return "the namespace keeps every version"
+        after = mine.progress.get("after", "")
+        key, weight = retention_sql.remove_versions(history, after=after, batch=BATCH)
+        if weight.rows_removed < BATCH:
+            mine.progress["after"] = key
+        else:  # these entries may have more: what stays of them is counted at last
+            weight = weight._replace(rows=weight.rows_removed, bytes=weight.bytes_removed)
+        _weigh(mine, weight)
+        return "" if key is None else None
+
+    return piece
+
+
+def _weigh(mine: Compaction, weight: Weight) -> None:
+    mine.rows_before = (mine.rows_before or 0) + weight.rows
+    mine.bytes_before = (mine.bytes_before or 0) + weight.bytes
+    mine.rows_removed += weight.rows_removed
+    mine.bytes_removed += weight.bytes_removed
+
+
+# ------------------------------------------------------------------------------------------------
+
+
+def _keeps(policy: Policy) -> tuple[int, int | None]:
+    """How many of the newest snapshots stay, and which multiple."""
+    return policy.snapshot_keep_last or KEEP_LAST, policy.snapshot_keep_every
+
+
+def _until(thread: Thread, policy: Policy) -> int:
+    """The newest revision that is not among those kept for being new."""
+    return max(thread.revision - _keeps(policy)[0], 0)
+
+
+def _history(row: Namespace) -> History:
+    return History(row.pk, row.history_keep_last, row.history_keep_seconds)
+
+
+def _find_namespace(actor: Actor, name: str) -> Namespace:
+    row = Namespace.objects.visible_to(actor).filter(name=name).first()
+    if row is None or (row.unregistered_at is not None and actor.kind != "system"):
+        raise NotRegistered(name)
+    return row
+
+
+def _enqueue(actor: Actor, job: Compaction, trigger: Trigger, reason: str) -> Compaction:
+    job.workspace_id, job.public_id = actor.workspace_id, uuid7()
+    job.trigger, job.requested_by, job.reason = trigger, actor.name, reason
+    try:
+        with transaction.atomic():
+            job.save(force_insert=True)
+    except IntegrityError:
+        # The one in flight, or if it has just ended, the newest: nothing came after it.
+        same = Compaction.objects.filter(kind=job.kind, thread=job.thread, namespace=job.namespace)
+        return same.latest("pk")
+    journal.record(actor, [_trace("request", job, {})], reason=reason)
+    doorbell.ring(RUN, job.public_id)
+    job.refresh_from_db()  # the times are the database's
+    return job
+
+
+def _move_on(mine: Compaction) -> None:
+    mine.lease_expires_at = Now() + LEASE
+    mine.save(update_fields=[*_PROGRESS, "lease_expires_at"])
+
+
+def _close(job: Compaction, status: CompactionStatus, detail: str) -> None:
+    job.status, job.detail = status, detail
+    job.finished_at, job.lease_expires_at = Now(), None
+    job.save(update_fields=[*_PROGRESS, "status", "detail", "finished_at", "lease_expires_at"])
+
+
+_PROGRESS = (
+    "progress",
+    "rows_before",
+    "rows_removed",
+    "bytes_before",
+    "bytes_removed",
+)
+
+
+def _record(job: Compaction, mine: Compaction, before: tuple[int, int]) -> None:
+    """The trail of one piece: what it removed."""
+    removed = {
+        "rows": mine.rows_removed - before[0],
+        "snapshots": mine.progress.get("dropped", 0) - before[1],
+    }
+    actor = system_actor(job.workspace_id, "retention")
+    detail = {name: count for name, count in removed.items() if count}
+    journal.record(actor, [_trace("remove", job, detail)], reason=job.reason)
+
+
+def _trace(verb: str, job: Compaction, detail: dict[str, int]) -> journal.Trace:
+    return journal.Trace(
+        f"compaction.{verb}",
+        thread=job.thread.public_id if job.thread else "",
+        namespace=job.namespace.name if job.namespace else "",
+        detail={"compaction": job.public_id, **detail},
+    )

@@ -1,0 +1,253 @@
+"""Codes of an authenticator app, and the recovery codes beside them. Only imported where LOGIN_TOTP
+is not off.
+
+allauth makes and keeps secrets and codes. Its throttle and its memory of used codes live in a
+cache, which each of our processes has for itself; ours stand in the authenticator's row, under its
+lock: of two who bring the same code one comes in. docs/adr/0014.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from allauth.core.internal.cryptokit import compare_user_code
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal import auth as totp
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+from django.db import transaction
+
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Membership, User
+
+from . import journal
+from .actors import require
+from .errors import Conflict, Forbidden, Invalid, NotFound, QuotaExceeded, Unreadable
+from .members import find_member
+
+MOST_FAILURES = 5
+WINDOW_SECONDS = 15 * 60
+
+_Type = Authenticator.Type
+
+
+@dataclass(frozen=True)
+class State:
+    """What a person has. `enrolled_at`: None when it is off."""
+
+    enrolled_at: datetime | None
+    codes_left: int = 0
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A secret to put into an app: as text in groups of four, and as a QR code (an SVG in a data
+    URL, which our CSP lets an <img> show)."""
+
+    text: str
+    image: str
+
+
+class Sealing(DefaultMFAAdapter):  # type: ignore[misc]
+    """What allauth asks about its surroundings (MFA_ADAPTER): secrets lie encrypted."""
+
+    def encrypt(self, text: str) -> str:
+        return _box().encrypt(text.encode()).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        try:
+            return _box().decrypt(encrypted_text.encode()).decode()
+        except InvalidToken:
+            raise Unreadable(
+                "the authenticator of this account cannot be read",
+                detail="Its key is in none of CONFIG_SECRET_KEYS, SECRET_KEY and "
+                "SECRET_KEY_FALLBACKS. An admin can reset it under Members.",
+            ) from None
+
+    def get_totp_issuer(self) -> str:
+        return "Statehouse"
+
+
+def is_enrolled(user: User) -> bool:
+    return bool(_devices(user, _Type.TOTP).exists())
+
+
+def enrolled_among(user_ids: Sequence[int]) -> set[int]:
+    devices = Authenticator.objects.filter(user__in=user_ids, type=_Type.TOTP)
+    return set(devices.values_list("user_id", flat=True))
+
+
+def find_state(user: User) -> State:
+    held = {device.type: device for device in Authenticator.objects.filter(user=user)}
+    if _Type.TOTP not in held:
+        return State(None)
+    codes = held.get(_Type.RECOVERY_CODES)
+    left = len(RecoveryCodes(codes).get_unused_codes()) if codes else 0
+    return State(held[_Type.TOTP].created_at, left)
+
+
+def make_secret() -> str:
+    return str(totp.generate_totp_secret())
+
+
+def offer(user: User, secret: str) -> Offer:
+    adapter = Sealing()
+    svg = adapter.build_totp_svg(adapter.build_totp_url(user, secret))
+    image = base64.b64encode(svg.encode()).decode()
+    groups = [secret[at : at + 4] for at in range(0, len(secret), 4)]
+    return Offer(" ".join(groups), f"data:image/svg+xml;base64,{image}")
+
+
+def enrol(*, actor: Actor, secret: str, code: str) -> list[str]:
+    """Ask for codes of `secret` from now on; answers the recovery codes. Invalid: not its present
+    code. Conflict: there is an authenticator already."""
+    with transaction.atomic():
+        user = _hold_own(actor)
+        if is_enrolled(user):
+            raise Conflict("there is an authenticator already", detail="Turn it off first.")
+        counter = _counter_of(secret, code)
+        if counter is None:
+            raise Invalid(
+                "this is not the present code",
+                detail="Wait for the next one, and look whether the clock of the phone is right.",
+            )
+        device = totp.TOTP.activate(user, secret).instance
+        # The code that proved the app is used up.
+        device.data["used"] = counter
+        device.save(update_fields=["data"])
+        codes = _make_codes(user)
+        _record(actor, "totp.enrol", user)
+    return codes
+
+
+def check_code(*, user: User, code: str) -> bool:
+    """Whether `code` is a present code of the app or an unused recovery code; each works once.
+    QuotaExceeded after too many wrong ones, from wherever they came."""
+    with transaction.atomic():
+        device = _devices(user, _Type.TOTP).select_for_update().first()
+        if device is None:
+            return False
+        now = time.time()
+        failures = [at for at in device.data.get("failures", []) if at > now - WINDOW_SECONDS]
+        if len(failures) >= MOST_FAILURES:
+            raise QuotaExceeded(
+                "too many wrong codes",
+                detail=f"Wait {WINDOW_SECONDS // 60} minutes, or ask an admin to reset it.",
+            )
+        counter = _counter_of(Sealing().decrypt(device.data["secret"]), code)
+        used = device.data.get("used", -1)
+        right = counter is not None and counter > used
+        if right:
+            device.data["used"] = counter
+        elif counter is None:
+            right = _use_recovery_code(user, code)
+        device.data["failures"] = [] if right else [*failures, now]
+        device.save(update_fields=["data"])
+    return right
+
+
+def remove(*, actor: Actor) -> None:
+    """Turn the actor's own authenticator off. Forbidden where the deployment requires one."""
+    if settings.LOGIN_TOTP == "required":
+        raise Forbidden("an authenticator is required here")
+    with transaction.atomic():
+        user = _hold_own(actor)
+        gone, _ = Authenticator.objects.filter(user=user).delete()
+        if gone:
+            _record(actor, "totp.remove", user)
+
+
+def renew_codes(*, actor: Actor) -> list[str]:
+    """New recovery codes in place of the old ones. NotFound: no authenticator."""
+    with transaction.atomic():
+        user = _hold_own(actor)
+        if not is_enrolled(user):
+            raise NotFound("there is no authenticator")
+        codes = _make_codes(user)
+        _record(actor, "totp.codes", user)
+    return codes
+
+
+def reset_member(*, actor: Actor, member_id: int, reason: str = "") -> Membership:
+    """Take a member's authenticator away, who lost it. Forbidden for one's own, which needs the
+    password, and for one who belongs to other workspaces too: it guards those as well. NotFound:
+    there is none."""
+    require(actor, Role.ADMIN)
+    with transaction.atomic():
+        member = find_member(actor, member_id)
+        if actor.kind == "user" and actor.id == str(member.user.pk):
+            raise Forbidden(
+                "this is your own authenticator",
+                detail="Turn it off under How you sign in, or ask another admin.",
+            )
+        if Membership.objects.filter(user=member.user).exclude(pk=member.pk).exists():
+            raise Forbidden(
+                "this member belongs to other workspaces too",
+                detail="The authenticator guards those as well. Whoever runs the server can "
+                "reset it (reset_totp).",
+            )
+        reset(actor=actor, user=member.user, reason=reason)
+    return member
+
+
+def reset(*, actor: Actor, user: User, reason: str = "") -> None:
+    """Take a user's authenticator away. For operators at the shell; admins use reset_member."""
+    with transaction.atomic():
+        gone, _ = Authenticator.objects.filter(user=user).delete()
+        if not gone:
+            raise NotFound(f"no authenticator: {user.get_username()}")
+        _record(actor, "totp.reset", user, reason)
+
+
+def _hold_own(actor: Actor) -> User:
+    """The actor's user, locked: of two enrolments at once the second sees the first."""
+    if actor.kind != "user":
+        raise Forbidden("only people sign in")
+    return User.objects.select_for_update().get(pk=actor.id)
+
+
+def _devices(user: User, kind: str) -> Any:
+    return Authenticator.objects.filter(user=user, type=kind)
+
+
+def _counter_of(secret: str, code: str) -> int | None:
+    """Which of the present steps of the clock `code` belongs to: this, the one before, the next."""
+    for counter in totp.yield_hotp_counters_from_time():
+        expected = totp.format_hotp_value(totp.hotp_value(secret, counter))
+        if compare_user_code(actual=code, expected=expected):
+            return int(counter)
+    return None
+
+
+def _use_recovery_code(user: User, code: str) -> bool:
+    device = _devices(user, _Type.RECOVERY_CODES).first()
+    return device is not None and bool(RecoveryCodes(device).validate_code(code))
+
+
+def _make_codes(user: User) -> list[str]:
+    _devices(user, _Type.RECOVERY_CODES).delete()
+    return list(RecoveryCodes.activate(user).generate_codes())
+
+
+def _box() -> MultiFernet:
+    """The keys of the config's secrets, for this purpose: the first encrypts, all decrypt."""
+    keys = [*settings.CONFIG_SECRET_KEYS, settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(_derive(key))) for key in keys])
+
+
+def _derive(key: str) -> bytes:
+    info = b"statehouse.totp"
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(key.encode())
+
+
+def _record(actor: Actor, action: str, user: User, reason: str = "") -> None:
+    journal.record(actor, [journal.Trace(action, key=user.get_username())], reason=reason)

@@ -1,0 +1,153 @@
+"""Who comes in by the provider of single sign-on. Only imported where one is configured.
+
+An identity is a provider's word: its `issuer` and `subject` name one person for ever, its e-mail
+address counts only while the provider says that it is theirs. docs/adr/0014.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from allauth.socialaccount.models import SocialAccount
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+
+from project.login import SingleSignOn
+from state_admin.domain.access import Actor
+from state_admin.models import Membership, User, Workspace
+
+from . import journal
+from .actors import actor_of_user, system_actor
+from .errors import Conflict, Forbidden, Invalid
+
+_LONGEST_NAME = 150
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Whom the provider vouches for. `email` is lower-case, and "" unless it is verified."""
+
+    issuer: str
+    subject: str
+    email: str
+
+
+def admit(identity: Identity, *, request_id: str = "") -> User:
+    """The member with this identity: linked before, or with its e-mail address as their name or
+    address, which links them now. Forbidden for all others, unless the deployment lets new people
+    of the address's domain in (OIDC_NEW_DOMAINS)."""
+    accounts = SocialAccount.objects.filter(provider=identity.issuer, uid=identity.subject)
+    linked = accounts.select_related("user").first()
+    user = linked.user if linked else _of_address(identity.email)
+    if user is None:
+        return _make_member(identity, request_id)
+    if not user.is_active or not Membership.objects.filter(user=user).exists():
+        raise _stranger(identity)
+    if linked is None:
+        actor = actor_of_user(user, request_id=request_id)
+        if actor is None:
+            raise _stranger(identity)
+        link(actor=actor, identity=identity)
+    return user
+
+
+def link(*, actor: Actor, identity: Identity) -> None:
+    """Let the actor, a person, in by this identity from now on. Conflict when it is somebody
+    else's, or the actor has another one of the same provider."""
+    if actor.kind != "user":
+        raise Forbidden("only people sign in")
+    with transaction.atomic():
+        user = User.objects.select_for_update().get(pk=actor.id)
+        held = SocialAccount.objects.filter(user=user, provider=identity.issuer).first()
+        if held is not None and held.uid != identity.subject:
+            raise Conflict(
+                "another account of the provider is linked already",
+                detail="Unlink that one first, under How you sign in.",
+            )
+        account, is_new = SocialAccount.objects.get_or_create(
+            provider=identity.issuer, uid=identity.subject, defaults={"user": user}
+        )
+        if account.user_id != user.pk:
+            raise Conflict("this account of the provider belongs to somebody else here")
+        if is_new:
+            _record(actor, "identity.link", user.get_username(), issuer=identity.issuer)
+
+
+def unlink(*, actor: Actor, issuer: str) -> None:
+    """Forget the actor's identities at a provider. Invalid where no password would be left."""
+    user = User.objects.get(pk=actor.id)
+    if not user.has_usable_password():
+        raise Invalid("set a password first", detail="Nothing else would let you in again.")
+    with transaction.atomic():
+        gone, _ = SocialAccount.objects.filter(user=user, provider=issuer).delete()
+        if gone:
+            _record(actor, "identity.unlink", user.get_username(), issuer=issuer)
+
+
+def is_linked(user: User, issuer: str) -> bool:
+    return bool(SocialAccount.objects.filter(user=user, provider=issuer).exists())
+
+
+def _of_address(email: str) -> User | None:
+    """The one user of this address. The database folds more letters than it should (a dotless i),
+    so the comparison is done again; of two nobody is taken."""
+    if not email:
+        return None
+    found = [
+        user
+        for user in User.objects.filter(Q(username__iexact=email) | Q(email__iexact=email))[:10]
+        if email in (user.get_username().lower(), user.email.lower())
+    ]
+    if len(found) > 1:
+        raise Forbidden(
+            "more than one member has this e-mail address",
+            detail="Sign in with your password and link the account under How you sign in.",
+        )
+    return found[0] if found else None
+
+
+def _make_member(identity: Identity, request_id: str) -> User:
+    """A new user in the workspace for new people, or Forbidden. Never one who exists: whoever made
+    that user may know its password."""
+    sso = cast(SingleSignOn, settings.OIDC)
+    name, _, domain = identity.email.rpartition("@")
+    if not name or domain not in sso.domains or len(identity.email) > _LONGEST_NAME:
+        raise _stranger(identity)
+    workspace = Workspace.objects.filter(slug=sso.workspace).first()
+    if workspace is None:
+        raise Forbidden(
+            "nobody new can come in yet",
+            detail=f"There is no workspace {sso.workspace}: tell whoever runs this server.",
+        )
+    actor = system_actor(workspace.pk, "single sign-on", request_id=request_id)
+    with transaction.atomic():
+        user, is_new = User.objects.get_or_create(
+            username=identity.email, defaults={"email": identity.email, "password": "!"}
+        )
+        account, _ = SocialAccount.objects.get_or_create(
+            provider=identity.issuer, uid=identity.subject, defaults={"user": user}
+        )
+        if account.user_id != user.pk:
+            raise _stranger(identity)
+        if is_new:
+            Membership.objects.create(user=user, workspace=workspace, role=sso.role)
+            detail = {"role": sso.role, "new_user": True, "issuer": identity.issuer}
+            _record(actor, "member.add", user.get_username(), **detail)
+    return user
+
+
+def _stranger(identity: Identity) -> Forbidden:
+    detail = "Ask an admin of a workspace to add you as a member"
+    if identity.email:
+        return Forbidden("you are not a member here", detail=f"{detail}, as {identity.email}.")
+    return Forbidden(
+        "you are not a member here",
+        detail=f"{detail}. If you are one, sign in another way and link your account under "
+        "How you sign in: the provider does not say that your e-mail address is verified.",
+    )
+
+
+def _record(actor: Actor, action: str, name: str, **detail: object) -> None:
+    journal.record(actor, [journal.Trace(action, key=name, detail=detail)])

@@ -1,0 +1,135 @@
+"""Takes state keys out of use, and what threads hold of them (semantics §5).
+
+Kept apart from services/state_keys.py because clearing advances threads, which needs state keys.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef
+
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Plugin, RevisionKind, StateKey, StateValue, Thread
+
+from . import journal, snapshots
+from .actors import require
+from .errors import Conflict, Forbidden, NotFound
+from .snapshots import NewValue
+from .state_keys import close_registry
+from .threads import lock_hierarchy
+
+# Threads whose rows are in memory at once. Their locks stay until the end: all or nothing.
+_CHUNK = 500
+
+
+@dataclass(frozen=True)
+class Held:
+    """How many values there are, and in how many threads."""
+
+    threads: int
+    values: int
+
+
+def unregister_state_key(
+    *, actor: Actor, name: str, clear: bool = False, dry_run: bool = False, reason: str = ""
+) -> Held:
+    """Take one key out of use; answers what threads hold of it.
+
+    The values stay readable in state, and come back into use when the name is registered again;
+    `clear` clears them instead, as one revision of each thread that holds one. NotFound
+    `unknown key: …`; Conflict `key already registered: …` for a key of an installed plugin.
+    """
+    require(actor, Role.ADMIN)
+    if clear or dry_run:
+        refuse_narrowed(actor)
+    with transaction.atomic():
+        if not dry_run:
+            stop_writers(actor)
+        key = StateKey.objects.visible_to(actor).filter(name=name).first()
+        if key is None:
+            raise NotFound(f"unknown key: {name}")
+        if Plugin.objects.filter(workspace_id=actor.workspace_id, name=key.plugin).exists():
+            raise Conflict(
+                f"key already registered: {name}",
+                detail=f"It belongs to the plugin {key.plugin} and goes when that is uninstalled.",
+            )
+        held = count_held(actor, [name])
+        if not dry_run:
+            remove_keys(actor, [name], cleared=[name] if clear else [], reason=reason)
+    return held
+
+
+def stop_writers(actor: Actor) -> None:
+    """Keep everybody waiting who writes values of registered keys or locks several threads, until
+    this transaction ends. Call it before the first row lock."""
+    lock_hierarchy(actor.workspace_id)
+    close_registry(actor)
+
+
+def count_held(actor: Actor, names: Collection[str]) -> Held:
+    """What the threads of the workspace hold of the keys now."""
+    rows = StateValue.objects.current().filter(
+        thread__workspace_id=actor.workspace_id, key__in=names
+    )
+    return Held(**rows.aggregate(threads=Count("thread", distinct=True), values=Count("key")))
+
+
+def remove_keys(
+    actor: Actor, names: Sequence[str], *, cleared: Collection[str], reason: str
+) -> None:
+    """Unregister `names`, and clear the values of those in `cleared`.
+
+    The caller owns the transaction and the permission, and has stopped the writers.
+    """
+    if cleared:
+        _clear(actor, cleared, reason)
+    rows = StateKey.objects.visible_to(actor).filter(name__in=names).order_by("name")
+    found = list(rows.select_for_update().values_list("name", flat=True))
+    StateKey.objects.visible_to(actor).filter(name__in=found).delete()
+    traces = [journal.Trace("state_key.unregister", key=name) for name in found]
+    journal.record(actor, traces, reason=reason)
+
+
+def refuse_narrowed(actor: Actor) -> None:
+    """What reaches into every thread and namespace is beyond a narrowed token."""
+    if actor.namespaces or actor.thread_prefixes:
+        raise Forbidden(
+            "this token is limited to a part of the workspace",
+            detail="State keys and plugins reach into all of it: use a token without limits.",
+        )
+
+
+def _clear(actor: Actor, names: Collection[str], reason: str) -> None:
+    """One revision for each thread that holds a value, the threads locked by id.
+
+    Nobody can add a holder behind this walk: writers hold the registry, which is closed.
+    """
+    current = StateValue.objects.current().filter(key__in=names)
+    holding = (
+        Thread.objects.filter(workspace_id=actor.workspace_id)
+        .filter(Exists(current.filter(thread=OuterRef("pk"))))
+        .order_by("pk")
+    )
+    last = 0
+    while threads := list(holding.filter(pk__gt=last).select_for_update(of=("self",))[:_CHUNK]):
+        last = threads[-1].pk
+        writes: dict[int, dict[str, NewValue]] = defaultdict(dict)
+        rows = current.filter(thread__in=threads)
+        for thread_id, key, scope, persistent in rows.values_list(
+            "thread_id", "key", "scope", "persistent"
+        ):
+            writes[thread_id][key] = NewValue(None, scope, persistent)
+        for thread in threads:
+            if thread.pk in writes:  # a run may have begun anew while its lock was awaited
+                snapshots.advance(
+                    actor,
+                    thread,
+                    RevisionKind.UNINSTALL,
+                    writes[thread.pk],
+                    action="thread.uninstall",
+                    reason=reason,
+                )

@@ -1,0 +1,254 @@
+"""What is stored, where, and how fast it grows: measured by a sweep, kept a row a day, and exact on
+request for one namespace or one thread. What may be stored is in quotas.py."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from time import monotonic
+from typing import Final, Literal, get_args
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from state_admin.domain.access import Actor
+from state_admin.domain.storage import Counts, growth_per_day
+from state_admin.models import Namespace, StorageSample, Workspace, storage_sql
+from state_admin.models.storage import StorageSampleQuerySet
+
+from .errors import NotFound, NotRegistered
+from .threads import find_thread
+
+Group = Literal["workspace", "namespace", "thread"]
+GROUPS: Final = get_args(Group)
+Report = dict[str, int]
+
+# Days that a series has at most, however long samples are kept.
+MOST_DAYS: Final = 366
+
+# Threads of a workspace that get a sample: the largest.
+THREADS: Final = 100
+_CHUNK = 500
+_rests_until = 0.0
+_COUNTED = (*Counts().to_json(), "total_rows", "total_bytes")
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a workspace, a namespace or a thread holds; `days`: its samples, oldest first. Not
+    `exact`: as the last sweep found it."""
+
+    newest: StorageSample
+    name: str
+    days: Sequence[StorageSample]
+    exact: bool = False
+
+    @property
+    def group(self) -> Group:
+        if self.newest.thread_id:
+            return "thread"
+        return "namespace" if self.newest.namespace_id else "workspace"
+
+    @property
+    def growth(self) -> float | None:
+        """Bytes a day, over `days`."""
+        return growth_per_day([(sample.day, sample.total_bytes) for sample in self.days])
+
+
+def sweep_storage() -> Report:
+    """`measure_storage`, unless that would take more than a small part of the time: a walk of a
+    second is followed by half a minute of rest, and none of them by more than ten minutes."""
+    global _rests_until
+    started = monotonic()
+    if started < _rests_until:
+        return {}
+    report = measure_storage()
+    ended = monotonic()
+    _rests_until = ended + min(30 * (ended - started), 600)
+    return report
+
+
+def measure_storage() -> Report:
+    """Count everything, in short statements, and write today's samples of every workspace, of its
+    namespaces and of its largest threads; forget samples that are too old."""
+    at = timezone.now()
+    totals = {pk: Counts() for pk in Workspace.objects.values_list("pk", flat=True)}
+    samples: dict[int, list[StorageSample]] = defaultdict(list)
+    for namespace_id, workspace_id, counts in _namespaces():
+        if workspace_id in totals:
+            totals[workspace_id].add(counts)
+            samples[workspace_id].append(
+                StorageSample.of(
+                    counts, workspace_id=workspace_id, measured_at=at, namespace_id=namespace_id
+                )
+            )
+    largest: dict[int, list[tuple[int, int, Counts]]] = defaultdict(list)
+    for thread_id, workspace_id, counts in storage_sql.threads():
+        if workspace_id in totals:
+            totals[workspace_id].add(counts)
+            heapq.heappush(largest[workspace_id], (counts.bytes, thread_id, counts))
+            if len(largest[workspace_id]) > THREADS:
+                heapq.heappop(largest[workspace_id])
+    report = {"workspaces": 0, "samples": 0, "forgotten": _forget(at)}
+    for workspace_id, counts in totals.items():
+        mine = samples[workspace_id]
+        mine += (
+            StorageSample.of(each, workspace_id=workspace_id, measured_at=at, thread_id=thread_id)
+            for _, thread_id, each in largest[workspace_id]
+        )
+        mine.append(StorageSample.of(counts, workspace_id=workspace_id, measured_at=at))
+        _store(workspace_id, mine, at)
+        report["workspaces"] += 1
+        report["samples"] += len(mine)
+    return report
+
+
+def _namespaces() -> Iterable[tuple[int, int, Counts]]:
+    counted: dict[int, Counts] = defaultdict(Counts)
+    for walk in (storage_sql.entries(), storage_sql.histories()):
+        for namespace_id, counts in walk:
+            counted[namespace_id].add(counts)
+    for namespace_id, workspace_id in Namespace.objects.values_list("pk", "workspace_id"):
+        if namespace_id in counted:
+            yield namespace_id, workspace_id, counted[namespace_id]
+
+
+def _store(workspace_id: int, samples: list[StorageSample], at: datetime) -> None:
+    """Put today's samples in the place of those of an earlier sweep. Yesterday's savings are
+    settled too: it may have gone on after its last measurement."""
+    with transaction.atomic():
+        StorageSample.objects.bulk_create(
+            samples,
+            batch_size=_CHUNK,
+            update_conflicts=True,
+            unique_fields=["workspace", "namespace", "thread", "day"],
+            update_fields=["measured_at", *_COUNTED],
+        )
+        today = StorageSample.objects.filter(workspace_id=workspace_id, day=at.date())
+        today.filter(measured_at__lt=at).delete()  # emptied, or not among the largest any more
+        for day in (at.date() - timedelta(days=1), at.date()):
+            storage_sql.settle_savings(workspace_id=workspace_id, day=day)
+
+
+def _forget(at: datetime) -> int:
+    old = StorageSample.objects.filter(day__lt=(at - settings.STORAGE_RETENTION).date())
+    gone, _ = StorageSample.objects.filter(pk__in=old.values("pk")[:50_000]).delete()
+    return gone
+
+
+def read_series(
+    actor: Actor, *, days: int, namespace_id: int | None = None, thread_id: int | None = None
+) -> list[StorageSample]:
+    """The samples of the last days, oldest first: of a namespace or thread that the actor may see,
+    or of the workspace."""
+    of = Q(namespace=namespace_id, thread=thread_id)
+    return list(_series(actor, days).filter(of).order_by("day"))
+
+
+def read_workspace(actor: Actor, *, days: int) -> Level | None:
+    """The workspace's level, or None when it was not measured in these days."""
+    samples = read_series(actor, days=days)
+    return Level(samples[-1], "", samples) if samples else None
+
+
+def list_levels(
+    actor: Actor, *, group: Group, days: int, limit: int, after: tuple[int, int] | None = None
+) -> list[Level]:
+    """Levels of the newest day, biggest first, from behind (total_bytes, id of the sample) on.
+
+    `namespace`: all that hold something, but those of the config registry; `thread`: the largest.
+    """
+    newest = StorageSample.objects.totals().filter(workspace_id=actor.workspace_id)
+    day = newest.order_by("-day").values_list("day", flat=True).first()
+    if day is None:
+        return []
+    rows = _of_group(actor, group).filter(day=day).biggest_first()
+    rows = rows.select_related("namespace", "thread").defer(
+        "namespace__schema", "namespace__default", "thread__metadata", "thread__created_from"
+    )
+    if after is not None:
+        size, pk = after
+        rows = rows.filter(total_bytes__lte=size).exclude(total_bytes=size, pk__gte=pk)
+    return _with_days(actor, list(rows[:limit]), days)
+
+
+def measure_namespace(actor: Actor, name: str, *, days: int) -> Level:
+    """What a namespace holds now. Too large for that: as the last sweep found it."""
+    namespace = Namespace.objects.visible_to(actor).open().filter(name=name).first()
+    if namespace is None:
+        raise NotRegistered(name)
+    counts = storage_sql.measure_namespace(namespace.pk)
+    return _measured(actor, counts, name, days, namespace_id=namespace.pk)
+
+
+def measure_thread(actor: Actor, thread_id: str, *, days: int) -> Level:
+    """What a thread holds now. Too large for that: as the last sweep found it."""
+    thread = find_thread(actor, thread_id)
+    return _measured(
+        actor, storage_sql.measure_thread(thread.pk), thread_id, days, thread_id=thread.pk
+    )
+
+
+def _measured(
+    actor: Actor,
+    counts: Counts | None,
+    name: str,
+    days: int,
+    *,
+    namespace_id: int | None = None,
+    thread_id: int | None = None,
+) -> Level:
+    series = read_series(actor, days=days, namespace_id=namespace_id, thread_id=thread_id)
+    if counts is not None:
+        now = StorageSample.of(
+            counts, workspace_id=actor.workspace_id, namespace_id=namespace_id, thread_id=thread_id
+        )
+        if series and series[-1].day == now.day:
+            now.tokens_saved = series[-1].tokens_saved
+            now.rows_removed = series[-1].rows_removed
+            series.pop()
+        return Level(now, name, [*series, now], exact=True)
+    if not series:
+        raise NotFound(f"{name} is too large to be measured on request; the next sweep will")
+    return Level(series[-1], name, series)
+
+
+def _with_days(actor: Actor, rows: list[StorageSample], days: int) -> list[Level]:
+    series: dict[tuple[int | None, int | None], list[StorageSample]] = defaultdict(list)
+    found = _series(actor, days).filter(
+        namespace_id__in=[row.namespace_id for row in rows if row.namespace_id], thread=None
+    ) | _series(actor, days).filter(
+        namespace=None, thread_id__in=[row.thread_id for row in rows if row.thread_id]
+    )
+    for sample in found.order_by("day"):
+        series[sample.namespace_id, sample.thread_id].append(sample)
+    return [
+        Level(row, _name(row), series[row.namespace_id, row.thread_id] or [row]) for row in rows
+    ]
+
+
+def _name(row: StorageSample) -> str:
+    if row.namespace:
+        return row.namespace.name
+    return row.thread.public_id if row.thread else ""
+
+
+def _of_group(actor: Actor, group: Group) -> StorageSampleQuerySet:
+    rows = StorageSample.objects.visible_to(actor)
+    if group == "namespace":
+        open_to_all = Namespace.objects.visible_to(actor).open()
+        return rows.filter(namespace__in=open_to_all, thread=None)
+    if group == "thread":
+        # By a column of the thread: one that was deleted amid a sweep may have left a sample.
+        return rows.filter(namespace=None, thread__public_id__isnull=False)
+    return rows.totals()
+
+
+def _series(actor: Actor, days: int) -> StorageSampleQuerySet:
+    since: date = timezone.now().date() - timedelta(days=days)
+    return StorageSample.objects.filter(workspace_id=actor.workspace_id, day__gt=since)

@@ -1,0 +1,185 @@
+"""Who writes a summary, and whether that one may be asked now: the circuit breaker of each model and
+what a workspace may spend a day. Not here: what is summarised and what becomes of it (compactions)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from state_admin.domain.adapters import ADAPTERS as KNOWN
+from state_admin.domain.adapters import find_adapter
+from state_admin.domain.policies import BY_MODEL, EXTRACTIVE, Policy
+from state_admin.models import ModelCircuit, model_usage
+from state_admin.models.config import find_agent_window
+from state_admin.models.model_usage import Circuit
+from state_admin.summarizers import (
+    ADAPTERS,
+    DEFAULT_SUMMARIZER,
+    SUMMARIZERS,
+    Model,
+    Provider,
+    Summarizer,
+    Summary,
+    SummaryFailed,
+    SummaryRequest,
+    Timeout,
+    prompts,
+)
+from state_admin.summarizers.chat import PATIENCE
+
+from . import config
+from .config_secrets import find_provider_secret
+from .errors import NotFound, Unreadable
+
+# A model may count more tokens than we estimate: so many times as many are set aside.
+_DOUBT = 2
+
+
+class Closed(SummaryFailed):
+    """Nobody asks now; `until` says when again. None: this one will never be asked."""
+
+    def __init__(self, message: str, until: datetime | None) -> None:
+        super().__init__(message, retry=False)
+        self.until = until
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A summariser ready to be asked; `provider` and `model` where it is a model."""
+
+    summarizer: Summarizer
+    provider: Provider | None = None
+    model: Model | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long asking may take."""
+        return self.provider.timeout.total if self.provider else 0.0
+
+
+def find_engine(workspace_id: int, policy: Policy) -> Engine:
+    """The summariser that a policy names. SummaryFailed says what is not configured."""
+    wanted = policy.summarizer or DEFAULT_SUMMARIZER
+    if wanted in SUMMARIZERS:
+        return Engine(SUMMARIZERS[wanted]())
+    if wanted != BY_MODEL:
+        raise SummaryFailed(f"no such summarizer: {wanted}", retry=False)
+    if not policy.summary_model:
+        raise SummaryFailed("provider not configured: the policy names no model", retry=False)
+    provider, model = find_model(workspace_id, policy.summary_model)
+    return Engine(ADAPTERS[provider.adapter](provider, model), provider, model)
+
+
+def find_model(workspace_id: int, model_id: str) -> tuple[Provider, Model]:
+    """A model of the config registry, and its provider with the key and the dialect it speaks.
+
+    SummaryFailed says what is missing or cannot be read; another attempt waits for somebody to
+    mend it, so there is none.
+    """
+    try:
+        model = config.find_model(workspace_id=workspace_id, model_id=model_id)
+    except NotFound:
+        raise SummaryFailed(f"provider not configured: {model_id}", retry=False) from None
+    try:
+        provider = config.find_provider(workspace_id=workspace_id, provider_id=model.provider_id)
+        key = find_provider_secret(workspace_id=workspace_id, provider_id=provider.id)
+    except NotFound:
+        raise SummaryFailed(f"provider not configured: {model.provider_id}", retry=False) from None
+    except Unreadable as unreadable:
+        raise SummaryFailed(
+            f"provider {model.provider_id}: {unreadable.title}", retry=False
+        ) from None
+    adapter = find_adapter(provider.adapter)
+    if adapter is None:
+        known = ", ".join(sorted(KNOWN))
+        raise SummaryFailed(
+            f"provider {provider.id}: no such adapter: {provider.adapter}; known are {known}",
+            retry=False,
+        )
+    base_url = provider.base_url or adapter.base_url
+    if not base_url:
+        raise SummaryFailed(f"provider {provider.id}: it has no base_url", retry=False)
+    return (
+        Provider(provider.id, adapter.dialect, base_url, key or "", _patience(provider)),
+        Model(
+            upstream_model=model.upstream_model,
+            context_window=model.context_window,
+            max_output_tokens=model.max_output_tokens,
+            input_price=_price(model.input_token_price),
+            output_price=_price(model.output_token_price),
+        ),
+    )
+
+
+def find_window(workspace_id: int, agent_id: str) -> tuple[int | None, int | None]:
+    """Context window and longest answer of the model that an agent talks with; None: unknown."""
+    return find_agent_window(workspace_id, agent_id) if agent_id else (None, None)
+
+
+def _patience(provider: config.Provider) -> Timeout:
+    """As long as the provider's configuration says; a model may think in silence until the end."""
+    seconds = float(provider.timeout_secs)
+    return Timeout(connect=min(PATIENCE.connect, seconds), read=seconds, total=seconds)
+
+
+def _price(told: float | None) -> Decimal | None:
+    return None if told is None else Decimal(str(told))
+
+
+def fallback_engine() -> Engine:
+    return Engine(SUMMARIZERS[EXTRACTIVE]())
+
+
+def ask(workspace_id: int, engine: Engine, request: SummaryRequest) -> Summary:
+    """The summary. Raises SummaryFailed, and Closed before anything is sent when the model's circuit
+    is open or the workspace has spent what it may today. Outside any transaction."""
+    if engine.provider is None or engine.model is None:
+        return engine.summarizer.summarize(request)
+    provider, model = engine.provider, engine.model
+    circuit = Circuit(workspace_id, provider.id, model.upstream_model[:128])
+    prompt = prompts.write(request, model.context_window)
+    most = model.cost(prompt.tokens * _DOUBT, model.answer_tokens(request.max_tokens))
+    with transaction.atomic():
+        spending = _reserve(workspace_id, most)
+        if not model_usage.admit(circuit, seconds=engine.seconds):
+            raise _open(ModelCircuit.objects.get(**circuit._asdict()))
+    try:
+        summary = engine.summarizer.summarize(request)
+    except SummaryFailed as failed:
+        model_usage.settle(spending, reserved=most, cost=most if failed.billed else Decimal(0))
+        if failed.blames:
+            model_usage.note_failure(circuit, str(failed))
+        else:  # it answers; what it says about this conversation is another matter
+            model_usage.note_success(circuit)
+        raise
+    model_usage.settle(spending, reserved=most, cost=summary.cost_usd)
+    model_usage.note_success(circuit)
+    return summary
+
+
+def _reserve(workspace_id: int, most: Decimal) -> int:
+    cap = settings.SUMMARY_DAILY_USD
+    spending = model_usage.reserve(workspace_id=workspace_id, cost=most, cap=cap)
+    if spending is not None:
+        return spending
+    if most > cap:
+        raise Closed(f"cost cap: it could cost ${most:.2f}, and a day has ${cap:.2f}", None)
+    tomorrow = datetime.combine(timezone.now().date() + timedelta(days=1), time(), UTC)
+    raise Closed(
+        f"cost cap: of today's ${cap:.2f} for models too little is left; again at 00:00 UTC",
+        tomorrow,
+    )
+
+
+def _open(circuit: ModelCircuit) -> Closed:
+    until = circuit.open_until or timezone.now()
+    return Closed(
+        f"circuit open: {circuit} failed {circuit.failures} times in a row, "
+        f"at last: {circuit.last_error}; again at {until:%H:%M:%S} UTC",
+        until,
+    )

@@ -1,0 +1,56 @@
+"""Changes state, log and metadata of a thread together, outside any run (the Agent Protocol)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from django.db import transaction
+
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import Raw
+from state_admin.models import Thread
+
+from . import exports, messages, snapshots, state_keys, threads
+from .actors import require
+
+
+def patch_thread(
+    *,
+    actor: Actor,
+    thread_id: str,
+    values: Mapping[str, Raw] | None = None,
+    said: Sequence[Raw] = (),
+    metadata: Raw | None = None,
+    expected_revision: int | None = None,
+    reason: str = "",
+) -> Thread:
+    """Set the named state keys as one new revision, append what was `said`, merge `metadata`: all or
+    nothing. None and empty: nothing of that.
+
+    RevisionConflict: the state is not at `expected_revision`. Raises what exports.import_snapshot,
+    messages.append_messages and threads.change_thread raise.
+    """
+    require(actor, Role.EDITOR)
+    with transaction.atomic():
+        state_keys.hold_registry(actor)  # before the thread, like everyone who writes its state
+        snapshots.guard(threads.find_thread(actor, thread_id, lock=True), expected_revision)
+        if said:  # first: the new revision counts them in
+            messages.append_messages(actor=actor, thread_id=thread_id, messages=said, reason=reason)
+        if values:
+            exports.import_snapshot(
+                actor=actor,
+                thread_id=thread_id,
+                revision=expected_revision or 0,
+                extensions=values,
+                mode="merge",
+                reason=reason,
+            )
+        if metadata is not None:
+            threads.change_thread(
+                actor=actor,
+                thread_id=thread_id,
+                metadata=metadata,
+                merge_metadata=True,
+                reason=reason,
+            )
+    return threads.find_thread(actor, thread_id)

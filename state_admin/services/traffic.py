@@ -1,0 +1,74 @@
+"""Counts the calls of the API by their outcome: in memory, and every few seconds into the database.
+
+A call costs one addition under a lock. The server's process flushes (project/asgi.py); what was not
+flushed when it is killed is lost, and what a flush wrote whose answer was lost counts twice: these
+numbers draw a picture, nothing is decided by them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from enum import IntEnum
+
+import structlog
+
+from state_admin.models.traffic import Minute, add_calls
+
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_CONFLICTS = (409, 412)
+
+log = structlog.get_logger()
+
+
+class Outcome(IntEnum):
+    """What became of a call; the place of its number among those of a minute."""
+
+    READ = 0
+    WRITE = 1
+    CONFLICT = 2
+
+
+def outcome_of(method: str | None, status: int) -> Outcome | None:
+    """What an answer says about its call: 409 and 412 are conflicts, 2xx and 304 reads or, to an
+    unsafe method, writes. None: it is refused, or it failed, which counts nowhere."""
+    if status in _CONFLICTS:
+        return Outcome.CONFLICT
+    if 200 <= status < 300 or status == 304:
+        return Outcome.READ if method in _SAFE else Outcome.WRITE
+    return None
+
+
+class Counter:
+    """The calls of this process that are not flushed yet, by minute and outcome."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._calls: dict[Minute, list[int]] = {}
+
+    def count(self, workspace_id: int, outcome: Outcome) -> None:
+        """Note a call that was answered just now."""
+        minute = Minute(workspace_id, int(time.time()) // 60)
+        with self._mutex:
+            self._calls.setdefault(minute, [0, 0, 0])[outcome] += 1
+
+    def flush(self) -> None:
+        """Add what was counted to the table. Never raises: what cannot be written is kept."""
+        with self._mutex:
+            calls, self._calls = self._calls, {}
+        if not calls:
+            return
+        try:
+            add_calls(calls)
+        except Exception as error:
+            log.warning("traffic.not_flushed", error=type(error).__name__)
+            self._keep(calls)
+
+    def _keep(self, calls: dict[Minute, list[int]]) -> None:
+        with self._mutex:
+            for minute, numbers in calls.items():
+                since = self._calls.get(minute, (0, 0, 0))
+                self._calls[minute] = [sum(pair) for pair in zip(numbers, since, strict=True)]
+
+
+counter = Counter()

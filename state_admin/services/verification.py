@@ -1,0 +1,109 @@
+"""Proves that what is kept reads as it did: rules between the tables, and digests of every kept
+snapshot and version, written at one time and compared at another (semantics §8)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from state_admin.domain.digests import DROPPED, Line, Sum, differences
+from state_admin.models import verification_sql
+
+# Faults that are told one by one; the others are counted.
+SHOWN = 1000
+
+
+@dataclass
+class Verification:
+    """What was found. `faults` names the first SHOWN of `wrong`. `compacted`: kept then, and let go
+    since. `removed`: of threads and entries that were deleted since."""
+
+    lines: int = 0
+    compacted: int = 0
+    removed: int = 0
+    wrong: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def accuse(self, fault: str) -> None:
+        self.wrong += 1
+        if len(self.faults) < SHOWN:
+            self.faults.append(fault)
+
+
+def verify_state(before: Iterable[Line] = ()) -> Verification:
+    """Check the rules, and that everything in `before`, lines of `read_digests`, reads the same or
+    was let go as the policies say. In constant memory, at one moment."""
+    found = Verification()
+    with _moment():
+        for rule, statement in verification_sql.CHECKS.items():
+            kept = {"changes_kept": settings.CHANGE_RETENTION}
+            for (place,) in verification_sql.stream(statement, kept):
+                found.accuse(f"{rule}: {place}")
+        for old, new in differences(before, _count(found, _digests())):
+            if old is not None and old.digest != DROPPED:
+                _judge(found, old, new)
+            elif old is not None and new is not None:
+                found.accuse(f"it was compacted away and is back: {_place(new)}")
+    return found
+
+
+def read_digests() -> Iterator[Line]:
+    """What every snapshot and version reads as, in the order of `differences`."""
+    with _moment():
+        yield from _digests()
+
+
+@contextlib.contextmanager
+def _moment() -> Iterator[None]:
+    """A transaction that sees one moment. Inside of another it sees what that one sees."""
+    outer = connection.in_atomic_block
+    with transaction.atomic():
+        if not outer:
+            verification_sql.freeze()
+        yield
+
+
+def _digests() -> Iterator[Line]:
+    for entry, version, digest in verification_sql.stream(verification_sql.VERSIONS, {}):
+        yield Line("entry", entry, version, digest)
+    thread, held = None, Sum()
+    for owner, at, what, digest in verification_sql.stream(verification_sql.STATES, {}):
+        if owner != thread:
+            thread, held = owner, Sum()
+        if what == 1:
+            held.add(digest)
+        elif what == -1:
+            held.remove(digest)
+        else:
+            yield Line("state", owner, at, held.hex() if what == 2 else DROPPED)
+
+
+def _count(found: Verification, lines: Iterable[Line]) -> Iterator[Line]:
+    for line in lines:
+        found.lines += 1
+        yield line
+
+
+def _judge(found: Verification, old: Line, new: Line | None) -> None:
+    """A line that is gone or differs."""
+    if new is not None and new.digest == DROPPED:
+        found.compacted += 1
+        return
+    owner = verification_sql.find_owner(*old[:3])
+    if owner is None:
+        found.removed += 1
+    elif owner[1]:
+        found.compacted += 1
+    else:
+        fault = "it is gone" if new is None else "it reads differently"
+        found.accuse(f"{fault}: {_place(old)}")
+
+
+def _place(line: Line) -> str:
+    owner = verification_sql.find_owner(*line[:3])
+    sign = "v" if line.kind == "entry" else "@"
+    return f"{owner[0] if owner else line.owner} {sign}{line.number}"

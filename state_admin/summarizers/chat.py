@@ -1,0 +1,181 @@
+"""Asks a model over HTTP: what all dialects share. A dialect is a file beside this one."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+
+import orjson
+from django.conf import settings
+
+from state_admin import egress
+from state_admin.domain import retries, summaries
+from state_admin.egress import Timeout
+
+from .base import Summary, SummaryFailed
+
+# An answer is a summary with some numbers around it; a model's reasoning may come with it.
+MOST_ANSWER: Final = 4 * 1024 * 1024
+PATIENCE: Final = Timeout(connect=5.0, read=120.0, total=180.0)
+_MOST_QUOTED: Final = 300
+_MOST_TOKENS: Final = 1 << 31
+_KEY: Final = re.compile(r"[\x21-\x7e]*")
+_MILLION: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class Provider:
+    """Where models are asked. `base_url` ends before the dialect's own path, as vendors give it."""
+
+    id: str
+    adapter: str
+    base_url: str
+    api_key: str = field(default="", repr=False)
+    timeout: Timeout = PATIENCE
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of a provider. Prices in USD per million tokens; None: unknown, counted as 0."""
+
+    upstream_model: str
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    input_price: Decimal | None = None
+    output_price: Decimal | None = None
+
+    def cost(self, input_tokens: int, output_tokens: int) -> Decimal:
+        """In USD, to the millionth."""
+        priced = input_tokens * (self.input_price or 0) + output_tokens * (self.output_price or 0)
+        return (Decimal(priced) / _MILLION).quantize(Decimal("0.000001"))
+
+    def answer_tokens(self, wanted: int) -> int:
+        return min(wanted, self.max_output_tokens or wanted)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model answered; tokens None where it does not say."""
+
+    text: str
+    input_tokens: int | None
+    output_tokens: int | None
+
+
+class Refusal(SummaryFailed):
+    """An answer that is not 200. `parameter`: the one of the request that it names as the cause."""
+
+    parameter: str = ""
+
+
+def post(provider: Provider, path: str, headers: Mapping[str, str], body: Any) -> dict[str, Any]:
+    """The JSON object that the provider answers with. Raises SummaryFailed for anything else."""
+    who = f"provider {provider.id}"
+    if not _KEY.fullmatch(provider.api_key):
+        raise SummaryFailed(f"{who}: its API key cannot be sent", retry=False, blames=True)
+    try:
+        reply = egress.post(
+            provider.base_url.rstrip("/") + path,
+            orjson.dumps(body),
+            {
+                "content-type": "application/json",
+                "accept": "application/json",
+                "accept-encoding": "identity",
+                "user-agent": "Statehouse/1",
+                **headers,
+            },
+            seconds=provider.timeout,
+            allow_private=settings.WEBHOOK_ALLOW_PRIVATE,
+            most=MOST_ANSWER,
+        )
+    except egress.Refused as refused:
+        raise SummaryFailed(f"{who}: {refused}", retry=False, blames=True) from refused
+    except egress.Failed as failed:
+        raise SummaryFailed(f"{who}: {failed}", blames=True) from failed
+    if reply.status != 200:
+        raise _refusal(provider, reply)
+    if not _is_json(reply):
+        kind = reply.content_type or "no content type"
+        raise SummaryFailed(
+            f"{who} answered {kind} instead of JSON; is its base_url right?",
+            retry=False,
+            blames=True,
+        )
+    answer = _parsed(reply.body)
+    if not isinstance(answer, dict):
+        raise SummaryFailed(f"{who} answered what is not a JSON object", blames=True)
+    if answer.get("error"):
+        quote = _quoted(provider, answer)
+        raise SummaryFailed(f"{who} answered 200 with an error", quote, blames=True)
+    return answer
+
+
+def wrong_shape(provider: Provider) -> SummaryFailed:
+    return SummaryFailed(
+        f"provider {provider.id} answered JSON of another shape; is its adapter right?",
+        retry=False,
+        blames=True,
+        billed=True,
+    )
+
+
+def summary_of(name: str, model: Model, said: Said, prompt_tokens: int, max_tokens: int) -> Summary:
+    """The summary that an answer holds, as data (ADR 11). Raises SummaryFailed when there is none."""
+    text = summaries.clean(said.text, max_tokens)
+    if not text:
+        raise SummaryFailed("empty summary returned", billed=True)
+    spent = _counted(said.input_tokens, prompt_tokens)
+    written = _counted(said.output_tokens, max_tokens)
+    cost = model.cost(spent, written)
+    return Summary(text, name, model.upstream_model[:128], spent, written, cost)
+
+
+def _counted(told: Any, otherwise: int) -> int:
+    return told if type(told) is int and 0 <= told < _MOST_TOKENS else otherwise
+
+
+def _refusal(provider: Provider, reply: egress.Reply) -> SummaryFailed:
+    status = reply.status
+    said = f"provider {provider.id} answered {status}"
+    if 300 <= status < 400:
+        return Refusal(
+            f"{said}: redirects are not followed, give the final base_url",
+            retry=False,
+            blames=True,
+        )
+    answer = _parsed(reply.body) if _is_json(reply) else None
+    quote = _quoted(provider, answer)
+    if status in (408, 429) or status >= 500 or status < 300:
+        after = retries.seconds_asked(reply.retry_after, time.time())
+        return Refusal(said, quote, after=after, blames=True)
+    refusal = Refusal(said, quote, retry=False, blames=status in (401, 402, 403, 404, 405))
+    if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
+        refusal.parameter = str(answer["error"].get("param"))
+    return refusal
+
+
+def _is_json(reply: egress.Reply) -> bool:
+    return reply.content_type == "application/json" or reply.content_type.endswith("+json")
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _quoted(provider: Provider, answer: Any) -> str:
+    """The error's message in one short line, without our key in it."""
+    error = answer.get("error", answer) if isinstance(answer, dict) else None
+    message = error.get("message", error.get("detail")) if isinstance(error, dict) else error
+    if not isinstance(message, str):
+        return ""
+    if provider.api_key:
+        message = message.replace(provider.api_key, "***")
+    line = " ".join(summaries.clean(message, _MOST_QUOTED).split())
+    return line[:_MOST_QUOTED]

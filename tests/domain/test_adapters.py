@@ -1,0 +1,41 @@
+"""The names of providers that people write, and the dialect each is spoken to in."""
+
+from __future__ import annotations
+
+import pytest
+
+from state_admin import egress
+from state_admin.domain.adapters import ADAPTERS, find_adapter
+from state_admin.summarizers import ADAPTERS as DIALECTS
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect", "base_url"),
+    [
+        ("openai", "openai_compatible", "https://api.openai.com/v1"),
+        ("OpenAI", "openai_compatible", "https://api.openai.com/v1"),
+        ("deepseek", "openai_compatible", "https://api.deepseek.com"),
+        ("gemini", "openai_compatible", "https://generativelanguage.googleapis.com/v1beta/openai"),
+        ("ollama", "openai_compatible", "http://localhost:11434/v1"),
+        ("vLLM", "openai_compatible", "http://localhost:8000/v1"),
+        ("openai-compatible", "openai_compatible", ""),
+        ("openai_compatible", "openai_compatible", ""),
+        (" Anthropic ", "anthropic", "https://api.anthropic.com"),
+    ],
+)
+def test_adapter__name_as_people_write_it__is_known(name: str, dialect: str, base_url: str) -> None:
+    found = find_adapter(name)
+    assert found is not None
+    assert (found.dialect, found.base_url) == (dialect, base_url)
+
+
+@pytest.mark.parametrize("name", ["", "smoke-signals", "open ai"])
+def test_adapter__another_name__is_none(name: str) -> None:
+    assert find_adapter(name) is None
+
+
+def test_adapters__each__speaks_a_dialect_we_have_at_an_address_that_can_be_called() -> None:
+    for adapter in ADAPTERS.values():
+        assert adapter.dialect in DIALECTS
+        if adapter.base_url:
+            egress.check_url(adapter.base_url, allow_private=True)

@@ -1,0 +1,39 @@
+"""When what failed is tried again: growing pauses, within bounds, as the other side asks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state_admin.domain import retries
+
+
+@given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
+def test_pause__any_attempt__grows_within_its_bounds(attempt: int, chance: float) -> None:
+    pause = retries.pause_before_retry(attempt, base=5, chance=chance)
+    least = min(5 * 2.0 ** min(attempt - 1, 40), 3600)
+    assert least <= pause <= least * 1.5
+
+
+@pytest.mark.parametrize(
+    ("asked", "pause"), [(None, 5.0), (1.0, 5.0), (60.0, 60.0), (1e9, 5400.0), (-5.0, 5.0)]
+)
+def test_pause__retry_after__is_honoured_within_bounds(asked: float | None, pause: float) -> None:
+    assert retries.pause_before_retry(1, base=5, chance=0, asked=asked) == pause
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "seconds"),
+    [
+        ("7", 7.0),
+        ("", None),
+        ("soon", None),
+        ("-1", None),
+        ("9" * 40, 999999999.0),
+        ("Thu, 01 Jan 1970 00:01:00 GMT", 50.0),
+        ("Thu, 99 Jan 1970 00:01:00 GMT", None),
+    ],
+)
+def test_retry_after__any_text__is_read_or_ignored(retry_after: str, seconds: float | None) -> None:
+    assert retries.seconds_asked(retry_after, 10) == seconds

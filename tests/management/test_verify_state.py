@@ -1,0 +1,195 @@
+"""manage.py verify_state, and that compaction leaves what it keeps alone (semantics §8)."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from state_admin.domain.access import Role
+from state_admin.services import (
+    entries,
+    erasures,
+    redactions,
+    threads,
+    verification,
+)
+from tests import builders
+from tests.builders import Person, make_namespace, make_person, make_thread, put
+from tests.services.racing import race
+from tests.services.test_retention import (
+    UPDATES,
+    compact,
+    compact_histories,
+    keep,
+    run_history,
+    thread,
+)
+
+__all__ = ["thread"]
+
+
+def run(*arguments: str) -> tuple[str, str]:
+    """What it said, and what was wrong."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.suppress(CommandError):
+        call_command("verify_state", *arguments, stdout=out, stderr=err)
+    return out.getvalue().strip(), err.getvalue().strip()
+
+
+@pytest.fixture
+def world(thread: Person) -> Person:
+    """The thread t1 and an entry with a history."""
+    builders.append(thread.actor, "t1", {"role": "user", "content": "hi"})
+    make_namespace(thread.actor, history_keep_last=2)
+    for number in range(4):
+        put(thread.actor, "notes", "k", {"n": number})
+    entries.delete_entry(actor=thread.actor, namespace="notes", key="k")
+    put(thread.actor, "notes", "k", 5, ttl_seconds=60)
+    return thread
+
+
+def test_verify__sound_state__says_how_much_it_looked_at(world: Person) -> None:
+    assert run() == ("18 snapshots and versions", "")
+
+
+def test_verify__compacted_after_the_digests__what_is_kept_reads_the_same(
+    world: Person, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "digests")
+    run("--write", file)
+    keep(world, 2)
+    compact(world)
+    assert compact_histories() == 4
+    said, wrong = run("--check", file)
+    assert (said, wrong) == (
+        "14 snapshots and versions, 13 let go since, 0 deleted since", "",
+    )  # fmt: skip
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(UPDATES, st.integers(1, 4), st.none() | st.integers(1, 4))
+def test_verify__any_history_before_and_after_compaction__holds(
+    db: None, steps: list[tuple[set[str], str]], last: int, every: int | None
+) -> None:
+    with transaction.atomic():
+        person = make_person("zoe", "zoo", Role.ADMIN)
+        run_history(person, steps)
+        before = list(verification.read_digests())
+        keep(person, last, every)
+        job = compact(person)
+        found = verification.verify_state(before)
+        assert found.faults == []
+        assert f"{found.compacted} snapshots dropped" == job.detail
+        transaction.set_rollback(True)
+
+
+_CORRUPTIONS: dict[str, str] = {
+    "it reads differently: acme/t1 @12": """
+        UPDATE state_values SET value = '99' WHERE key = 'plan' AND valid_to IS NULL""",
+    "it reads differently: acme/t1 @9": """
+        DELETE FROM state_values WHERE key = 'plan' AND valid_from = 9""",
+    "it reads differently: acme/notes/k v2": """
+        UPDATE entry_revisions SET value = '{"n": 9}' WHERE version = 2""",
+    "an entry is not what its newest version is: acme/notes/k": """
+        UPDATE entries SET value = '6'""",
+    "it is gone: acme/notes/k v3": "DELETE FROM entry_revisions WHERE version = 3",
+    "versions are missing that no history compaction removed: acme/notes/k v4": """
+        DELETE FROM entry_revisions WHERE version = 3""",
+    "two state values of a key hold at once: acme/t1 plan @5": """
+        UPDATE state_values SET valid_to = 6 WHERE key = 'plan' AND valid_from = 4""",
+    "a state value's span is empty or ends beyond its thread: acme/t1 plan @8": """
+        UPDATE state_values SET valid_to = 8 WHERE key = 'plan' AND valid_from = 8""",
+    "a state value begins or ends where no revision touched its key: acme/t1 once @4": """
+        UPDATE state_values SET valid_from = 4 WHERE key = 'once'""",
+    "a kept revision reads a value from before it touched the key: acme/t1 plan @10": """
+        WITH gone AS (DELETE FROM state_values WHERE key = 'plan' AND valid_from = 10)
+        UPDATE state_values SET valid_to = 11 WHERE key = 'plan' AND valid_from = 9""",
+    "the revisions of a thread have a gap or an end of their own: acme/t1": """
+        DELETE FROM revisions WHERE number = 4""",
+    "it is gone: acme/t1 @4": "DELETE FROM revisions WHERE number = 4",
+    "a revision was dropped that must stay: acme/t1 @6": """
+        UPDATE revisions SET dropped = true WHERE number = 6""",
+    "a run does not end with its last revision: acme/t1 r1": """
+        UPDATE runs SET last_revision = 5 WHERE public_id = 'r1'""",
+    "the messages of a thread have a gap or an end of their own: acme/t1": """
+        UPDATE threads SET message_count = 2""",
+    "a revision has no audit row: acme/t1 @4": """
+        DELETE FROM audit WHERE thread = 't1' AND version = 4""",
+    "a version has no audit row: acme/notes/k v4": """
+        DELETE FROM audit WHERE key = 'k' AND version = 4""",
+    "a revision is not in the change feed: acme/t1 @4": """
+        DELETE FROM changes WHERE thread = 't1' AND version = 4""",
+    "a version is not in the change feed: acme/notes/k v4": """
+        DELETE FROM changes WHERE key = 'k' AND version = 4""",
+}
+
+
+@pytest.mark.parametrize("fault", _CORRUPTIONS)
+def test_verify__one_row_corrupted__fails_and_names_it(
+    world: Person, tmp_path: Path, fault: str
+) -> None:
+    file = str(tmp_path / "digests")
+    run("--write", file)
+    with connection.cursor() as cursor:
+        cursor.execute(_CORRUPTIONS[fault])
+        assert cursor.rowcount == 1
+    assert fault in run("--check", file)[1].splitlines()
+    with pytest.raises(CommandError, match="faults, the first of them above"):
+        call_command("verify_state", "--check", file, stdout=io.StringIO(), stderr=io.StringIO())
+
+
+def test_verify__every_rule__has_a_corruption() -> None:
+    told = {fault.rpartition(": ")[0] for fault in _CORRUPTIONS}
+    assert told >= set(verification.verification_sql.CHECKS)
+
+
+def test_verify__dropped_snapshot_comes_back__fails(world: Person, tmp_path: Path) -> None:
+    keep(world, 2)
+    compact(world)
+    file = str(tmp_path / "digests")
+    run("--write", file)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE revisions SET dropped = false WHERE number = 4")
+    assert "it was compacted away and is back: acme/t1 @4" in run("--check", file)[1]
+
+
+def test_verify__legal_ways_to_lose_something__are_counted_and_no_fault(
+    world: Person, tmp_path: Path
+) -> None:
+    a = world.actor
+    make_thread(a, "t2", resource_id="ann")
+    put(a, "notes", "other", 1)
+    file = str(tmp_path / "digests")
+    run("--write", file)
+    redactions.redact_entry(actor=a, namespace="notes", key="k", pointers=["/n"], reason="x")
+    erasures.erase(actor=a, key="other", reason="asked")
+    threads.delete_thread(actor=a, thread_id="t1")
+    said, wrong = run("--check", file)
+    assert wrong == ""
+    assert said == "7 snapshots and versions, 4 let go since, 13 deleted since"
+
+
+def test_verify__file_of_something_else__is_one_sentence(world: Person, tmp_path: Path) -> None:
+    file = tmp_path / "other"
+    file.write_text("not a line of ours, surely")
+    with pytest.raises(CommandError, match="is not what --write wrote"):
+        call_command("verify_state", "--check", str(file), stdout=io.StringIO())
+    with pytest.raises(CommandError, match="cannot use"):
+        call_command("verify_state", "--check", str(tmp_path / "none"), stdout=io.StringIO())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_verify__outside_of_a_transaction__sees_one_moment(world: Person) -> None:
+    lines = verification.read_digests()
+    first = next(lines)
+    race([lambda: put(world.actor, "notes", "k", "later")])
+    assert len([first, *lines]) == 18

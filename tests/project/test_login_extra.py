@@ -1,0 +1,111 @@
+"""The ways in beside passwords: absent where nothing is configured, one sentence where half is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from project import login
+from project.env import BASE_DIR, BadSetting
+
+SSO = {
+    "OIDC_ISSUER": "https://sso.example",
+    "OIDC_CLIENT_ID": "statehouse",
+    "OIDC_CLIENT_SECRET": "between-us",
+}
+ON = {**SSO, "LOGIN_TOTP": "required"}
+
+
+def manage(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=BASE_DIR,
+        env={**inherited, "STATEHOUSE_DATA_DIR": str(folder), **env},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+_LOOK = """
+import os, sys
+os.environ["DJANGO_SETTINGS_MODULE"] = "project.settings"
+import django
+django.setup()
+from django.urls import NoReverseMatch, get_resolver, reverse
+get_resolver().url_patterns[1].url_patterns
+for name in ("web:oidc-login", "web:totp", "web:login-code"):
+    try:
+        print(reverse(name))
+    except NoReverseMatch:
+        print("no", name)
+print(sorted({name.partition(".")[0] for name in sys.modules} & {"allauth", "fido2", "qrcode"}))
+"""
+
+
+def test_nothing_configured__allauth_is_not_imported_and_no_address_is_there(
+    folder: Path,
+) -> None:
+    done = manage(folder, "-c", _LOOK)
+    assert done.stdout.split("\n")[:4] == [
+        "no web:oidc-login", "no web:totp", "no web:login-code", "[]",
+    ], done.stderr  # fmt: skip
+
+
+def test_all_configured__addresses_are_there(folder: Path) -> None:
+    done = manage(folder, "-c", _LOOK, **ON)
+    assert done.stdout.split("\n")[:3] == ["/login/oidc", "/sign-in/totp", "/login/code"]
+
+
+def test_configured_but_not_installed__one_sentence(folder: Path) -> None:
+    without = (
+        "import sys; sys.modules['allauth'] = None; sys.argv = ['manage.py', 'check'];"
+        "import runpy; runpy.run_path('manage.py', run_name='__main__')"
+    )
+    for env in (SSO, {"LOGIN_TOTP": "optional"}):
+        done = manage(folder, "-c", without, **env)
+        assert done.returncode == 1
+        assert done.stderr.strip() == (
+            "OIDC_ISSUER and LOGIN_TOTP need the login extra, which is not installed: "
+            "pip install --require-hashes -r requirements-login.txt"
+        )
+    assert manage(folder, "-c", without).returncode == 0
+
+
+@pytest.mark.parametrize("env", [{}, SSO, {"LOGIN_TOTP": "optional"}, ON], ids=str)
+def test_migrations__none_is_missing(env: dict[str, str], folder: Path) -> None:
+    done = manage(folder, "manage.py", "makemigrations", "--check", "--dry-run", **env)
+    assert "No changes detected" in done.stdout, done.stdout + done.stderr
+    assert manage(folder, "manage.py", "check", "--fail-level", "WARNING", **env).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({"OIDC_ISSUER": "https://sso.example"}, "go together"),
+        ({**SSO, "OIDC_ISSUER": "http://sso.example"}, "must be an https:// URL"),
+        ({**SSO, "OIDC_ISSUER": "sso.example"}, "must be an https:// URL"),
+        ({**SSO, "OIDC_ISSUER": "https://sso.example/" + "x" * 200}, "at most 200"),
+        ({**SSO, "OIDC_NEW_ROLE": "admin"}, "admins are made by admins"),
+    ],
+    ids=str,
+)
+def test_single_sign_on__half_or_unsafe__one_sentence(
+    env: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(BadSetting, match=said):
+        login.single_sign_on()
+
+
+def test_totp__unknown_word__one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGIN_TOTP", "yes")
+    with pytest.raises(BadSetting, match="off, optional or required"):
+        login.totp()

@@ -1,0 +1,727 @@
+"""The config registry: records of reserved namespaces, what they name of each other, and that
+nothing but config_secrets.py ever gives a secret away."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db.models import Max
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Role
+from state_admin.domain.config import Kind
+from state_admin.models import (
+    AuditRow,
+    Change,
+    ConfigSecret,
+    Entry,
+    EntryRevision,
+    Namespace,
+    NamespaceVersion,
+    hot,
+)
+from state_admin.services import (
+    batches,
+    clearing,
+    config,
+    config_secrets,
+    entries,
+    erasures,
+    indexing,
+    namespaces,
+    redactions,
+    restores,
+)
+from state_admin.services.batches import BatchOperation
+from state_admin.services.config_secrets import find_provider_secret
+from state_admin.services.entries import Precondition
+from state_admin.services.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    NotRegistered,
+    Unreadable,
+    VersionConflict,
+)
+from tests.builders import Person, make_namespace, make_person, make_token, put, raw
+from tests.services.canary import tables_with
+from tests.services.racing import race, split
+
+SECRET = "canary-7f3a-secret-9d21"
+NEWER = "canary-0b8e-newer-44aa"
+PROVIDER = {"adapter": "openai", "api_key": SECRET, "base_url": "https://api.example.com"}
+MODEL = {"provider_id": "openai", "upstream_model": "gpt-big", "context_window": 128_000}
+AGENT = {"model_id": "big", "system_prompt": "Plan."}
+
+
+def write(person: Any, kind: Kind, identity: str, value: Any, **options: Any) -> entries.EntryView:
+    actor = getattr(person, "actor", person)
+    return config.put_record(
+        actor=actor, kind=kind, identity=identity, value=raw(value), **options
+    ).entry
+
+
+def patch(person: Person, kind: Kind, identity: str, operations: Any, **options: Any) -> Any:
+    options = {"patch": "merge", **options}
+    made = config.patch_record(
+        actor=person.actor, kind=kind, identity=identity, operations=operations, **options
+    )
+    return json.loads(made.entry.value)
+
+
+def read(person: Person, kind: Kind = Kind.PROVIDERS, identity: str = "openai") -> Any:
+    return json.loads(config.read_record(actor=person.actor, kind=kind, identity=identity).value)
+
+
+def secret_of(person: Person, provider: str = "openai") -> str | None:
+    return find_provider_secret(workspace_id=person.workspace.pk, provider_id=provider)
+
+
+def delete(person: Person, kind: Kind, identity: str, **options: Any) -> config.Deletion:
+    return config.delete_record(actor=person.actor, kind=kind, identity=identity, **options)
+
+
+@pytest.fixture
+def registry(alice: Person) -> Person:
+    """A provider with a secret, a model of it, an agent of that."""
+    write(alice, Kind.PROVIDERS, "openai", PROVIDER)
+    write(alice, Kind.MODELS, "big", MODEL)
+    write(alice, Kind.AGENTS, "planner", AGENT)
+    return alice
+
+
+# Reserved namespaces -----------------------------------------------------------------------------
+
+
+def test_workspace__new__has_the_reserved_namespaces(alice: Person) -> None:
+    rows = Namespace.objects.filter(workspace=alice.workspace)
+    assert {row.name for row in rows} == {"config.agents", "config.models", "config.providers"}
+    assert NamespaceVersion.objects.filter(namespace__in=rows).count() == 3
+
+
+def test_namespace__reserved__is_not_registered_changed_or_unregistered(alice: Person) -> None:
+    for name in ("config.providers", "config.mine"):
+        with pytest.raises(Forbidden, match=f"namespace {name} is reserved"):
+            make_namespace(alice.actor, name)
+    with pytest.raises(Forbidden):
+        namespaces.unregister_namespace(actor=alice.actor, name="config.models", entries="retain")
+    make_namespace(alice.actor, "configuration")
+    answer = alice.api("GET", "/namespaces")
+    assert [each["name"] for each in answer.json()["items"]] == ["configuration"]
+    shown = alice.api("GET", "/namespaces/config.providers").json()
+    assert shown["schema"]["properties"]["api_key"]["x-secret"] is True
+
+
+def _raw_writes(actor: Any) -> dict[str, Any]:
+    at: dict[str, Any] = {"actor": actor, "namespace": "config.providers", "key": "openai"}
+    when = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def batch(op: Any, **options: Any) -> Any:
+        return lambda: batches.run_batch(
+            actor=actor, operations=[BatchOperation(op, at["namespace"], at["key"], **options)]
+        )
+
+    return {
+        "put": lambda: entries.put_entry(**at, value=raw(PROVIDER)),
+        "puts": lambda: entries.put_entries(
+            actor=actor, puts=[(at["namespace"], at["key"], raw(PROVIDER))]
+        ),
+        "merge": lambda: entries.patch_entry(**at, kind="merge", operations={"api_key": SECRET}),
+        "update": lambda: entries.patch_entry(
+            **at, kind="update", operations={"op": "set", "path": "/api_key", "value": SECRET}
+        ),
+        "restore": lambda: entries.restore_entry(**at, version=1),
+        "delete": lambda: entries.delete_entry(**at),
+        "batch put": batch("put", value=raw(PROVIDER)),
+        "batch put, tagged": batch("put", value=raw(PROVIDER), tags=["x"]),
+        "batch patch": batch("patch", operations={"api_key": SECRET}),
+        "batch delete": batch("delete"),
+        "clear": lambda: clearing.clear_matching(actor=actor, namespace=at["namespace"]),
+        "restore many": lambda: restores.restore_entries(
+            actor=actor, namespace=at["namespace"], at=when
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", _raw_writes(None))
+def test_raw_write__reserved_namespace__is_refused_and_points_to_config(
+    registry: Person, name: str
+) -> None:
+    before = read(registry)
+    with pytest.raises(Forbidden) as refused:
+        _raw_writes(registry.actor)[name]()
+    assert "/api/v1/config/providers/{id}" in refused.value.detail
+    assert read(registry) == before
+
+
+def test_bulk__by_key_prefix_and_scope__leaves_the_registry_alone(registry: Person) -> None:
+    actor = registry.actor
+    write(registry, Kind.PROVIDERS, "global", {"adapter": "x"})
+    make_namespace(actor)
+    put(actor, "notes", "global", 1)
+    put(actor, "notes", "openai", 1)
+    assert clearing.clear_key(actor=actor, key="global") == 1
+    assert clearing.clear_matching(actor=actor, prefix="open") == 1
+    past = datetime(2026, 1, 1, tzinfo=UTC)
+    assert restores.restore_entries(actor=actor, prefix="o", at=past).counts["delete"] == 0
+    assert read(registry, identity="global")["adapter"] == "x"
+    assert secret_of(registry) == SECRET
+
+
+def test_raw_read__reserved_namespace__is_an_entry_like_any_other(registry: Person) -> None:
+    patch(registry, Kind.PROVIDERS, "openai", {"timeout_secs": 5})
+    raw_answer = registry.api("GET", "/state/config.providers/openai")
+    assert (
+        raw_answer.json()["value"]
+        == registry.api("GET", "/config/providers/openai").json()["value"]
+    )
+    assert raw_answer["ETag"] == '"2"'
+    past = registry.api("GET", "/state/config.providers/openai?at_version=1").json()
+    assert "timeout_secs" not in past["value"]
+    diff = registry.api("GET", "/diff/config.providers/openai?from=1&to=2").json()
+    assert [row["pointer"] for row in diff["rows"]] == ["/timeout_secs"]
+    blamed = registry.api("GET", "/blame/config.providers/openai").json()["items"]
+    assert {line["version"] for line in blamed} == {1, 2}
+    kinds = Change.objects.filter(namespace="config.providers").order_by("pk")
+    assert list(kinds.values_list("kind", flat=True)) == ["entry.put", "entry.patch"]
+    audit = AuditRow.objects.filter(namespace="config.providers").order_by("pk")
+    assert list(audit.values_list("action", flat=True)) == ["entry.put", "entry.patch"]
+
+
+# Records -----------------------------------------------------------------------------------------
+
+
+def test_put__new_record__has_its_id_and_a_marker(alice: Person) -> None:
+    made = alice.api("PUT", "/config/providers/openai", {"value": PROVIDER})
+    assert (made.status_code, made["ETag"]) == (201, '"1"')
+    body = made.json()
+    assert (body["kind"], body["id"], body["version"]) == ("providers", "openai", 1)
+    marker = body["value"].pop("api_key")
+    assert body["value"] == {"id": "openai", "adapter": "openai", "base_url": PROVIDER["base_url"]}
+    assert marker["hint"] == "…" + SECRET[-4:]
+    assert secret_of(alice) == SECRET
+
+
+def test_put__marker_that_was_read__keeps_the_secret(registry: Person) -> None:
+    shown = read(registry)
+    write(registry, Kind.PROVIDERS, "openai", shown | {"timeout_secs": 9})
+    assert secret_of(registry) == SECRET
+    assert read(registry) == shown | {"timeout_secs": 9}
+
+
+@pytest.mark.parametrize("cleared", [{"api_key": None}, {}])
+def test_put__null_or_nothing__clears_the_secret(registry: Person, cleared: Any) -> None:
+    write(registry, Kind.PROVIDERS, "openai", {"adapter": "openai", **cleared})
+    assert secret_of(registry) is None
+    assert not ConfigSecret.objects.exists()
+
+
+def test_put__marker_where_none_is_set__is_refused(registry: Person) -> None:
+    marker = read(registry)["api_key"]
+    with pytest.raises(Invalid) as refused:
+        write(registry, Kind.PROVIDERS, "other", {"adapter": "x", "api_key": marker})
+    assert refused.value.data["errors"][0]["pointer"] == "/api_key"
+
+
+def test_put__precondition__is_kept_and_explained_with_markers(registry: Person) -> None:
+    shown = read(registry)
+    patch(registry, Kind.PROVIDERS, "openai", {"api_key": NEWER, "timeout_secs": 5})
+    with pytest.raises(VersionConflict) as refused:
+        write(
+            registry,
+            Kind.PROVIDERS,
+            "openai",
+            shown | {"timeout_secs": 6, "api_key": "mine-mine-mine-mine"},
+            when=Precondition(1),
+        )
+    told = json.dumps(refused.value.data, default=str)
+    assert '"yours"' in told
+    assert not any(word in told for word in (SECRET, NEWER, "mine-mine"))
+    assert secret_of(registry) == NEWER
+    with pytest.raises(VersionConflict):
+        write(registry, Kind.PROVIDERS, "openai", PROVIDER, when=Precondition(0))
+    assert write(registry, Kind.PROVIDERS, "openai", PROVIDER, when=Precondition(2)).version == 3
+
+
+def test_put__on_conflict_merge__joins_and_keeps_their_secret(registry: Person) -> None:
+    shown = read(registry)
+    patch(registry, Kind.PROVIDERS, "openai", {"api_key": NEWER})
+    made = registry.api(
+        "PUT",
+        "/config/providers/openai",
+        {"value": shown | {"timeout_secs": 6}},
+        If_Match='"1"',
+        On_Conflict="merge",
+    )
+    assert (made.status_code, made.json()["value"]["timeout_secs"]) == (200, 6)
+    assert secret_of(registry) == NEWER
+    other = shown | {"timeout_secs": 7, "api_key": "mine-mine-mine-mine"}
+    clash = registry.api(
+        "PUT", "/config/providers/openai", {"value": other}, If_Match='"1"', On_Conflict="merge"
+    )
+    assert clash.status_code == 412
+    assert secret_of(registry) == NEWER
+
+
+def test_put__secret_alone_changed_meanwhile__is_joined(registry: Person) -> None:
+    shown = read(registry)
+    patch(registry, Kind.PROVIDERS, "openai", {"timeout_secs": 6})
+    made = registry.api(
+        "PUT",
+        "/config/providers/openai",
+        {"value": shown | {"api_key": NEWER}},
+        If_Match='"1"',
+        On_Conflict="merge",
+    )
+    assert (made.status_code, made.json()["value"]["timeout_secs"]) == (200, 6)
+    assert secret_of(registry) == NEWER
+
+
+@pytest.mark.parametrize(
+    ("kind", "operations", "expected"),
+    [
+        ("merge", {"timeout_secs": 5}, SECRET),
+        ("merge", {"api_key": NEWER}, NEWER),
+        ("merge", {"api_key": None}, None),
+        ("merge", {"api_key": {"hint": "forged"}}, SECRET),
+        ("json", [{"op": "replace", "path": "/api_key", "value": NEWER}], NEWER),
+        ("json", [{"op": "remove", "path": "/api_key"}], None),
+        ("update", {"op": "set", "path": "/api_key", "value": NEWER}, NEWER),
+        ("update", {"op": "add", "path": "/timeout_secs", "value": 5}, SECRET),
+    ],
+)
+def test_patch__every_kind__sets_keeps_or_clears(
+    registry: Person, kind: Any, operations: Any, expected: str | None
+) -> None:
+    shown = patch(registry, Kind.PROVIDERS, "openai", operations, patch=kind)
+    assert secret_of(registry) == expected
+    assert ("api_key" in shown) == (expected is not None)
+    if expected == SECRET:
+        assert shown["api_key"]["hint"] == "…" + SECRET[-4:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "operations"),
+    [
+        ("json", [{"op": "test", "path": "/api_key", "value": SECRET}]),
+        ("json", [{"op": "copy", "from": "/api_key", "path": "/base_url"}]),
+        ("json", [{"op": "move", "from": "/api_key", "path": "/adapter"}]),
+        ("update", {"op": "append", "path": "/api_key", "value": "x"}),
+        ("update", {"op": "max", "path": "/api_key", "value": 1}),
+    ],
+)
+def test_patch__that_looks_at_a_secret__meets_the_marker(
+    registry: Person, kind: Any, operations: Any
+) -> None:
+    with pytest.raises((Conflict, Invalid)) as refused:
+        patch(registry, Kind.PROVIDERS, "openai", operations, patch=kind)
+    assert SECRET not in str(refused.value.data)
+    assert secret_of(registry) == SECRET
+
+
+def test_patch__absent_record__is_not_found(alice: Person) -> None:
+    with pytest.raises(NotFound, match="no config providers/nobody"):
+        patch(alice, Kind.PROVIDERS, "nobody", {"adapter": "x"})
+
+
+def test_restore__old_version__keeps_the_secret_of_now(registry: Person) -> None:
+    patch(registry, Kind.PROVIDERS, "openai", {"api_key": NEWER, "timeout_secs": 5})
+    at: dict[str, Any] = {"actor": registry.actor, "kind": Kind.PROVIDERS, "identity": "openai"}
+    with pytest.raises(VersionConflict):
+        config.restore_record(**at, version=1, when=Precondition(1))
+    made = config.restore_record(**at, version=1).entry
+    assert (made.version, "timeout_secs" in json.loads(made.value)) == (3, False)
+    assert secret_of(registry) == NEWER
+    patch(registry, Kind.PROVIDERS, "openai", {"api_key": None})
+    config.restore_record(**at, version=1)
+    assert secret_of(registry) is None
+    assert EntryRevision.objects.filter(operation="restore").count() == 2
+    answer = registry.api("POST", "/config/providers/openai/restore", {"version": 99})
+    assert answer.status_code == 404
+
+
+def test_delete__then_restore__comes_back_without_its_secret(registry: Person) -> None:
+    delete(registry, Kind.PROVIDERS, "openai", force=True)
+    assert not ConfigSecret.objects.exists()
+    with pytest.raises(NotFound):
+        read(registry)
+    history = registry.api("GET", "/config/providers/openai/history").json()["items"]
+    assert [(row["version"], row["operation"]) for row in history] == [(2, "delete"), (1, "put")]
+    config.restore_record(actor=registry.actor, kind=Kind.PROVIDERS, identity="openai", version=1)
+    assert "api_key" not in read(registry)
+    assert secret_of(registry) is None
+
+
+@pytest.mark.parametrize("identity", ["thread::t1", "a b", "-x", "x" * 129])
+def test_put__id_of_another_grammar__is_refused(alice: Person, identity: str) -> None:
+    with pytest.raises(BadRequest, match="not a legal id"):
+        write(alice, Kind.PROVIDERS, identity, PROVIDER)
+
+
+def test_put__value_that_is_no_record__is_told_by_pointer_and_without_values(
+    alice: Person, caplog: Any
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    for value, pointer in (
+        ({"adapter": SECRET, "timeout_secs": SECRET}, "/timeout_secs"),
+        ({"apikey": SECRET, "adapter": "x"}, ""),
+        ({"adapter": "x", "base_url": f"https://u:{SECRET}@x/"}, "/base_url"),
+        ({"adapter": "x", "api_key": [SECRET]}, "/api_key"),
+        ({"adapter": "x", "id": SECRET}, "/id"),
+        (SECRET, ""),
+    ):
+        answer = alice.api(
+            "PUT",
+            "/config/providers/p",
+            {"value": value},
+            Idempotency_Key=f"k{pointer}{value}"[:200].encode("ascii", "ignore").hex(),
+        )
+        assert answer.status_code == 422
+        assert [each["pointer"] for each in answer.json()["errors"]] == [pointer]
+        assert SECRET not in answer.content.decode()
+    assert tables_with(SECRET) == set()
+    assert SECRET not in caplog.text
+
+
+# References and dependents -----------------------------------------------------------------------
+
+
+def test_put__reference_that_leads_nowhere__is_named(registry: Person) -> None:
+    with pytest.raises(Invalid) as refused:
+        write(registry, Kind.MODELS, "small", MODEL | {"provider_id": "nobody"})
+    assert refused.value.data["errors"] == [
+        {"pointer": "/provider_id", "message": "there is no providers/nobody"}
+    ]
+    agent = {"model_id": "nothing", "delegates": ["planner", "nobody", "critic"]}
+    with pytest.raises(Invalid) as refused:
+        write(registry, Kind.AGENTS, "critic", agent)
+    errors = refused.value.data["errors"]
+    assert [each["pointer"] for each in errors] == ["/model_id", "/delegates/1"]
+
+
+def test_put__reference_outside_of_the_narrowing__looks_absent(registry: Person) -> None:
+    _, narrow = make_token(registry, Role.ADMIN, namespaces=["config.models"])
+    with pytest.raises(Invalid):
+        write(narrow, Kind.MODELS, "small", MODEL)
+    with pytest.raises(NotRegistered):
+        write(narrow, Kind.PROVIDERS, "openai", PROVIDER)
+
+
+def test_delete__with_dependents__is_refused_unless_forced(registry: Person) -> None:
+    write(registry, Kind.AGENTS, "chief", AGENT | {"delegates": ["planner", "chief"]})
+    for kind, identity, dependents in (
+        ("providers", "openai", [("models", "big", "/provider_id")]),
+        ("models", "big", [("agents", "chief", "/model_id"), ("agents", "planner", "/model_id")]),
+        ("agents", "planner", [("agents", "chief", "/delegates/0")]),
+        ("agents", "chief", []),
+    ):
+        wanted = [dict(zip(("kind", "id", "pointer"), d, strict=True)) for d in dependents]
+        path = f"/config/{kind}/{identity}"
+        assert registry.api("GET", f"{path}/dependents").json()["items"] == wanted
+        told = registry.api("DELETE", f"{path}?dry_run=true")
+        assert told.json() == {"dry_run": True, "dependents": wanted}
+        if dependents:
+            refused = registry.api("DELETE", path)
+            assert (refused.status_code, refused.json()["dependents"]) == (409, wanted)
+    assert registry.api("DELETE", "/config/agents/chief").status_code == 204
+    assert registry.api("DELETE", "/config/agents/chief").status_code == 204
+    assert registry.api("DELETE", "/config/models/big?force=true").status_code == 204
+    assert registry.api("GET", "/config/models/big").status_code == 404
+    assert registry.api("GET", "/config/models/big/dependents").status_code == 404
+    assert registry.api("GET", "/config/agents/planner").status_code == 200
+
+
+def test_delete__if_match__is_honoured(registry: Person) -> None:
+    with pytest.raises(VersionConflict):
+        delete(registry, Kind.AGENTS, "planner", when=Precondition(7))
+    assert delete(registry, Kind.AGENTS, "planner", when=Precondition(1)).version == 2
+
+
+def test_find_model__known__tells_what_callers_need(registry: Person) -> None:
+    patch(registry, Kind.MODELS, "big", {"input_token_price_per_million_usd": 2.5})
+    found = config.find_model(workspace_id=registry.workspace.pk, model_id="big")
+    assert (found.provider_id, found.upstream_model, found.context_window) == (
+        "openai", "gpt-big", 128_000
+    )  # fmt: skip
+    assert (found.input_token_price, found.max_output_tokens) == (2.5, None)
+    with pytest.raises(NotFound):
+        config.find_model(workspace_id=registry.workspace.pk, model_id="small")
+
+
+# Who may -----------------------------------------------------------------------------------------
+
+
+def test_roles__viewer_and_editor__read_and_do_not_write(registry: Person, bob: Person) -> None:
+    erin = make_person("erin", "acme", Role.EDITOR)
+    for person in (bob, erin):
+        assert read(person)["api_key"]["$secret"]
+        for act in (
+            lambda p=person: write(p, Kind.PROVIDERS, "x", {"adapter": "x"}),
+            lambda p=person: patch(p, Kind.PROVIDERS, "openai", {"api_key": NEWER}),
+            lambda p=person: delete(p, Kind.AGENTS, "planner"),
+            lambda p=person: config.restore_record(
+                actor=p.actor, kind=Kind.AGENTS, identity="planner", version=1
+            ),
+        ):
+            with pytest.raises(Forbidden):
+                act()
+    assert secret_of(registry) == SECRET
+
+
+def test_workspace__other__has_a_registry_of_its_own(registry: Person, mallory: Person) -> None:
+    with pytest.raises(NotFound):
+        read(mallory)
+    write(mallory, Kind.PROVIDERS, "openai", {"adapter": "x", "api_key": NEWER})
+    assert (secret_of(registry), secret_of(mallory)) == (SECRET, NEWER)
+
+
+# Secrets at rest ---------------------------------------------------------------------------------
+
+
+def test_canary__everything_we_do__leaves_no_secret_anywhere(
+    registry: Person, bob: Person, caplog: Any
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    answers = [
+        registry.api(
+            "PUT", "/config/providers/openai", {"value": PROVIDER}, Idempotency_Key=f"k{again}"
+        )
+        for again in (1, 1, 2)
+    ]
+    assert answers[1]["Idempotent-Replayed"] == "true"
+    answers += [
+        registry.api(
+            "PATCH",
+            "/config/providers/openai",
+            {"op": "set", "path": "/api_key", "value": SECRET},
+            content_type="application/vnd.statehouse.update+json",
+            Idempotency_Key="u",
+            If_Match='"3"',
+        ),
+        registry.api("PUT", "/config/providers/openai", {"value": PROVIDER}, If_Match='"1"'),
+        registry.api("PUT", "/state/config.providers/openai", {"value": PROVIDER}),
+        registry.api(
+            "POST",
+            "/state/batch",
+            {
+                "atomic": False,
+                "operations": [
+                    {"op": "get", "namespace": "config.providers", "key": "openai"},
+                    {"op": "put", "namespace": "config.providers", "key": "o", "value": PROVIDER},
+                ],
+            },
+            Idempotency_Key="b",
+        ),
+        registry.api("POST", "/config/providers/openai/restore", {"version": 1}),
+    ]
+    indexing.index_entries()
+    for person in (registry, bob):
+        answers += [
+            person.api("GET", path)
+            for path in (
+                "/config/providers/openai",
+                "/config/providers?include=value",
+                "/config/providers/openai/history?include=value",
+                "/config/providers/openai/dependents",
+                "/state/config.providers/openai",
+                "/state/config.providers/openai?at_version=1",
+                "/state/config.providers?include=value",
+                "/history/config.providers/openai?include=value",
+                "/diff/config.providers/openai?from=1&to=4",
+                "/blame/config.providers/openai",
+                "/keys/openai?include=value",
+                "/namespaces/config.providers",
+                "/changes",
+                "/audit",
+            )
+        ]
+        answers.append(person.api("POST", "/search", {"text": SECRET}))
+        answers.append(
+            person.api("POST", "/search", {"where": [{"path": "/api_key", "equals": SECRET}]})
+        )
+        assert answers[-1].json()["items"] == answers[-2].json()["items"] == []
+    row = ConfigSecret.objects.get()
+    sealed = bytes(row.ciphertext)
+    for answer in answers:
+        assert SECRET not in answer.content.decode()
+        assert sealed.hex() not in answer.content.decode()
+    assert tables_with(SECRET) == set()
+    assert tables_with(SECRET[:-4]) == set()
+    assert tables_with(sealed.hex()) == {"config_secrets"}
+    assert SECRET not in caplog.text
+    assert secret_of(registry) == SECRET
+
+
+def test_stored_value__raw_secret__would_not_even_fit_the_schema(registry: Person) -> None:
+    known = namespaces.definition(registry.actor, "config.providers", fresh=True)
+    assert known.validator.faults({"id": "x", "adapter": "x", "api_key": SECRET})
+
+
+def test_ciphertext__same_secret_twice__differs(registry: Person) -> None:
+    first = bytes(ConfigSecret.objects.get().ciphertext)
+    write(registry, Kind.PROVIDERS, "openai", PROVIDER)
+    assert bytes(ConfigSecret.objects.get().ciphertext) != first
+
+
+def test_ciphertext__moved_or_altered__does_not_open(registry: Person, mallory: Person) -> None:
+    write(registry, Kind.PROVIDERS, "other", {"adapter": "x", "api_key": NEWER})
+    write(mallory, Kind.PROVIDERS, "openai", {"adapter": "x", "api_key": NEWER})
+    stolen = ConfigSecret.objects.get(entry__key="other").ciphertext
+    ConfigSecret.objects.filter(entry__key="openai").update(ciphertext=stolen)
+    for person in (registry, mallory):
+        with pytest.raises(Unreadable, match="cannot be decrypted"):
+            secret_of(person)
+    altered = bytes(stolen)[:-1] + bytes([bytes(stolen)[-1] ^ 1])
+    ConfigSecret.objects.filter(entry__key="other").update(ciphertext=altered)
+    with pytest.raises(Unreadable):
+        secret_of(registry, "other")
+    ConfigSecret.objects.filter(entry__key="other").delete()
+    with pytest.raises(Unreadable, match="is gone"):
+        secret_of(registry, "other")
+
+
+def test_secret__of_nobody__is_not_found(registry: Person) -> None:
+    write(registry, Kind.PROVIDERS, "local", {"adapter": "ollama"})
+    assert secret_of(registry, "local") is None
+    with pytest.raises(NotFound):
+        secret_of(registry, "nobody")
+
+
+def test_rotate__new_key__opens_what_the_old_one_sealed(registry: Person, settings: Any) -> None:
+    settings.CONFIG_SECRET_KEYS = ["first of its kind"]
+    assert secret_of(registry) == SECRET  # by the SECRET_KEY, still
+    settings.CONFIG_SECRET_KEYS = ["second", "first of its kind"]
+    call_command("rotate_secrets")
+    settings.SECRET_KEY = "another"
+    settings.CONFIG_SECRET_KEYS = ["second"]
+    assert secret_of(registry) == SECRET
+    assert config_secrets.rotate_secrets() == config_secrets.Rotation(0, 1, [])
+    assert AuditRow.objects.get(action="config.rotate").detail == {"secrets": 1}
+    assert Entry.objects.aggregate(newest=Max("version"))["newest"] == 1
+
+
+def test_rotate__key_that_is_gone__is_said_and_changes_nothing(
+    registry: Person, settings: Any
+) -> None:
+    before = bytes(ConfigSecret.objects.get().ciphertext)
+    settings.SECRET_KEY = "another"
+    with pytest.raises(Unreadable) as problem:
+        secret_of(registry)
+    assert "CONFIG_SECRET_KEYS" in problem.value.detail
+    with pytest.raises(CommandError, match=r"config\.providers/openai /api_key"):
+        call_command("rotate_secrets")
+    assert bytes(ConfigSecret.objects.get().ciphertext) == before
+    assert read(registry)["api_key"]["hint"]
+    patch(registry, Kind.PROVIDERS, "openai", {"api_key": NEWER})
+    assert secret_of(registry) == NEWER
+
+
+@pytest.mark.parametrize("pointers", [[], ["/api_key"], ["/api_key/$secret"]])
+def test_redact__the_secret__destroys_it(registry: Person, pointers: list[str]) -> None:
+    redactions.redact_entry(
+        actor=registry.actor,
+        namespace="config.providers",
+        key="openai",
+        reason="leaked",
+        pointers=pointers,
+    )
+    assert not ConfigSecret.objects.exists()
+    assert secret_of(registry) is None
+    write(registry, Kind.PROVIDERS, "openai", PROVIDER)
+    assert secret_of(registry) == SECRET
+
+
+def test_redact__another_place__keeps_the_secret(registry: Person) -> None:
+    redactions.redact_entry(
+        actor=registry.actor,
+        namespace="config.providers",
+        key="openai",
+        reason="leaked",
+        pointers=["/base_url"],
+    )
+    assert secret_of(registry) == SECRET
+
+
+def test_erase__key__destroys_the_secret(registry: Person) -> None:
+    done = erasures.erase(actor=registry.actor, key="openai", reason="asked to")
+    assert done.counts["config_secrets"] == 1
+    assert not ConfigSecret.objects.exists()
+
+
+def test_migration__workspaces_of_before__get_the_namespaces(alice: Person) -> None:
+    from importlib import import_module
+
+    from django.apps import apps
+
+    reserve = import_module("state_admin.migrations.0015_config")._reserve
+    Namespace.objects.filter(name="config.models").update(unregistered_at=Now())
+    reserve(apps, None)
+    rows = Namespace.objects.filter(workspace=alice.workspace, unregistered_at=None)
+    assert {row.name for row in rows} == {"config.agents", "config.models", "config.providers"}
+    write(alice, Kind.PROVIDERS, "openai", PROVIDER)
+    with pytest.raises(RuntimeError, match=r"acme keeps entries .* called config\.providers"):
+        reserve(apps, None)
+    assert hot.fetch_one("SELECT count(*) FROM namespace_versions", {}) == (3,)
+
+
+# Races -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__delete_against_new_dependents__leaves_nothing_dangling(alice: Person) -> None:
+    for number in range(5):
+        provider = f"p{number}"
+        write(alice, Kind.PROVIDERS, provider, {"adapter": "x"})
+        models = [f"m{number}-{racer}" for racer in range(3)]
+        outcomes = race(
+            [
+                *(
+                    lambda m=model, p=provider: write(
+                        alice, Kind.MODELS, m, MODEL | {"provider_id": p}
+                    )
+                    for model in models
+                ),
+                lambda p=provider: delete(alice, Kind.PROVIDERS, p),
+            ]
+        )
+        stored = set(Entry.objects.live().filter(key__in=models).values_list("key", flat=True))
+        gone = not isinstance(outcomes[-1], Conflict)
+        assert (not stored) if gone else stored
+        _, refused = split(outcomes[:-1])
+        assert len(stored) + len(refused) == 3
+        assert all(isinstance(problem, Invalid) for problem in refused)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__new_secrets_and_redaction__keep_what_the_value_names(alice: Person) -> None:
+    write(alice, Kind.PROVIDERS, "openai", PROVIDER)
+    for number in range(4):
+        race(
+            [
+                *(
+                    lambda s=f"secret-number-{number}-{racer}": write(
+                        alice, Kind.PROVIDERS, "openai", PROVIDER | {"api_key": s}
+                    )
+                    for racer in range(3)
+                ),
+                lambda: redactions.redact_entry(
+                    actor=alice.actor,
+                    namespace="config.providers",
+                    key="openai",
+                    reason="leaked",
+                    pointers=["/api_key"],
+                ),
+            ]
+        )
+        marker = read(alice)["api_key"]
+        kept = [row.public_id for row in ConfigSecret.objects.all()]
+        assert kept == ([marker["$secret"]] if "$secret" in marker else [])
+        if kept:
+            assert (secret_of(alice) or "").endswith(marker["hint"][1:])

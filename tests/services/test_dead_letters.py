@@ -1,0 +1,159 @@
+"""Dead letters: replayed, cleared; and the end of what is finished (semantics §7)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db.models import F
+
+from state_admin.domain.access import Role
+from state_admin.models import AuditRow, Change, Dispatch
+from state_admin.services import dead_letters, dispatches
+from state_admin.services.errors import Conflict, Forbidden, NotFound
+from tests.builders import Person, make_thread, make_token
+from tests.services.racing import race, split
+from tests.services.test_dispatches import ack, claimed, enqueue, nack, status, take
+
+
+def bury(person: Person, thread: str = "t1", **fields: Any) -> str:
+    """A dead letter of a thread in which nothing else is in line."""
+    made = enqueue(person, thread=thread, max_attempts=1, **fields)
+    _, token = take(person, thread_id=thread)
+    assert nack(person, made, token, error="boom").status == "DeadLetter"
+    return made
+
+
+def replay_all(person: Person, **which: str) -> int:
+    return dead_letters.replay_dead_letters(actor=person.actor, **which)
+
+
+@pytest.fixture
+def box(alice: Person) -> Person:
+    make_thread(alice.actor, "t1")
+    make_thread(alice.actor, "t2")
+    return alice
+
+
+def test_replay__dead_letter__is_in_line_again_with_all_its_attempts(box: Person) -> None:
+    letter = bury(box)
+    dispatches.interrupt_thread(actor=box.actor, thread_id="t1")
+    row = dead_letters.replay_dispatch(actor=box.actor, dispatch_id=letter, reason="fixed")
+    assert (row.status, row.attempts, row.replays, row.epoch) == ("Queued", 0, 1, 1)
+    assert row.last_error == "boom"
+    assert row.finished_at is None
+    assert AuditRow.objects.get(action="dispatch.replay").reason == "fixed"
+    assert Change.objects.filter(kind="dispatch.replay", key=letter).exists()
+    assert ack(box, *take(box)) == "Acked"
+
+
+def test_replay__what_is_no_dead_letter__is_a_conflict(box: Person) -> None:
+    made = enqueue(box)
+    with pytest.raises(Conflict) as refused:
+        dead_letters.replay_dispatch(actor=box.actor, dispatch_id=made)
+    assert refused.value.title == f"dispatch is not a dead letter: {made}"
+    with pytest.raises(NotFound):
+        dead_letters.replay_dispatch(actor=box.actor, dispatch_id="nope")
+
+
+def test_replay__while_its_dedupe_key_is_open__is_a_conflict(box: Person) -> None:
+    letter = bury(box, dedupe_key="nightly")
+    enqueue(box, dedupe_key="nightly")
+    with pytest.raises(Conflict) as refused:
+        dead_letters.replay_dispatch(actor=box.actor, dispatch_id=letter)
+    assert refused.value.title == "dispatch already enqueued: nightly"
+    assert status(letter) == "DeadLetter"
+    assert replay_all(box) == 0
+
+
+def test_replay_all__letters_with_one_dedupe_key__brings_the_newest_back(box: Person) -> None:
+    old, new, plain = (
+        bury(box, dedupe_key="nightly"),
+        bury(box, dedupe_key="nightly"),
+        bury(box, thread="t2"),
+    )
+    assert replay_all(box) == 2
+    assert [status(one) for one in (old, new, plain)] == ["DeadLetter", "Queued", "Queued"]
+    traces = AuditRow.objects.filter(action="dispatch.replay").order_by("thread")
+    assert list(traces.values_list("thread", "detail")) == [
+        ("t1", {"dispatches": 1}),
+        ("t2", {"dispatches": 1}),
+    ]
+    assert sorted(claimed(box, limit=10)) == sorted([new, plain])
+
+
+def test_replay_all__of_a_thread_or_an_agent__leaves_the_others(box: Person) -> None:
+    first, second = bury(box, agent_id="planner"), bury(box, thread="t2", agent_id="writer")
+    assert replay_all(box, thread_id="t1", agent_id="writer") == 0
+    assert replay_all(box, agent_id="writer") == 1
+    assert [status(one) for one in (first, second)] == ["DeadLetter", "Queued"]
+    assert replay_all(box, thread_id="t1") == 1
+    with pytest.raises(NotFound):
+        replay_all(box, thread_id="nope")
+
+
+def test_clear__counts_first_and_then_deletes_for_good(box: Person) -> None:
+    letter, other = bury(box), bury(box, thread="t2")
+    queued = enqueue(box)
+    clear = partial(dead_letters.clear_dead_letters, actor=box.actor, thread_id="t1")
+    assert clear(dry_run=True) == dead_letters.Cleared(matched=1, deleted=0)
+    assert Dispatch.objects.filter(public_id=letter).exists()
+    assert not AuditRow.objects.filter(action="dispatch.clear").exists()
+    assert clear(reason="old news") == dead_letters.Cleared(matched=1, deleted=1)
+    assert set(Dispatch.objects.values_list("public_id", flat=True)) == {other, queued}
+    trace = AuditRow.objects.get(action="dispatch.clear")
+    assert (trace.thread, trace.detail, trace.reason) == ("t1", {"dispatches": 1}, "old news")
+
+
+def test_clear__needs_an_admin_and_stays_within_a_narrowed_token(
+    box: Person, mallory: Person
+) -> None:
+    mine, other = bury(box), bury(box, thread="t2")
+    with pytest.raises(Forbidden):
+        dead_letters.clear_dead_letters(actor=make_token(box, Role.EDITOR)[1])
+    assert dead_letters.clear_dead_letters(actor=mallory.actor).matched == 0
+    assert replay_all(mallory) == 0
+    _, narrow = make_token(box, Role.ADMIN, thread_prefixes=["t1"])
+    assert dead_letters.clear_dead_letters(actor=narrow).deleted == 1
+    assert not Dispatch.objects.filter(public_id=mine).exists()
+    assert status(other) == "DeadLetter"
+
+
+def test_purge__what_is_past_its_retention__goes_and_dead_letters_stay_longer(
+    box: Person,
+) -> None:
+    acked = enqueue(box)
+    ack(box, *take(box))
+    letter = bury(box)
+    queued, fresh = enqueue(box, thread="t2"), enqueue(box, thread="t2")
+    dispatches.cancel_dispatch(actor=box.actor, dispatch_id=fresh)
+
+    def age(*ids: str, by: timedelta) -> None:
+        rows = Dispatch.objects.filter(public_id__in=ids)
+        rows.update(finished_at=F("finished_at") - by, created_at=F("created_at") - by)
+
+    age(acked, letter, queued, by=settings.DISPATCH_RETENTION + timedelta(seconds=1))
+    assert dead_letters.purge_dispatches() == {"dispatches": 1}
+    assert not Dispatch.objects.filter(public_id=acked).exists()
+    age(letter, by=settings.DISPATCH_DEAD_RETENTION)
+    assert dead_letters.purge_dispatches() == {"dispatches": 1}
+    assert set(Dispatch.objects.values_list("public_id", flat=True)) == {queued, fresh}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__replays_and_clears_of_many_threads__each_letter_has_one_fate(box: Person) -> None:
+    for number in range(6):
+        make_thread(box.actor, f"many-{number}")
+        bury(box, thread=f"many-{number}")
+    works: list[Any] = [partial(replay_all, box)] * 3
+    works += [partial(dead_letters.clear_dead_letters, actor=box.actor)] * 3
+    won, lost = split(race(works))
+    assert lost == []
+    replayed = sum(each for each in won if isinstance(each, int))
+    deleted = sum(each.deleted for each in won if not isinstance(each, int))
+    assert replayed + deleted == 6
+    assert Dispatch.objects.filter(status="Queued", replays=1).count() == replayed
+    assert Dispatch.objects.count() == replayed

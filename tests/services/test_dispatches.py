@@ -1,0 +1,677 @@
+"""The mailbox: who gets what, for how long, and what becomes of it (semantics §7)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Role
+from state_admin.models import AuditRow, Change, Dispatch, Mailbox, dispatches_sql
+from state_admin.services import dispatches, runs, threads, tickets
+from state_admin.services.dispatches import Claims
+from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound
+from state_admin.services.runs import RunChange
+from tests import builders
+from tests.builders import Person, make_run, make_thread, make_token, raw
+from tests.services.racing import race, split
+
+
+def enqueue(person: Person, payload: Any = None, thread: str = "t1", **fields: Any) -> str:
+    """Its id."""
+    return dispatches.enqueue_dispatch(
+        actor=person.actor, thread_id=thread, payload=raw(payload), **fields
+    ).public_id
+
+
+def claim(person: Person, **fields: Any) -> Claims:
+    return dispatches.claim_dispatches(actor=person.actor, consumer="w1", **fields)
+
+
+def claimed(person: Person, **fields: Any) -> list[str]:
+    return [row.public_id for row in claim(person, **fields).dispatches]
+
+
+def take(person: Person, **fields: Any) -> tuple[str, str]:
+    """The one dispatch there is to claim, and its token."""
+    got = claim(person, **fields)
+    (row,) = got.dispatches
+    return row.public_id, got.token
+
+
+def ack(person: Person, dispatch_id: str, token: str) -> str:
+    return dispatches.ack_dispatch(
+        actor=person.actor, dispatch_id=dispatch_id, claim_token=token
+    ).status
+
+
+def nack(person: Person, dispatch_id: str, token: str, **fields: Any) -> Dispatch:
+    return dispatches.nack_dispatch(
+        actor=person.actor, dispatch_id=dispatch_id, claim_token=token, **fields
+    )
+
+
+def shift(dispatch_id: str, seconds: float) -> None:
+    """Let time go by for one dispatch: its lease and its availability lie so much earlier."""
+    by = timedelta(seconds=seconds)
+    row = Dispatch.objects.filter(public_id=dispatch_id)
+    row.update(lease_until=F("lease_until") - by, available_at=F("available_at") - by)
+    Mailbox.objects.filter(thread__in=row.values("thread")).update(due_at=F("due_at") - by)
+
+
+def status(dispatch_id: str) -> str:
+    return Dispatch.objects.get(public_id=dispatch_id).status
+
+
+@pytest.fixture
+def box(alice: Person) -> Person:
+    make_thread(alice.actor, "t1")
+    make_thread(alice.actor, "t2")
+    return alice
+
+
+# Order and exclusivity -----------------------------------------------------------------------
+
+
+def test_claim__of_a_thread__is_by_priority_then_age(box: Person) -> None:
+    late, low, first, second = (enqueue(box, priority=n) for n in (200, 255, 7, 7))
+    order = []
+    while got := claim(box, limit=10).dispatches:
+        (row,) = got
+        order.append(row.public_id)
+        Dispatch.objects.filter(pk=row.pk).update(status="Acked")
+        dispatches_sql.refresh([row.thread_id], "test")
+    assert order == [first, second, late, low]
+
+
+def test_claim__of_several_threads__takes_the_first_of_each_in_order(box: Person) -> None:
+    make_thread(box.actor, "t3")
+    ids = [enqueue(box, thread=t, priority=p) for t, p in (("t1", 9), ("t2", 3), ("t3", 6))]
+    for thread in ("t1", "t2", "t3"):
+        enqueue(box, thread=thread, priority=200)
+    assert claimed(box, limit=2) == [ids[1], ids[2]]
+    assert claimed(box, limit=10) == [ids[0]]
+    assert claimed(box, limit=10) == []
+
+
+def test_claim__thread_with_a_claimed_one__is_passed_by_whatever_the_limit(box: Person) -> None:
+    first, second = enqueue(box), enqueue(box)
+    got = claim(box, limit=100)
+    assert [row.public_id for row in got.dispatches] == [first]
+    assert claimed(box, thread_id="t1", limit=100) == []
+    ack(box, first, got.token)
+    assert claimed(box, limit=100) == [second]
+
+
+def test_database__second_claimed_of_a_thread__is_refused_by_the_index(box: Person) -> None:
+    enqueue(box), enqueue(box)
+    with pytest.raises(IntegrityError, match="dispatches_one_claimed_per_thread"):
+        Dispatch.objects.update(status="Claimed")
+
+
+def test_claim__not_yet_available__is_left_and_comes_when_its_time_has_come(box: Person) -> None:
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    later = enqueue(box, priority=0, available_at=soon)
+    now = enqueue(box, priority=255)
+    assert claimed(box) == [now]
+    shift(later, 3601)
+    assert claimed(box, thread_id="t1") == []  # t1 is taken
+    assert dispatches.cancel_dispatch(actor=box.actor, dispatch_id=later).status == "Cancelled"
+
+
+def test_claim__delayed_one_that_is_due__overtakes_by_its_priority(box: Person) -> None:
+    later = enqueue(box, priority=0, available_at=datetime.now(UTC) + timedelta(hours=1))
+    enqueue(box, priority=255)
+    shift(later, 3601)
+    assert claimed(box) == [later]
+
+
+def test_claim__for_an_agent__is_of_threads_where_it_is_its_turn(box: Person) -> None:
+    make_run(box.actor, "t2", "r2", agent_id="writer")
+    enqueue(box, thread="t1", agent_id="planner")
+    mine = enqueue(box, thread="t1", agent_id="writer", priority=200)
+    of_run = enqueue(box, thread="t2", run_id="r2", priority=250)
+    assert claimed(box, agent_id="writer", limit=10) == [of_run]
+    first, token = take(box, agent_id="planner")
+    ack(box, first, token)
+    assert claimed(box, agent_id="writer", limit=10) == [mine]
+
+
+def test_claim__narrowed_token__sees_its_threads_only(box: Person) -> None:
+    enqueue(box, thread="t1")
+    mine = enqueue(box, thread="t2", priority=255)
+    _, narrow = make_token(box, thread_prefixes=["t2"])
+    got = dispatches.claim_dispatches(actor=narrow, limit=10)
+    assert [row.public_id for row in got.dispatches] == [mine]
+    with pytest.raises(NotFound):
+        dispatches.claim_dispatches(actor=narrow, thread_id="t1")
+
+
+def test_claim__stranger__gets_nothing_and_viewer_is_refused(
+    box: Person, bob: Person, mallory: Person
+) -> None:
+    made = enqueue(box)
+    assert claimed(mallory, limit=10) == []
+    with pytest.raises(NotFound):
+        dispatches.find_dispatch(mallory.actor, made)
+    for refused in (partial(claim, bob), partial(enqueue, bob)):
+        with pytest.raises(Forbidden):
+            refused()
+
+
+@pytest.mark.parametrize("agent", ["", "planner"])
+def test_claim__ten_thousand_queued__walks_an_index(box: Person, agent: str) -> None:
+    fill(box, threads=5000, each=2)
+    parameters = {
+        "workspace": box.actor.workspace_id,
+        "limit": 10,
+        "agent": agent,
+        "lease": timedelta(seconds=30),
+        "digest": "x",
+        "consumer": "w1",
+    }
+    narrowing = " AND m.next_agent = %(agent)s" if agent else ""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE mailboxes, dispatches")
+        cursor.execute("EXPLAIN " + dispatches_sql.claim_statement(narrowing), parameters)
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+    index = "mailboxes_next_of_agent" if agent else "mailboxes_next"
+    assert f"using {index} on mailboxes" in plan, plan
+    for costly in ("Sort", "Seq Scan on mailboxes", "Seq Scan on dispatches"):
+        assert costly not in plan, plan
+
+
+def test_claim__thousands_behind_a_claimed_one__are_never_met(box: Person) -> None:
+    """Head-of-line blocking: what a claim reads does not grow with what waits in a busy thread."""
+    fill(box, threads=1, each=3000, prefix="busy-", priority=0)
+    held = claimed(box)
+    other = enqueue(box, thread="t2", priority=255)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE mailboxes, dispatches")
+        cursor.execute(
+            "EXPLAIN (ANALYZE, FORMAT JSON) " + dispatches_sql.claim_statement(),
+            {
+                "workspace": box.actor.workspace_id,
+                "limit": 10,
+                "lease": timedelta(seconds=30),
+                "digest": "x",
+                "consumer": "w1",
+            },
+        )
+        (plan,) = cursor.fetchone()
+    assert rows_read(plan[0]["Plan"]) < 20
+    assert [status(one) for one in (*held, other)] == ["Claimed", "Claimed"]
+
+
+def rows_read(node: dict[str, Any]) -> float:
+    own = (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+    return own + sum(rows_read(part) for part in node.get("Plans", ()))
+
+
+def fill(
+    person: Person, *, threads: int, each: int, prefix: str = "x", priority: int | None = None
+) -> None:
+    """Many queued ones, by one statement: as enqueue would leave them. Few are for the planner."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH made AS (
+                INSERT INTO threads (workspace_id, public_id, resource_id, title, metadata,
+                    created_from, revision, message_count, context_tokens)
+                SELECT %(w)s, %(prefix)s || n, '', '', '{}', '{}', 0, 0, 0
+                FROM generate_series(1, %(threads)s) n RETURNING id
+            ), boxes AS (
+                INSERT INTO mailboxes (thread_id, workspace_id, epoch, next_agent)
+                SELECT id, %(w)s, 0, '' FROM made RETURNING thread_id
+            )
+            INSERT INTO dispatches (workspace_id, thread_id, public_id, agent_id, payload, priority,
+                dedupe_key, epoch, status, attempts, max_attempts, replays, last_error,
+                claim_digest, claimed_by)
+            SELECT %(w)s, thread_id, thread_id || '-' || n,
+                CASE WHEN thread_id %% 50 = 0 THEN 'planner' ELSE 'writer' END, n::text::json,
+                coalesce(%(priority)s, (thread_id * 31 + n * 17) %% 256),
+                '', 0, 'Queued', 0, 5, 0, '', '', ''
+            FROM boxes, generate_series(1, %(each)s) n
+            """,
+            {
+                "w": person.actor.workspace_id,
+                "threads": threads,
+                "each": each,
+                "prefix": prefix,
+                "priority": priority,
+            },
+        )
+    fresh = Mailbox.objects.filter(thread__public_id__startswith=prefix)
+    dispatches_sql.refresh(list(fresh.values_list("pk", flat=True)), "test")
+
+
+# Claims and leases ---------------------------------------------------------------------------
+
+
+def test_ack__with_its_token__is_delivered_and_free_of_the_claim(box: Person) -> None:
+    made, token = enqueue(box, {"n": 1}), ""
+    got = claim(box, lease_seconds=60)
+    row, token = got.dispatches[0], got.token
+    assert (row.status, row.claimed_by, row.attempts) == ("Claimed", "w1", 0)
+    assert row.lease_until
+    assert row.claimed_at
+    assert row.lease_until - row.claimed_at == timedelta(seconds=60)
+    assert token not in (row.claim_digest, "")
+    assert ack(box, made, token) == "Acked"
+    row.refresh_from_db()
+    free = (row.claim_digest, row.claimed_by, row.claimed_at, row.lease_until)
+    assert free == ("", "", None, None)
+    assert row.finished_at
+
+
+def test_verbs__wrong_or_old_token__are_conflicts_and_change_nothing(box: Person) -> None:
+    made = enqueue(box)
+    old = claim(box).token
+    nack(box, made, old, retry_after=0)
+    claim(box)
+    before = Dispatch.objects.values().get()
+    for token in ("wrong", old, "", "é"):
+        for verb in (ack, nack):
+            with pytest.raises(Conflict) as refused:
+                verb(box, made, token)
+            assert refused.value.title == f"the claim does not stand: {made}"
+        with pytest.raises(Conflict):
+            dispatches.extend_dispatch(actor=box.actor, dispatch_id=made, claim_token=token)
+    assert Dispatch.objects.values().get() == before
+
+
+def test_ack__of_a_queued_or_finished_one__is_a_conflict(box: Person) -> None:
+    made = enqueue(box)
+    with pytest.raises(Conflict):
+        ack(box, made, "")
+    token = claim(box).token
+    ack(box, made, token)
+    with pytest.raises(Conflict):
+        ack(box, made, token)
+
+
+def test_extend__moves_the_end_of_the_lease(box: Person) -> None:
+    made = enqueue(box)
+    token = claim(box, lease_seconds=1).token
+    row = dispatches.extend_dispatch(
+        actor=box.actor, dispatch_id=made, claim_token=token, lease_seconds=3600
+    )
+    assert row.lease_until
+    assert row.lease_until - row.updated_at > timedelta(seconds=3590)
+    shift(made, 60)
+    assert claimed(box) == []
+    assert status(made) == "Claimed"
+
+
+def test_nack__rests_longer_each_time_and_is_dead_at_the_last_attempt(box: Person) -> None:
+    made = enqueue(box, max_attempts=4)
+    rests = []
+    for number in range(1, 5):
+        _, token = take(box)
+        row = nack(box, made, token, error=f"boom {number}")
+        if row.status == "Queued":
+            rests.append((row.available_at - row.updated_at).total_seconds())
+            assert claimed(box) == []
+            shift(made, 60)
+    assert rests == [0.25, 0.5, 1.0]
+    assert (row.status, row.attempts, row.last_error) == ("DeadLetter", 4, "boom 4")
+    assert row.finished_at
+    assert not row.claim_digest
+    assert claimed(box) == []
+
+
+def test_nack__with_retry_after__rests_as_long_as_asked(box: Person) -> None:
+    made, token = (enqueue(box), take(box)[1])
+    row = nack(box, made, token, retry_after=90)
+    assert row.available_at - row.updated_at == timedelta(seconds=90)
+    shift(made, 91)
+    row = nack(box, made, take(box)[1], retry_after=0)
+    assert claimed(box) == [made]
+
+
+def test_lease__that_ended__goes_back_at_the_next_claim_without_any_sweep(box: Person) -> None:
+    made = enqueue(box)
+    old = take(box, lease_seconds=30)[1]
+    shift(made, 31)
+    assert claimed(box) == [made]
+    row = Dispatch.objects.get()
+    assert row.attempts == 1
+    assert row.last_error == "the lease of w1 ended without an answer"
+    with pytest.raises(Conflict):
+        ack(box, made, old)
+
+
+def test_lease__that_ended_at_the_last_attempt__is_a_dead_letter_with_its_reason(
+    box: Person,
+) -> None:
+    made = enqueue(box, max_attempts=1)
+    take(box)
+    shift(made, 31)
+    assert claimed(box, thread_id="t1") == []
+    row = Dispatch.objects.get()
+    assert (row.status, row.attempts) == ("DeadLetter", 1)
+    assert "w1" in row.last_error
+
+
+def test_lease__that_ended_but_was_not_taken_back__can_still_be_acked(box: Person) -> None:
+    made = enqueue(box)
+    _, token = take(box)
+    shift(made, 31)
+    assert ack(box, made, token) == "Acked"
+
+
+def test_sweep__ended_leases_and_due_ones__are_settled_once(box: Person) -> None:
+    made = enqueue(box)
+    later = enqueue(box, thread="t2", available_at=datetime.now(UTC) + timedelta(hours=1))
+    take(box)
+    assert not dispatches.anything_due()
+    shift(made, 31)
+    shift(later, 3601)
+    assert dispatches.anything_due()
+    assert dispatches.settle_mailboxes() == {"mailboxes": 2, "returned": 1}
+    assert dispatches.settle_mailboxes() == {"mailboxes": 0, "returned": 0}
+    ready = Change.objects.filter(kind="mailbox.ready", actor_name="mailbox")
+    assert set(ready.values_list("thread", "key")) == {("t1", made), ("t2", later)}
+    assert AuditRow.objects.get(action="dispatch.expire").detail == {
+        "status": "Queued",
+        "consumer": "w1",
+    }
+
+
+# Cancel and interrupt ------------------------------------------------------------------------
+
+
+def test_cancel__only_what_is_queued(box: Person) -> None:
+    first, second = enqueue(box), enqueue(box)
+    _, token = take(box)
+    assert dispatches.cancel_dispatch(actor=box.actor, dispatch_id=second).status == "Cancelled"
+    for one in (first, second):
+        with pytest.raises(Conflict) as refused:
+            dispatches.cancel_dispatch(actor=box.actor, dispatch_id=one)
+        assert refused.value.title == f"dispatch is not queued: {one}"
+    assert ack(box, first, token) == "Acked"
+    assert claimed(box) == []
+
+
+def test_interrupt__supersedes_the_queued_and_names_the_active(box: Person) -> None:
+    active, queued = enqueue(box), enqueue(box)
+    elsewhere = enqueue(box, thread="t2")
+    _, token = take(box, thread_id="t1")
+    done = dispatches.interrupt_thread(actor=box.actor, thread_id="t1", reason="new orders")
+    assert (done.epoch, done.superseded) == (1, 1)
+    assert done.active
+    assert done.active.public_id == active
+    assert [status(one) for one in (active, queued, elsewhere)] == [
+        "Claimed",
+        "Superseded",
+        "Queued",
+    ]
+    for refused in (
+        partial(ack, box, active, token),
+        partial(
+            dispatches.extend_dispatch,
+            actor=box.actor,
+            dispatch_id=active,
+            claim_token=token,
+        ),
+    ):
+        with pytest.raises(Conflict) as conflict:
+            refused()
+        assert conflict.value.title == f"dispatch superseded: {active}"
+    fresh = enqueue(box)
+    assert Dispatch.objects.get(public_id=fresh).epoch == 1
+    assert claimed(box, thread_id="t1") == []
+    assert nack(box, active, token).status == "Superseded"
+    assert claimed(box, thread_id="t1") == [fresh]
+
+
+def test_interrupt__lease_of_the_superseded_ends__frees_the_thread(box: Person) -> None:
+    active = enqueue(box)
+    take(box)
+    dispatches.interrupt_thread(actor=box.actor, thread_id="t1")
+    fresh = enqueue(box)
+    shift(active, 31)
+    assert claimed(box) == [fresh]
+    assert status(active) == "Superseded"
+
+
+def test_interrupt__thread_without_a_mailbox__begins_its_second_epoch(box: Person) -> None:
+    done = dispatches.interrupt_thread(actor=box.actor, thread_id="t1")
+    assert (done.epoch, done.superseded, done.active) == (1, 0, None)
+    assert dispatches.interrupt_thread(actor=box.actor, thread_id="t1").epoch == 2
+    with pytest.raises(NotFound):
+        dispatches.interrupt_thread(actor=box.actor, thread_id="nope")
+
+
+# What is enqueued ----------------------------------------------------------------------------
+
+
+def test_enqueue__dedupe_key_of_an_open_one__is_a_conflict_that_names_it(box: Person) -> None:
+    first = enqueue(box, dedupe_key="nightly")
+    elsewhere = enqueue(box, thread="t2", dedupe_key="nightly")
+    enqueue(box), enqueue(box)  # "" is no key
+    refuse_a_second(box, first)
+    _, token = take(box, thread_id="t1")
+    refuse_a_second(box, first)
+    ack(box, first, token)
+    assert enqueue(box, dedupe_key="nightly") not in (first, elsewhere)
+
+
+def refuse_a_second(person: Person, first: str) -> None:
+    with pytest.raises(Conflict) as refused:
+        enqueue(person, dedupe_key="nightly")
+    assert refused.value.title == "dispatch already enqueued: nightly"
+    assert refused.value.data["dispatch_id"] == first
+
+
+def test_enqueue__run_of_another_thread__is_named(box: Person) -> None:
+    make_run(box.actor, "t2", "r2")
+    with pytest.raises(Invalid) as refused:
+        enqueue(box, run_id="r2")
+    assert refused.value.data["errors"][0]["pointer"] == "/run_id"
+
+
+def test_thread__deleted__takes_its_mailbox_along(box: Person) -> None:
+    enqueue(box)
+    take(box)
+    threads.delete_thread(actor=box.actor, thread_id="t1")
+    assert not Dispatch.objects.exists()
+    assert not Mailbox.objects.exists()
+
+
+# The trail -----------------------------------------------------------------------------------
+
+
+def test_verbs__each__leaves_an_audit_row_and_a_change(box: Person) -> None:
+    made = enqueue(box)
+    token = take(box)[1]
+    dispatches.extend_dispatch(actor=box.actor, dispatch_id=made, claim_token=token)
+    nack(box, made, token, retry_after=0)
+    ack(box, *take(box))
+    other = enqueue(box, thread="t2")
+    dispatches.cancel_dispatch(actor=box.actor, dispatch_id=other, reason="not needed")
+    dispatches.interrupt_thread(actor=box.actor, thread_id="t2")
+    verbs = ["enqueue", "claim", "extend", "nack", "claim", "ack", "enqueue", "cancel"]
+    wanted = [f"dispatch.{verb}" for verb in verbs] + ["thread.interrupt"]
+    audited = AuditRow.objects.filter(action__in=wanted).order_by("pk")
+    assert list(audited.values_list("action", flat=True)) == wanted
+    changes = Change.objects.filter(kind__in=wanted).order_by("xid", "pk")
+    assert list(changes.values_list("kind", flat=True)) == wanted
+    assert {row.key for row in audited if row.thread == "t1"} == {made}
+    assert AuditRow.objects.get(action="dispatch.cancel").reason == "not needed"
+
+
+def test_ready__each_time_another_one_is_first__is_told_once(box: Person) -> None:
+    first = enqueue(box)
+    second = enqueue(box)
+    ack(box, *take(box))
+    ready = Change.objects.filter(kind="mailbox.ready").order_by("pk")
+    assert list(ready.values_list("thread", "key")) == [("t1", first), ("t1", second)]
+
+
+# Tickets -------------------------------------------------------------------------------------
+
+
+def wait_for_two(person: Person, **waiting: Any) -> None:
+    make_run(person.actor, "t1", "r1", agent_id="planner")
+    asked = [{"ticket_id": f"k{n}", "tool_call_id": f"c{n}", "tool_name": "refund"} for n in (1, 2)]
+    body = {"reason": "tool_permission", "tickets": asked, **waiting}
+    builders.commit(person.actor, "r1", run=RunChange(status="waiting", waiting=body))
+
+
+def decide(person: Person, ticket_id: str) -> None:
+    tickets.decide_ticket(
+        actor=person.actor, ticket_id=ticket_id, action="resume", payload=raw(True)
+    )
+
+
+def test_decide__last_ticket_of_a_run_that_waits_by_dispatch__enqueues_one(box: Person) -> None:
+    wait_for_two(box, wake="dispatch")
+    decide(box, "k1")
+    assert not Dispatch.objects.exists()
+    decide(box, "k2")
+    row = claim(box, agent_id="planner").dispatches[0]
+    assert row.run
+    assert row.run.public_id == "r1"
+    assert row.payload == '{"kind":"hitl_resume","run_id":"r1"}'
+
+
+def test_decide__run_that_waits_otherwise__enqueues_nothing(box: Person) -> None:
+    wait_for_two(box)
+    decide(box, "k1")
+    decide(box, "k2")
+    assert not Dispatch.objects.exists()
+
+
+def test_wait__unknown_way_to_wake__is_refused(box: Person) -> None:
+    with pytest.raises(Invalid) as refused:
+        wait_for_two(box, wake="pigeon")
+    assert refused.value.data["errors"][0]["pointer"] == "/wake"
+
+
+def test_cancel_run__that_waits_by_dispatch__enqueues_nothing(box: Person) -> None:
+    wait_for_two(box, wake="dispatch")
+    runs.cancel_run(actor=box.actor, run_id="r1")
+    assert not Dispatch.objects.exists()
+
+
+# Races ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__claimers_of_one__exactly_one_gets_it(box: Person) -> None:
+    made = enqueue(box)
+    got = [row for rows in race([partial(claimed, box)] * 8) for row in rows]
+    assert got == [made]
+    got = race([partial(claimed, box, thread_id="t1")] * 4)
+    assert got == [[]] * 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__ack_against_a_claim_that_takes_it_back__has_one_winner(box: Person) -> None:
+    for _ in range(5):
+        made = enqueue(box)
+        _, token = take(box)
+        shift(made, 31)
+        outcomes = race([partial(ack, box, made, token), partial(take_again, box)])
+        won, lost = split(outcomes)
+        if "Acked" in won:
+            assert status(made) == "Acked"
+        else:
+            assert len(lost) == 1
+            assert isinstance(lost[0], Conflict)
+        Dispatch.objects.all().delete()
+        dispatches_sql.refresh(list(Mailbox.objects.values_list("pk", flat=True)), "test")
+
+
+def take_again(person: Person) -> list[str]:
+    return claimed(person, thread_id="t1")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__interrupt_against_enqueues__leaves_nothing_old_in_line(box: Person) -> None:
+    enqueue(box)
+    works: list[Any] = [partial(enqueue, box) for _ in range(6)]
+    works += [partial(dispatches.interrupt_thread, actor=box.actor, thread_id="t1")] * 2
+    assert split(race(works))[1] == []
+    assert Mailbox.objects.get().epoch == 2
+    assert set(Dispatch.objects.filter(status="Queued").values_list("epoch", flat=True)) <= {2}
+    assert set(Dispatch.objects.filter(epoch__lt=2).values_list("status", flat=True)) == {
+        "Superseded"
+    }
+
+
+def drain(person: Person, number: int) -> list[str]:
+    """Work as one of many: until nothing is open; a third of what it gets it gives back once."""
+    done: list[str] = []
+    while Dispatch.objects.filter(status__in=["Queued", "Claimed"]).exists():
+        got = dispatches.claim_dispatches(actor=person.actor, consumer=f"w{number}", limit=5)
+        for row in got.dispatches:
+            siblings = Dispatch.objects.filter(thread=row.thread_id, status="Claimed")
+            assert list(siblings.values_list("public_id", flat=True)) == [row.public_id]
+            if row.attempts == 0 and row.pk % 3 == 0:
+                nack(person, row.public_id, got.token, retry_after=0)
+            else:
+                ack(person, row.public_id, got.token)
+                done.append(row.public_id)
+    return done
+
+
+def check_ten_claimers(person: Person, *, threads: int, each: int) -> None:
+    fill(person, threads=threads, each=each)
+    everything = set(Dispatch.objects.values_list("public_id", flat=True))
+    delivered = Counter(
+        one
+        for done in race([partial(drain, person, n) for n in range(10)], patience=800)
+        for one in done
+    )
+    assert set(delivered) == everything
+    assert set(delivered.values()) == {1}
+    assert set(Dispatch.objects.values_list("status", flat=True)) == {"Acked"}
+    assert Mailbox.objects.filter(next_id=None, due_at=None).count() == threads
+    claims = Change.objects.filter(kind="dispatch.claim").count()
+    assert claims == len(everything) + Dispatch.objects.filter(attempts=1).count()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__10_claimers__nothing_twice_nothing_lost_one_per_thread(box: Person) -> None:
+    check_ten_claimers(box, threads=30, each=10)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.django_db(transaction=True)
+def test_race__10_claimers_of_10_000__nothing_twice_nothing_lost_one_per_thread(
+    box: Person,
+) -> None:
+    check_ten_claimers(box, threads=500, each=20)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_claim__mailbox_held_by_another__is_passed_by_not_waited_for(box: Person) -> None:
+    enqueue(box, thread="t1", priority=0)
+    free = enqueue(box, thread="t2")
+    with transaction.atomic():
+        list(Mailbox.objects.select_for_update().filter(thread__public_id="t1"))
+        assert race([partial(claimed, box, limit=10)]) == [[free]]
+
+
+def test_times__are_the_databases(box: Person) -> None:
+    made = enqueue(box)
+    assert Dispatch.objects.filter(public_id=made, available_at__lte=Now()).exists()
+
+
+def test_role__editor__may_all_but_clear(box: Person) -> None:
+    _, editor = make_token(box, Role.EDITOR)
+    dispatches.enqueue_dispatch(actor=editor, thread_id="t1", payload=raw(1))
+    got = dispatches.claim_dispatches(actor=editor)
+    row = dispatches.ack_dispatch(
+        actor=editor, dispatch_id=got.dispatches[0].public_id, claim_token=got.token
+    )
+    assert row.status == "Acked"

@@ -1,0 +1,409 @@
+"""What a run knew at a step, exactly, whatever was being committed beside it (ADR 9)."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from state_admin.api.shapes import SHAPES
+from state_admin.models import Entry, EntryRevision, Revision, Run, RunRead, knowledge_sql
+from state_admin.services import entries, knowledge, threads
+from state_admin.services.errors import Invalid, NotFound, NotRegistered
+from state_admin.services.knowledge import Knowledge
+from state_admin.services.snapshots import Read
+from tests import builders
+from tests.builders import Person, make_namespace, make_run, make_thread, make_token, put
+from tests.services.racing import race
+from tests.services.test_retention import compact_histories
+
+KEYS = ("global", "agent_type::helper", "parent_thread::t0", "parent_thread::t1", "thread::t1")
+
+
+@pytest.fixture
+def run(alice: Person) -> Person:
+    """r1 of the agent `helper` on t1, a child of t0."""
+    for name in ("notes", "team"):
+        make_namespace(alice.actor, name)
+    make_thread(alice.actor, "t0")
+    make_thread(alice.actor, "t1", parent_thread_id="t0")
+    make_run(alice.actor, "t1", "r1", agent_id="helper")
+    return alice
+
+
+def commit(person: Person, *reads: tuple[str, str, int], **fields: Any) -> int:
+    made = builders.commit(
+        person.actor, "r1", label="step", reads=[Read(*each) for each in reads], **fields
+    )
+    return made.revision
+
+
+def knew(person: Any, **options: Any) -> Knowledge:
+    actor = getattr(person, "actor", person)
+    return knowledge.read_knowledge(actor=actor, run_id="r1", **options)
+
+
+def values(known: Knowledge) -> dict[tuple[str, str], str | None]:
+    return {(row.namespace, row.key): row.value for row in known.entries}
+
+
+transactional = pytest.mark.django_db(transaction=True)
+
+
+@transactional
+def test_knowledge__later_writes__leave_a_step_as_it_was(run: Person) -> None:
+    put(run.actor, "notes", "global", "one")
+    put(run.actor, "team", "thread::t1", "mine")
+    first = commit(run)
+    put(run.actor, "notes", "global", "two")
+    entries.delete_entry(actor=run.actor, namespace="team", key="thread::t1")
+    put(run.actor, "team", "global", "new")
+    commit(run)
+    then = {("notes", "global"): '"one"', ("team", "thread::t1"): '"mine"'}
+    now = {("notes", "global"): '"two"', ("team", "global"): '"new"'}
+    assert values(knew(run, step=2)) == values(knew(run, revision=first)) == then
+    assert values(knew(run)) == values(knew(run, step=3)) == now
+    assert values(knew(run, step=1)) == {}
+    told = knew(run, step=2)
+    assert (told.revision.number, told.steps, told.exact) == (2, 3, True)
+    assert [(row.version, row.current, row.actor_name) for row in told.entries] == [
+        (1, 2, "alice"),
+        (1, 0, "alice"),
+    ]
+
+
+@transactional
+def test_knowledge__scopes__are_those_of_the_run_and_no_others(run: Person) -> None:
+    for key in (*KEYS, "thread::t0", "agent_type::other", "custom", "system"):
+        put(run.actor, "notes", key, key)
+    commit(run)
+    known = knew(run)
+    assert tuple(known.keys) == KEYS
+    assert sorted(row.key for row in known.entries) == sorted(KEYS)
+    assert Run.objects.get().parent_thread_id == "t0"
+
+
+@transactional
+def test_knowledge__state__is_the_snapshot_of_that_revision(run: Person) -> None:
+    builders.make_state_key(run.actor, "plan")
+    builders.commit(run.actor, "r1", {"plan": 1})
+    builders.commit(run.actor, "r1", {"plan": 2})
+    states = [knew(run, step=step).state for step in (2, 3)]
+    assert [state.extensions["plan"] for state in states if state] == ["1", "2"]
+    Revision.objects.filter(number=2).update(dropped=True)
+    assert knew(run, step=2).state is None
+
+
+@transactional
+def test_knowledge__write_begun_before_but_committed_after__was_not_known(run: Person) -> None:
+    """By the clock of its transaction it came before the step; nobody could see it."""
+    put(run.actor, "notes", "global", "old")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def write() -> None:
+        try:
+            with transaction.atomic():
+                put(run.actor, "notes", "global", "new")
+                begun.set()
+                assert go_on.wait(30)
+        finally:
+            connection.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert begun.wait(30)
+    commit(run)
+    go_on.set()
+    writer.join()
+    commit(run)
+    late = EntryRevision.objects.get(version=2)
+    assert late.at < Revision.objects.get(thread__public_id="t1", number=2).at
+    assert values(knew(run, step=2)) == {("notes", "global"): '"old"'}
+    assert values(knew(run, step=3)) == {("notes", "global"): '"new"'}
+
+
+@transactional
+def test_knowledge__write_committed_while_the_step_waited__was_known(run: Person) -> None:
+    """By the clock of its transaction the step came before; it could see it all the same."""
+    put(run.actor, "notes", "global", "old")
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT now()")
+            (begun,) = cursor.fetchone()
+        other = threading.Thread(target=_put_and_close, args=(run, "new"))
+        other.start()
+        other.join()
+        commit(run, ("notes", "global", 2))
+    assert EntryRevision.objects.get(version=2).at > begun
+    assert values(knew(run)) == {("notes", "global"): '"new"'}
+    assert RunRead.objects.get().held == 2
+
+
+def _put_and_close(person: Person, value: Any) -> None:
+    try:
+        put(person.actor, "notes", "global", value)
+    finally:
+        connection.close()
+
+
+@transactional
+def test_race__writers_and_steps__history_agrees_with_what_the_step_itself_saw(
+    run: Person,
+) -> None:
+    """Each step notes, in its own snapshot, the version that stands at each key (`held`). What is
+    found later by the history's transactions must be the same."""
+    places = [(namespace, key) for namespace in ("notes", "team") for key in KEYS[:3]]
+    nothing = [(*place, 0) for place in places]
+
+    def write(offset: int) -> None:
+        for number in range(12):
+            namespace, key = places[(number + offset) % len(places)]
+            if number % 5 == 4:
+                entries.delete_entry(actor=run.actor, namespace=namespace, key=key)
+            else:
+                put(run.actor, namespace, key, number)
+
+    def step() -> None:
+        for _ in range(12):
+            commit(run, *nothing)
+
+    race([partial(write, offset) for offset in range(4)] + [step, step])
+    changed = set()
+    for revision in Revision.objects.filter(label="step"):
+        rows = RunRead.objects.filter(thread=revision.thread_id, revision=revision.number)
+        held = {(row.namespace, row.key): row.held for row in rows}
+        assert len(held) == len(places)
+        found = {(row.namespace, row.key): row.version
+                 for row in knew(run, revision=revision.number).entries}  # fmt: skip
+        assert {place: version for place, version in held.items() if version} == found
+        changed.add(tuple(sorted(found.items())))
+    assert len(changed) > 2
+
+
+@transactional
+def test_knowledge__expired_at_the_step__was_missing(run: Person) -> None:
+    put(run.actor, "notes", "global", 1, ttl_seconds=3600)
+    commit(run)
+    EntryRevision.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert values(knew(run)) == {}
+
+
+@transactional
+def test_knowledge__history_compacted__says_that_it_is_lost(run: Person) -> None:
+    make_namespace(run.actor, "short", history_keep_last=1)
+    put(run.actor, "short", "global", 1)
+    commit(run)
+    put(run.actor, "short", "global", 2)
+    commit(run)
+    compact_histories()
+    (lost,) = knew(run, step=2).entries
+    assert (lost.lost, lost.value) == (True, None)
+    assert values(knew(run, step=3)) == {("short", "global"): "2"}
+
+
+@transactional
+def test_knowledge__revision_of_an_older_server__goes_by_the_clock_and_says_so(
+    run: Person,
+) -> None:
+    put(run.actor, "notes", "global", 1)
+    commit(run)
+    put(run.actor, "notes", "global", 2)
+    Revision.objects.update(seen=None)
+    known = knew(run)
+    assert not known.exact
+    assert values(known) == {("notes", "global"): "1"}
+
+
+@transactional
+def test_knowledge__narrowed_token__sees_its_namespaces_only(run: Person, mallory: Person) -> None:
+    for namespace in ("notes", "team"):
+        put(run.actor, namespace, "global", namespace)
+    commit(run, ("notes", "global", 1), ("team", "global", 1))
+    _, narrow = make_token(run, namespaces=["team"])
+    known = knew(narrow)
+    assert [row.namespace for row in known.entries] == ["team"]
+    assert [row.namespace for row in known.reads] == ["team"]
+    _, elsewhere = make_token(run, thread_prefixes=["x"])
+    for stranger in (mallory.actor, elsewhere):
+        with pytest.raises(NotFound):
+            knew(stranger)
+
+
+def test_knowledge__no_such_step__is_not_found(run: Person) -> None:
+    for asked, title in (({"step": 9}, "no step 9 of run r1"),
+                         ({"revision": 9}, "no revision 9 of run r1")):  # fmt: skip
+        with pytest.raises(NotFound) as refused:
+            knew(run, **asked)
+        assert refused.value.title == title
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
+@given(newest=st.integers(1, 40), kept=st.sets(st.integers(1, 39)), seen=st.integers(0, 41))
+def test_search__any_holes__finds_the_newest_visible_version(
+    run: Person, newest: int, kept: set[int], seen: int
+) -> None:
+    """The halving against the definition; transaction n wrote version n."""
+    Entry.objects.all().delete()
+    put(run.actor, "notes", "global", "x")
+    entry = Entry.objects.get()
+    Entry.objects.update(version=newest)
+    EntryRevision.objects.all().delete()
+    versions = sorted({each for each in kept if each < newest} | {newest})
+    EntryRevision.objects.bulk_create(
+        EntryRevision(entry=entry, version=v, operation="put", value="1", schema_version=1, xid=v)
+        for v in versions
+    )
+    revision = Revision.objects.get(thread__public_id="t1", number=1)
+    revision.seen = f"{seen + 1}:{seen + 1}:"
+    visible = max((v for v in versions if v <= seen), default=0)
+    lost = visible < newest and visible + 1 not in versions
+    found = knowledge_sql.read_known(run.actor, revision, ["global"], limit=5)
+    if visible or lost:
+        assert [(row.version, row.lost) for row in found] == [(visible, lost)]
+    else:
+        assert found == []
+
+
+# Reads ---------------------------------------------------------------------------------------
+
+
+def test_reads__reported__say_what_stood_there_and_go_stale(run: Person) -> None:
+    put(run.actor, "notes", "global", 1)
+    put(run.actor, "notes", "global", 2)
+    commit(run, ("notes", "global", 1), ("notes", "thread::t1", 0), ("team", "global", 0))
+    put(run.actor, "team", "global", 1)
+    stale = knowledge.reads_of_run(run.actor, Run.objects.get(), stale=True)
+    assert [(r.namespace, r.key, r.version, r.held, r.current) for r in stale] == [  # type: ignore[attr-defined]
+        ("team", "global", 0, 0, 1),
+        ("notes", "global", 1, 2, 2),
+    ]
+    assert knowledge.reads_of_run(run.actor, Run.objects.get()).count() == 3
+
+
+def test_readers__of_a_bad_value__are_found_and_narrowed(run: Person, mallory: Person) -> None:
+    make_thread(run.actor, "t2")
+    make_run(run.actor, "t2", "r2")
+    put(run.actor, "notes", "global", "bad")
+    commit(run, ("notes", "global", 1))
+    builders.commit(run.actor, "r2", reads=[Read("notes", "global", 1)])
+    put(run.actor, "notes", "global", "good")
+    commit(run, ("notes", "global", 2))
+    found = knowledge.readers_of(run.actor, "notes", "global", 1)
+    assert [(r.run.public_id, r.step, r.revision) for r in found] == [("r2", 2, 2), ("r1", 2, 2)]
+    assert knowledge.readers_of(run.actor, "notes", "global").count() == 3
+    _, narrow = make_token(run, thread_prefixes=["t2"])
+    assert [r.run.public_id for r in knowledge.readers_of(narrow, "notes", "global", 1)] == ["r2"]
+    _, blind = make_token(run, namespaces=["team"])
+    for actor in (blind, mallory.actor):
+        with pytest.raises(NotRegistered):
+            knowledge.readers_of(actor, "notes", "global", 1)
+
+
+@pytest.mark.parametrize(
+    ("read", "error"),
+    [
+        (("notes", "global", 1), Invalid),
+        (("notes", "nothing", 1), Invalid),
+        (("nowhere", "global", 0), NotRegistered),
+    ],
+)
+def test_reads__that_cannot_have_been__are_refused_and_nothing_lands(
+    run: Person, read: tuple[str, str, int], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        commit(run, ("team", "global", 0), read)
+    assert not RunRead.objects.exists()
+    assert Revision.objects.filter(thread__public_id="t1").count() == 1
+
+
+def test_reads__namespace_out_of_reach__looks_like_an_absent_one(run: Person) -> None:
+    put(run.actor, "notes", "global", 1)
+    _, narrow = make_token(run, namespaces=["team"])
+    titles = []
+    for namespace in ("notes", "nowhere"):
+        with pytest.raises(NotRegistered) as refused:
+            builders.commit(narrow, "r1", reads=[Read(namespace, "global", 1)])
+        titles.append(refused.value.title.replace(namespace, "X"))
+    assert titles[0] == titles[1]
+    assert not RunRead.objects.exists()
+
+
+def test_reads__thread_deleted__go_with_it(run: Person) -> None:
+    commit(run, ("notes", "global", 0))
+    threads.delete_thread(actor=run.actor, thread_id="t1")
+    assert not RunRead.objects.exists()
+
+
+@transactional
+def test_api__knowledge_reads_and_readers__are_paged(run: Person) -> None:
+    for namespace in ("notes", "team"):
+        for key in ("global", "thread::t1"):
+            put(run.actor, namespace, key, {"in": namespace})
+    reads = [{"namespace": n, "key": "global", "version": 1} for n in ("notes", "team")]
+    sent = run.api("POST", "/runs/r1/commits", {"label": "x", "reads": reads})
+    assert sent.status_code == 200
+    put(run.actor, "team", "global", "newer")
+
+    def pages(path: str) -> list[Any]:
+        items, cursor = [], ""
+        while True:
+            answer = run.api("GET", f"{path}{cursor}")
+            assert answer.status_code == 200, answer.content
+            items += answer.json()["items"]
+            if not answer.json()["next_cursor"]:
+                return items
+            cursor = f"&cursor={answer.json()['next_cursor']}"
+
+    known = pages("/runs/r1/knowledge?step=2&limit=1")
+    assert [(row["namespace"], row["key"]) for row in known] == [
+        ("notes", "global"), ("notes", "thread::t1"), ("team", "global"), ("team", "thread::t1"),
+    ]  # fmt: skip
+    shown = run.api("GET", "/runs/r1/knowledge?revision=2").json()
+    assert set(shown) == set(SHAPES["Knowledge"]["required"])
+    assert set(shown["items"][0]) == set(SHAPES["KnownEntry"]["required"])
+    assert set(shown["reads"][0]) == set(SHAPES["RunRead"]["required"])
+    assert (shown["step"], shown["steps"], shown["exact"]) == (2, 2, True)
+    assert shown["state"]["revision"] == 2
+    assert [row["stale"] for row in shown["reads"]] == [False, True]
+    stale = pages("/runs/r1/reads?stale=true&limit=1")
+    assert [(row["namespace"], row["version"], row["current_version"]) for row in stale] == [
+        ("team", 1, 2)
+    ]
+    readers = pages("/reads/team/global?version=1&limit=1")
+    assert [(row["run_id"], row["step"]) for row in readers] == [("r1", 2)]
+    assert pages("/reads/team/global?version=2") == []
+
+
+@pytest.mark.parametrize(
+    ("reads", "pointer", "status"),
+    [
+        ([{"namespace": "notes", "key": "global"}], "/reads/0/version", 422),
+        ([{"namespace": "notes", "key": "global", "version": -1}], "/reads/0/version", 422),
+        ([{"namespace": "notes", "key": "", "version": 0}], "/reads/0/key", 422),
+        ([{"namespace": "no no", "key": "k", "version": 0}], "/reads/0", 422),
+        ([{"namespace": "notes", "key": "k", "version": 0, "at": 1}], "/reads/0/at", 400),
+        ([{"namespace": "notes", "key": "k", "version": 0}] * 201, "/reads", 422),
+    ],
+)
+def test_api__reads__wrong_ones_are_named(
+    run: Person, reads: Any, pointer: str, status: int
+) -> None:
+    answer = run.api("POST", "/runs/r1/commits", {"reads": reads})
+    assert answer.status_code == status
+    assert pointer in [fault["pointer"] for fault in answer.json()["errors"]]
+
+
+@pytest.mark.parametrize(
+    "query", ["step=0", "step=1&revision=1", "step=x", "cursor=abc", "when=1", "limit=0"]
+)
+def test_api__knowledge__wrong_queries_are_refused(run: Person, query: str) -> None:
+    assert run.api("GET", f"/runs/r1/knowledge?{query}").status_code == 400

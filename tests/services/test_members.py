@@ -1,0 +1,191 @@
+"""Members: who comes in and how, the last admin stays, sessions end."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from state_admin.domain.access import Role
+from state_admin.models import AuditRow, Change, LoginLink, Membership, User
+from state_admin.models.sessions import SessionStore
+from state_admin.services import members, users
+from state_admin.services.actors import actor_of_user
+from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound
+from tests.builders import Person, make_person, make_token
+from tests.services.racing import race, split
+
+
+def membership(person: Person) -> Membership:
+    return Membership.objects.get(user=person.user, workspace=person.workspace)
+
+
+def test_add__new_user__is_made_and_comes_in_by_a_link_that_works_once(alice: Person) -> None:
+    added = members.add_member(actor=alice.actor, username=" carol ", role=Role.EDITOR, reason="hi")
+    user = users.use_login_link(added.link)
+    assert user is not None
+    assert user.get_username() == "carol"
+    assert users.use_login_link(added.link) is None
+    actor = actor_of_user(user)
+    assert actor is not None
+    assert (actor.workspace_id, actor.role) == (alice.workspace.pk, Role.EDITOR)
+    row = AuditRow.objects.get(action="member.add")
+    assert (row.actor_name, row.key, row.reason) == ("alice", "carol", "hi")
+    assert row.detail == {"role": "editor", "new_user": True}
+    assert Change.objects.filter(kind="member.add", key="carol").exists()
+
+
+def test_add__known_user__gets_no_link(alice: Person, mallory: Person) -> None:
+    added = members.add_member(actor=alice.actor, username="mallory", role=Role.VIEWER)
+    assert added.link == ""
+    assert actor_of_user(mallory.user, "acme") is not None
+    assert membership(mallory).role == "admin"
+
+
+def test_add__member_already__is_refused_and_keeps_the_role(alice: Person, bob: Person) -> None:
+    with pytest.raises(Conflict, match="already a member: bob"):
+        members.add_member(actor=alice.actor, username="bob", role=Role.ADMIN)
+    assert membership(bob).role == "viewer"
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a b", "<script>", "x" * 151, "a\0"])
+def test_add__no_name__is_refused(name: str, alice: Person) -> None:
+    with pytest.raises(Invalid):
+        members.add_member(actor=alice.actor, username=name, role=Role.VIEWER)
+    assert User.objects.count() == 1
+
+
+def test_role__changed__counts_from_the_next_request(alice: Person, bob: Person) -> None:
+    members.change_role(actor=alice.actor, member_id=membership(bob).pk, role=Role.EDITOR)
+    actor = actor_of_user(bob.user)
+    assert actor is not None
+    assert actor.role is Role.EDITOR
+    assert AuditRow.objects.get(action="member.role").detail == {
+        "role": "editor",
+        "before": "viewer",
+    }
+
+
+def test_role__the_same__leaves_no_trace(alice: Person) -> None:
+    members.change_role(actor=alice.actor, member_id=membership(alice).pk, role=Role.ADMIN)
+    assert not AuditRow.objects.filter(action="member.role").exists()
+
+
+def test_remove__member__is_out_at_once(alice: Person, bob: Person) -> None:
+    members.remove_member(actor=alice.actor, member_id=membership(bob).pk, reason="left")
+    assert actor_of_user(bob.user) is None
+    assert AuditRow.objects.get(action="member.remove").reason == "left"
+
+
+def test_last_admin__neither_removed_nor_demoted(alice: Person, bob: Person) -> None:
+    mine = membership(alice).pk
+    for attempt in (
+        partial(members.remove_member, actor=alice.actor, member_id=mine),
+        partial(members.change_role, actor=alice.actor, member_id=mine, role=Role.EDITOR),
+    ):
+        with pytest.raises(Conflict, match="the last admin cannot be removed"):
+            attempt()
+    assert membership(alice).role == "admin"
+    members.change_role(actor=alice.actor, member_id=membership(bob).pk, role=Role.ADMIN)
+    members.remove_member(actor=alice.actor, member_id=mine)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_last_admins__each_removes_the_other_at_once__one_stays(alice: Person) -> None:
+    erin = make_person("erin", "acme", Role.ADMIN)
+    ours = {person.user.pk: membership(person).pk for person in (alice, erin)}
+    won, lost = split(
+        race(
+            [
+                partial(members.remove_member, actor=alice.actor, member_id=ours[erin.user.pk]),
+                partial(
+                    members.change_role,
+                    actor=erin.actor,
+                    member_id=ours[alice.user.pk],
+                    role=Role.VIEWER,
+                ),
+            ]
+        )
+    )
+    assert (len(won), [type(problem) for problem in lost]) == (1, [Conflict])
+    assert Membership.objects.filter(workspace=alice.workspace, role="admin").count() == 1
+
+
+def test_members__viewer_or_editor__may_nothing(alice: Person, bob: Person) -> None:
+    erin = make_person("erin", "acme", Role.EDITOR)
+    mine = membership(alice).pk
+    for actor in (bob.actor, erin.actor):
+        for attempt in (
+            partial(members.add_member, actor=actor, username="eve", role=Role.VIEWER),
+            partial(members.change_role, actor=actor, member_id=mine, role=Role.VIEWER),
+            partial(members.remove_member, actor=actor, member_id=mine),
+            partial(members.renew_link, actor=actor, member_id=mine),
+            partial(members.end_member_sessions, actor=actor, member_id=mine),
+        ):
+            with pytest.raises(Forbidden):
+                attempt()
+
+
+def test_members__of_another_workspace__are_absent(alice: Person, mallory: Person) -> None:
+    theirs = membership(mallory).pk
+    for attempt in (
+        partial(members.change_role, actor=alice.actor, member_id=theirs, role=Role.VIEWER),
+        partial(members.remove_member, actor=alice.actor, member_id=theirs),
+        partial(members.renew_link, actor=alice.actor, member_id=theirs),
+        partial(members.end_member_sessions, actor=alice.actor, member_id=theirs),
+    ):
+        with pytest.raises(NotFound):
+            attempt()
+
+
+def test_link__member_of_this_workspace_only__gets_a_new_one(alice: Person, bob: Person) -> None:
+    secret = members.renew_link(actor=alice.actor, member_id=membership(bob).pk)
+    assert users.use_login_link(secret) == bob.user
+    assert secret not in str(AuditRow.objects.values_list("detail"))
+
+
+def test_link__member_elsewhere_too__would_open_that_as_well(
+    alice: Person, mallory: Person
+) -> None:
+    added = members.add_member(actor=alice.actor, username="mallory", role=Role.VIEWER)
+    with pytest.raises(Forbidden, match="other workspaces too"):
+        members.renew_link(actor=alice.actor, member_id=added.membership.pk)
+    assert not LoginLink.objects.exists()
+
+
+def sign_in(person: Person) -> str:
+    """The key of a new session."""
+    return person.browser().session.session_key or ""
+
+
+def is_in(key: str) -> bool:
+    return SessionStore(key).get("_auth_user_id") is not None
+
+
+def test_sessions__of_a_member__end_with_unused_links(alice: Person, bob: Person) -> None:
+    keys, stays = [sign_in(bob), sign_in(bob)], sign_in(alice)
+    assert all(map(is_in, [*keys, stays]))
+    secret = users.make_login_link(bob.user)
+    ended = members.end_member_sessions(actor=alice.actor, member_id=membership(bob).pk)
+    assert ended == 2
+    assert [is_in(key) for key in [*keys, stays]] == [False, False, True]
+    assert users.use_login_link(secret) is None
+    assert AuditRow.objects.get(action="session.end").detail == {"ended": 2}
+
+
+def test_sessions__own_one__the_others_stay(bob: Person) -> None:
+    here, there = sign_in(bob), sign_in(bob)
+    assert members.end_own_sessions(actor=bob.actor, key=there) == 1
+    assert (is_in(here), is_in(there)) == (True, False)
+
+
+def test_sessions__key_of_somebody_else__ends_nothing(alice: Person, bob: Person) -> None:
+    theirs = sign_in(alice)
+    assert members.end_own_sessions(actor=bob.actor, key=theirs) == 0
+    assert is_in(theirs)
+
+
+def test_sessions__of_a_program__there_are_none(alice: Person) -> None:
+    _, token = make_token(alice, Role.ADMIN)
+    with pytest.raises(Forbidden, match="only people have sessions"):
+        members.end_own_sessions(actor=token)

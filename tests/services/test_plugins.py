@@ -1,0 +1,440 @@
+"""Plugins against semantics §5: all or none, one revision per thread, retained values (T1)."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from state_admin.domain.access import Role
+from state_admin.models import (
+    AuditRow,
+    Change,
+    Entry,
+    Namespace,
+    Plugin,
+    Revision,
+    StateKey,
+    StateValue,
+    Thread,
+)
+from state_admin.services import namespaces, plugins, snapshots, state_keys, state_removals
+from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound
+from state_admin.services.plugins import install_plugin, uninstall_plugin
+from tests.builders import (
+    Person,
+    commit,
+    make_namespace,
+    make_run,
+    make_state_key,
+    make_thread,
+    make_token,
+    put,
+    raw,
+)
+from tests.services.racing import race, split
+
+GONE = "unknown key: kit.plan"
+
+
+def key(name: str, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "schema": raw({}), "default": raw(None), **fields}
+
+
+def install(
+    person: Person, name: str = "kit", keys: Any = None, spaces: Any = None, **fields: Any
+) -> Plugin:
+    """By default: a key that goes, one that is retained, a namespace."""
+    if keys is None:
+        keys = [key(f"{name}.plan"), key(f"{name}.facts", retain_on_uninstall=True, scope="thread")]
+    return install_plugin(
+        actor=person.actor,
+        name=name,
+        state_keys=keys,
+        namespaces=[key(f"{name}.notes")] if spaces is None else spaces,
+        **fields,
+    )
+
+
+def uninstall(person: Person, name: str = "kit", **fields: Any) -> plugins.Removal:
+    return uninstall_plugin(actor=person.actor, name=name, **fields)
+
+
+def state(person: Person, thread_id: str, revision: int | None = None) -> dict[str, Any]:
+    found = snapshots.read_snapshot(actor=person.actor, thread_id=thread_id, revision=revision)
+    return {name: value for name, value in found.parsed().items() if not name.startswith("__")}
+
+
+def revisions() -> dict[str, int]:
+    return dict(Thread.objects.values_list("public_id", "revision"))
+
+
+@pytest.fixture
+def used(alice: Person) -> Person:
+    """The plugin "kit", used by t1 and t2 (both keys) and t3 (the retained one); t4 has a key of
+    nobody's."""
+    install(alice)
+    make_state_key(alice.actor, "own")
+    for number, update in enumerate(
+        ({"kit.plan": 1, "kit.facts": 1}, {"kit.plan": 2, "kit.facts": 2}, {"kit.facts": 3},
+         {"own": 4}), start=1,
+    ):  # fmt: skip
+        make_thread(alice.actor, f"t{number}")
+        make_run(alice.actor, f"t{number}", f"r{number}")
+        commit(alice.actor, f"r{number}", update)
+    return alice
+
+
+# Install -------------------------------------------------------------------------------------
+
+
+def test_install__whole_plugin__is_registered_and_on_record(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    install(alice, description="Plans", reason="needed")
+    assert set(StateKey.objects.values_list("name", "plugin")) == {
+        ("kit.plan", "kit"), ("kit.facts", "kit"),
+    }  # fmt: skip
+    assert Namespace.objects.open().get().plugin == "kit"
+    assert revisions() == {"t1": 0}
+    row = AuditRow.objects.get(action="plugin.install")
+    assert (row.key, row.reason) == ("kit", "needed")
+    assert row.detail == {"state_keys": ["kit.plan", "kit.facts"]}
+    assert AuditRow.objects.filter(action="namespace.register", namespace="kit.notes").exists()
+    assert Change.objects.filter(kind="plugin.install", key="kit").exists()
+
+
+def test_install__twice__is_refused_by_its_name(alice: Person) -> None:
+    install(alice)
+    with pytest.raises(Conflict) as refused:
+        install(alice)
+    assert refused.value.title == "plugin already installed: kit"
+
+
+def test_install__nothing_in_it__is_installed(alice: Person) -> None:
+    install(alice, keys=[], spaces=[])
+    assert uninstall(alice).threads == 0
+    with pytest.raises(NotFound):
+        uninstall(alice)
+
+
+@pytest.mark.parametrize(
+    ("keys", "spaces", "title", "pointer"),
+    [
+        (["new", "other.plan"], [], "key already registered: other.plan", "/state_keys/1"),
+        (["new"], ["fresh", "other.notes"], "key already registered: other.notes", "/namespaces/1"),
+        (["new", "own"], [], "key already registered: own", "/state_keys/1"),
+        (["new"], ["mine"], "key already registered: mine", "/namespaces/0"),
+        (["new", "new"], [], "key already registered: new", "/state_keys/1"),
+        (["__runtime.pending_work"], [], "key already registered: __runtime.pending_work",
+         "/state_keys/0"),
+    ],
+)  # fmt: skip
+def test_install__key_that_is_taken__registers_nothing_and_names_the_item(
+    alice: Person, keys: list[str], spaces: list[str], title: str, pointer: str
+) -> None:
+    install(alice, "other")
+    make_state_key(alice.actor, "own")
+    make_namespace(alice.actor, "mine")
+    before = (StateKey.objects.count(), Namespace.objects.open().count(), AuditRow.objects.count())
+    with pytest.raises(Conflict) as refused:
+        install(alice, keys=[key(name) for name in keys], spaces=[key(name) for name in spaces])
+    assert refused.value.title == title
+    assert refused.value.data["pointer"] == pointer
+    now = (StateKey.objects.count(), Namespace.objects.open().count(), AuditRow.objects.count())
+    assert now == before
+    assert list(Plugin.objects.values_list("name", flat=True)) == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "spaces", "pointers"),
+    [
+        ([key("a"), key("b", merge="commutative", reducer="append")], [], ["/state_keys/1/merge"]),
+        ([key("a", schema=raw({"type": "object"}), default=raw(1))], [], ["/state_keys/0/default"]),
+        ([key("a")], [key("n", schema=raw({"properties": {"g": {"type": "no"}}}))],
+         ["/namespaces/0/schema/properties/g/type"]),
+        ([key("a")], [key("n", schema=raw({"properties": {"g": {"type": "string"}}}),
+                          default=raw({"g": 1}))],
+         ["/namespaces/0/default/g"]),
+        ([key("a"), key("no spaces")], [], []),
+    ],
+)  # fmt: skip
+def test_install__item_that_is_not_acceptable__registers_nothing_and_points_at_it(
+    alice: Person, keys: Any, spaces: Any, pointers: list[str]
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        install(alice, keys=keys, spaces=spaces)
+    told = [error["pointer"] for error in refused.value.data["errors"]]
+    assert told == pointers
+    assert refused.value.data["pointer"] in ("/state_keys/0", "/state_keys/1", "/namespaces/0")
+    assert not Namespace.objects.open().exists()
+    assert [kind.objects.count() for kind in (StateKey, Plugin)] == [0, 0]
+
+
+def test_install__key_that_names_the_plugin_already__is_taken_over(alice: Person) -> None:
+    make_state_key(alice.actor, "kit.plan", plugin="kit", reducer="merge")
+    install(alice)
+    assert StateKey.objects.get(name="kit.plan").reducer == "replace"
+
+
+def test_install__other_workspace_has_one_of_that_name__is_another(
+    alice: Person, mallory: Person
+) -> None:
+    install(alice)
+    install(mallory)
+    uninstall(mallory)
+    assert StateKey.objects.filter(workspace=alice.workspace).count() == 2
+    assert not StateKey.objects.filter(workspace=mallory.workspace).exists()
+
+
+def test_plugin__key_of_it__is_changed_only_by_it(used: Person) -> None:
+    for plugin in ("", "other"):
+        with pytest.raises(Conflict) as refused:
+            make_state_key(used.actor, "kit.plan", plugin=plugin, reducer="merge")
+        assert refused.value.title == "key already registered: kit.plan"
+    make_state_key(used.actor, "kit.plan", plugin="kit", reducer="merge")
+    with pytest.raises(Conflict) as refused:
+        state_removals.unregister_state_key(actor=used.actor, name="kit.plan")
+    assert refused.value.title == "key already registered: kit.plan"
+    assert StateKey.objects.get(name="kit.plan").reducer == "merge"
+
+
+# Uninstall -----------------------------------------------------------------------------------
+
+
+def test_uninstall__never_installed__is_told_by_its_name(alice: Person) -> None:
+    with pytest.raises(NotFound) as refused:
+        uninstall(alice)
+    assert refused.value.title == "plugin not installed: kit"
+
+
+def test_uninstall__values_held__one_revision_for_each_thread_that_holds_one(used: Person) -> None:
+    before = revisions()
+    removal = uninstall(used, reason="unused")
+    assert asdict(removal) == {
+        "state_keys": 2, "threads": 2, "values": 2, "retained": 3, "namespaces": 1, "entries": 0,
+    }  # fmt: skip
+    assert revisions() == {
+        **before, "t1": before["t1"] + 1, "t2": before["t2"] + 1,
+    }  # fmt: skip
+    row = Revision.objects.get(thread__public_id="t1", number=before["t1"] + 1)
+    assert (row.kind, row.touched, row.reason) == ("uninstall", ["kit.plan"], "unused")
+    assert not StateKey.objects.filter(plugin="kit").exists()
+    assert list(AuditRow.objects.filter(action="thread.uninstall").values_list("thread")) == [
+        ("t1",), ("t2",),
+    ]  # fmt: skip
+    assert AuditRow.objects.filter(action="state_key.unregister").count() == 2
+    assert AuditRow.objects.filter(action="plugin.uninstall", key="kit").count() == 1
+
+
+def test_uninstall__all_keys_retained__makes_no_revision(alice: Person) -> None:
+    install(alice, keys=[key("kit.facts", retain_on_uninstall=True)])
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    commit(alice.actor, "r1", {"kit.facts": 1})
+    before = revisions()
+    uninstall(alice)
+    assert revisions() == before
+
+
+def test_uninstall__several_keys_in_a_thread__are_one_revision(alice: Person) -> None:
+    install(alice, keys=[key(f"kit.{n}") for n in range(5)])
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    commit(alice.actor, "r1", {f"kit.{n}": n for n in range(5)})
+    before = revisions()["t1"]
+    assert asdict(uninstall(alice)) | {"values": 5, "threads": 1} == asdict(
+        plugins.Removal(5, 1, 5, 0, 1, 0)
+    )
+    assert revisions()["t1"] == before + 1
+    assert len(state(alice, "t1", before)) == 5
+
+
+def test_uninstall__retained_value__stays_readable_and_is_not_committable(used: Person) -> None:
+    last = revisions()["t1"]
+    uninstall(used)
+    assert state(used, "t1") == {"kit.facts": 1}
+    assert state(used, "t1", last) == {"kit.plan": 1, "kit.facts": 1}
+    for name in ("kit.facts", "kit.plan"):
+        with pytest.raises(Invalid) as refused:
+            commit(used.actor, "r1", {name: 9})
+        assert refused.value.title == f"unknown key: {name}"
+    assert state(used, "t4") == {"own": 4}
+
+
+def test_reinstall__after_uninstall__retained_values_are_back_and_the_others_absent(
+    used: Person,
+) -> None:
+    uninstall(used, entries="retain")
+    install(used)
+    assert state(used, "t1") == {"kit.facts": 1}
+    commit(used.actor, "r1", {"kit.plan": 5, "kit.facts": 6})
+    assert state(used, "t1") == {"kit.plan": 5, "kit.facts": 6}
+
+
+def test_uninstall__dry_run__tells_what_would_go_and_nothing_goes(used: Person) -> None:
+    put(used.actor, "kit.notes", "k", 1)
+    before = (revisions(), StateKey.objects.count(), AuditRow.objects.count())
+    would = uninstall(used, dry_run=True)
+    assert asdict(would) == {
+        "state_keys": 2, "threads": 2, "values": 2, "retained": 3, "namespaces": 1, "entries": 1,
+    }  # fmt: skip
+    assert (revisions(), StateKey.objects.count(), AuditRow.objects.count()) == before
+    assert uninstall(used, entries="delete") == would
+
+
+def test_uninstall__live_entries__need_a_choice(used: Person) -> None:
+    put(used.actor, "kit.notes", "k", 1)
+    before = revisions()
+    with pytest.raises(Conflict) as refused:
+        uninstall(used)
+    assert "kit.notes still holds 1 entries" in refused.value.title
+    assert revisions() == before
+    assert Plugin.objects.exists()
+    uninstall(used, entries="retain")
+    assert Entry.objects.live().count() == 1
+    with pytest.raises(NotFound):
+        namespaces.definition(used.actor, "kit.notes", fresh=True)
+    install(used)
+    uninstall(used, entries="delete")
+    assert not Entry.objects.live().exists()
+
+
+def test_uninstall__more_threads_than_fit_a_chunk__clears_all(
+    used: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_removals, "_CHUNK", 2)
+    for number in range(10, 17):
+        make_thread(used.actor, f"t{number}")
+        make_run(used.actor, f"t{number}", f"r{number}")
+        commit(used.actor, f"r{number}", {"kit.plan": number})
+    assert uninstall(used).threads == 9
+    assert not StateValue.objects.current().filter(key="kit.plan").exists()
+
+
+def test_plugin__viewer_or_narrowed_or_stranger__cannot_touch_it(
+    used: Person, bob: Person, mallory: Person
+) -> None:
+    for how in ({"namespaces": ["kit.*"]}, {"thread_prefixes": ["t"]}):
+        _, narrow = make_token(used, Role.ADMIN, **how)  # type: ignore[arg-type]
+        with pytest.raises(Forbidden):
+            install_plugin(actor=narrow, name="more")
+        with pytest.raises(NotFound):
+            uninstall_plugin(actor=narrow, name="kit")
+        for beyond in ({"clear": True}, {"dry_run": True}):
+            with pytest.raises(Forbidden):
+                state_removals.unregister_state_key(actor=narrow, name="own", **beyond)
+    for verb in (
+        partial(install_plugin, name="more"),
+        partial(uninstall_plugin, name="kit"),
+        partial(state_removals.unregister_state_key, name="own"),
+    ):
+        with pytest.raises(Forbidden):
+            verb(actor=bob.actor)
+    with pytest.raises(NotFound):
+        uninstall(mallory)
+
+
+# One state key -------------------------------------------------------------------------------
+
+
+def test_unregister__state_key__keeps_its_values_unless_told_to_clear(used: Person) -> None:
+    before = revisions()["t4"]
+    held = state_removals.unregister_state_key(actor=used.actor, name="own")
+    assert (held.threads, held.values) == (1, 1)
+    assert state(used, "t4") == {"own": 4}
+    with pytest.raises(Invalid):
+        commit(used.actor, "r4", {"own": 5})
+    make_state_key(used.actor, "own")
+    commit(used.actor, "r4", {"own": 5})
+    asked = partial(state_removals.unregister_state_key, actor=used.actor, name="own", clear=True)
+    assert asked(dry_run=True).threads == 1
+    assert state(used, "t4") == {"own": 5}
+    asked()
+    assert state(used, "t4") == {}
+    assert revisions()["t4"] == before + 2
+    with pytest.raises(NotFound) as refused:
+        asked()
+    assert refused.value.title == "unknown key: own"
+
+
+# Races ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("_", range(3))
+def test_race__commits_and_uninstall__each_is_cleared_or_refused(used: Person, _: int) -> None:
+    works = [
+        partial(commit, used.actor, f"r{number}", {"kit.plan": 7, "own": 7})
+        for number in (1, 2, 3, 4)
+        for _ in range(3)
+    ]
+    works.insert(5, partial(uninstall, used))  # type: ignore[arg-type]
+    outcomes = race(works)
+    _, lost = split(outcomes)
+    assert not isinstance(outcomes[5], Exception)
+    assert {problem.title for problem in lost} <= {GONE}
+    assert not StateValue.objects.current().filter(key="kit.plan").exists()
+    assert not StateKey.objects.filter(name="kit.plan").exists()
+    # Whoever landed has one revision, and so has the clearing of what landed.
+    for thread in Thread.objects.all():
+        kinds = Revision.objects.filter(thread=thread).order_by("number")
+        assert [row.number for row in kinds] == list(range(1, thread.revision + 1))
+        uninstalls = [row for row in kinds if row.kind == "uninstall"]
+        touched = any("kit.plan" in row.touched for row in kinds if row.kind == "commit")
+        assert len(uninstalls) == touched
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("writer", ["commit", "restore"])
+def test_registry__closed__writers_of_state_wait_before_they_lock_a_thread(
+    used: Person, writer: str
+) -> None:
+    """Else an uninstallation that walks the threads and a writer would wait for each other."""
+    verbs = {
+        "commit": partial(commit, used.actor, "r1", {"own": 1}),
+        "restore": partial(
+            snapshots.restore_snapshot, actor=used.actor, thread_id="t1", revision=1
+        ),
+    }
+
+    def write_impatiently() -> None:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SET lock_timeout = '100ms'")
+            verbs[writer]()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            state_keys.close_registry(used.actor)
+            with pytest.raises(OperationalError, match="lock timeout"):
+                other.submit(write_impatiently).result()
+            assert Thread.objects.select_for_update(nowait=True).count() == 4
+        other.submit(write_impatiently).result()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__8_installs_of_one_plugin__exactly_one_lands(alice: Person) -> None:
+    won, lost = split(race([partial(install, alice)] * 8))
+    assert len(won) == 1
+    assert {problem.title for problem in lost} == {"plugin already installed: kit"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__plugins_with_the_same_keys_in_another_order__one_has_them_all(
+    alice: Person,
+) -> None:
+    names = [f"k{number}" for number in range(8)]
+    works = [
+        partial(install, alice, f"p{number}", [key(name) for name in order], [])
+        for number, order in enumerate((names, names[::-1], names[::2] + names[1::2]))
+    ]
+    won, lost = split(race(works))
+    assert (len(won), len(lost)) == (1, 2)
+    assert all(problem.title.startswith("key already registered: ") for problem in lost)
+    assert StateKey.objects.values("plugin").distinct().count() == 1

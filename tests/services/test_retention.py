@@ -1,0 +1,678 @@
+"""Snapshot and history compaction: what goes, what stays, and what comes in between (semantics §8)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.db.models.functions import Now
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from state_admin.domain.access import Role
+from state_admin.domain.retention import RevisionInfo, kept_revisions, removable_spans
+from state_admin.models import (
+    AuditRow,
+    Change,
+    Compaction,
+    EntryRevision,
+    Revision,
+    StateValue,
+    Thread,
+)
+from state_admin.services import compaction_jobs, compactions, forks, policies, retention, snapshots
+from state_admin.services.entries import read_past
+from state_admin.services.errors import (
+    Conflict,
+    Forbidden,
+    Gone,
+    NotFound,
+    NotRegistered,
+    RevisionConflict,
+)
+from state_admin.services.runs import RunChange
+from tests import builders
+from tests.builders import (
+    Person,
+    commit,
+    make_namespace,
+    make_person,
+    make_run,
+    make_state_key,
+    make_thread,
+    make_token,
+    put,
+    raw,
+)
+from tests.services.racing import race
+from tests.services.test_entries import operations_of
+
+DONE = RunChange(status="done", termination_reason={"type": "natural_end"})
+
+
+def keep(person: Person, last: int | None, every: int | None = None) -> None:
+    """The workspace's policy."""
+    body = {"snapshot_keep_last": last, "snapshot_keep_every": every}
+    policies.put_policy(actor=person.actor, scope="workspace", body=raw(body))
+
+
+def compact(person: Person, thread_id: str = "t1") -> Compaction:
+    """Ask by hand, and be the worker."""
+    job = retention.request_snapshots(actor=person.actor, thread_id=thread_id, reason="tidy")
+    assert retention.run_retention(job.public_id) == "done"
+    return Compaction.objects.get(pk=job.pk)
+
+
+def readable(thread_id: str = "t1") -> list[int]:
+    rows = Revision.objects.filter(thread__public_id=thread_id, dropped=False)
+    return sorted(rows.values_list("number", flat=True))
+
+
+def spans(key: str, thread_id: str = "t1") -> list[tuple[int, int | None]]:
+    rows = StateValue.objects.filter(thread__public_id=thread_id, key=key).order_by("valid_from")
+    return list(rows.values_list("valid_from", "valid_to"))
+
+
+@pytest.fixture
+def thread(alice: Person) -> Person:
+    """t1 at revision 12: r1 made 1 to 6 and is done, r2 runs since 7. `plan` changes at 2 to 6 and
+    8 to 12, `once` was set at 3."""
+    a = alice.actor
+    make_state_key(a, "plan", scope="thread")
+    make_state_key(a, "once", scope="thread")
+    make_thread(a)
+    make_run(a)
+    commit(a, "r1", {"plan": 2})
+    commit(a, "r1", {"plan": 3, "once": "x"})
+    commit(a, "r1", {"plan": 4})
+    commit(a, "r1", {"plan": 5})
+    commit(a, "r1", {"plan": 6}, run=DONE)
+    make_run(a, run_id="r2")
+    for number in range(8, 13):
+        commit(a, "r2", {"plan": number})
+    return alice
+
+
+# What goes and what stays ------------------------------------------------------------------------
+
+
+def test_snapshots__keep_last__keeps_the_newest_the_marked_and_the_last_of_each_run(
+    thread: Person,
+) -> None:
+    keep(thread, 2)
+    snapshots.mark_revision(actor=thread.actor, thread_id="t1", revision=3, label="good")
+    snapshots.mark_revision(actor=thread.actor, thread_id="t1", revision=9, pinned=True)
+    job = compact(thread)
+    assert readable() == [3, 6, 9, 11, 12]
+    assert spans("plan") == [(3, 4), (6, 8), (9, 10), (11, 12), (12, None)]
+    assert spans("once") == [(3, None)]
+    assert job.detail == "7 snapshots dropped"
+    assert (job.to_revision, job.trigger, job.requested_by, job.reason) == (
+        10, "hand", "alice", "tidy",
+    )  # fmt: skip
+    assert job.rows_removed == 5
+    assert job.rows_after == StateValue.objects.count()
+    assert 0 < (job.bytes_after or 0) < (job.bytes_before or 0)
+
+
+def test_snapshots__keep_every__keeps_the_multiples(thread: Person) -> None:
+    keep(thread, 1, 5)
+    compact(thread)
+    assert readable() == [5, 6, 10, 12]
+
+
+def test_snapshots__kept_ones__read_as_before_and_the_others_are_gone(thread: Person) -> None:
+    keep(thread, 2)
+
+    def read(number: int) -> Any:
+        found = snapshots.read_snapshot(actor=thread.actor, thread_id="t1", revision=number)
+        return found.parsed()
+
+    before = {number: read(number) for number in range(13)}
+    compact(thread)
+    for number in (0, *readable()):
+        assert read(number) == before[number]
+    with pytest.raises(Gone, match="was compacted away"):
+        read(4)
+    answer = thread.api("GET", "/threads/t1/state?revision=4")
+    assert (answer.status_code, answer.json()["title"]) == (
+        410, "revision 4 of thread t1 was compacted away",
+    )  # fmt: skip
+
+
+def test_api__preview_ask_and_follow__tells_rows_and_bytes(thread: Person) -> None:
+    keep(thread, 2)
+    preview = thread.api("GET", "/threads/t1/compactions?kind=snapshot").json()
+    counts = {name: preview[name] for name in ("keep_last", "snapshots", "snapshots_removed")}
+    assert counts == {"keep_last": 2, "snapshots": 12, "snapshots_removed": 9}
+    assert thread.api("GET", "/threads/t1/compactions?kind=history").status_code == 422
+    asked = thread.api(
+        "POST", "/threads/t1/compactions", {"kind": "snapshot"}, Change_Reason="tidy"
+    )
+    assert asked.status_code == 202
+    assert retention.run_retention(asked.json()["id"]) == "done"
+    (job,) = thread.api("GET", "/compactions?kind=snapshot").json()["items"]
+    assert (job["rows_before"], job["rows_removed"]) == (preview["rows"], preview["rows_removed"])
+    assert job["rows_after"] == preview["rows"] - preview["rows_removed"]
+    assert job["bytes_after"] == preview["bytes"] - preview["bytes_removed"]
+    assert (job["requested_by"], job["reason"], job["to_revision"]) == (
+        "alice's token", "tidy", 10,
+    )  # fmt: skip
+    refused = thread.api("POST", f"/compactions/{job['id']}/undo")
+    assert (refused.status_code, refused.json()["title"]) == (
+        409, "what a snapshot compaction removed is gone; it cannot be undone",
+    )  # fmt: skip
+
+
+def test_snapshots__dropped__cannot_be_marked_restored_or_forked(thread: Person) -> None:
+    keep(thread, 2)
+    compact(thread)
+    address: Any = {"actor": thread.actor, "thread_id": "t1", "revision": 4}
+    for verb in (snapshots.mark_revision, snapshots.restore_snapshot, forks.fork_thread):
+        with pytest.raises(Gone):
+            verb(**address, **({"pinned": True} if verb == snapshots.mark_revision else {}))
+    assert not Revision.objects.get(number=4).pinned
+    assert not Thread.objects.filter(forked_from__isnull=False).exists()
+
+
+def test_snapshots__fork_of_what_was_dropped_later__stays_whole(thread: Person) -> None:
+    keep(thread, 2)
+    forks.fork_thread(actor=thread.actor, thread_id="t1", revision=4, fork_id="f1")
+    compact(thread)
+    fork = snapshots.read_snapshot(actor=thread.actor, thread_id="f1")
+    assert fork.parsed() == {"plan": 4, "once": "x", "__runtime.run_lifecycle": fork.parsed()[
+        "__runtime.run_lifecycle"]}  # fmt: skip
+    again, created = forks.fork_thread(actor=thread.actor, thread_id="t1", revision=4, fork_id="f1")
+    assert (again.forked_from or {})["revision"] == 4
+    assert not created
+
+
+def test_snapshots__what_a_run_knew__is_still_told(thread: Person) -> None:
+    keep(thread, 2)
+    make_namespace(thread.actor)
+    compact(thread)
+    answer = thread.api("GET", "/runs/r1/knowledge?revision=4")
+    assert answer.status_code == 200
+    assert answer.json()["exact"] is True
+
+
+def test_snapshots__stale_base__conflicts_though_the_moves_are_compacted_away(
+    thread: Person,
+) -> None:
+    commit(thread.actor, "r2", {"once": "y"})  # 13
+    cleared = builders.commits.Step(
+        batches=(builders.Batch((builders.Update("once", raw(None), clear=True),)),)
+    )
+    builders.commits.commit(actor=thread.actor, run_id="r2", step=cleared)  # 14
+    for number in (15, 16):
+        commit(thread.actor, "r2", {"plan": number})
+    keep(thread, 1)
+    compact(thread)
+    assert spans("once") == [(3, 13)], "kept for the end of the first run"
+    with pytest.raises(RevisionConflict) as refused:
+        commit(thread.actor, "r2", {"once": "z"}, base_revision=13, rebase=True)
+    assert refused.value.data["keys"] == ["once"]
+
+
+def test_snapshots__compacted_again__removes_what_was_let_go_meanwhile(thread: Person) -> None:
+    keep(thread, 2)
+    snapshots.mark_revision(actor=thread.actor, thread_id="t1", revision=3, pinned=True)
+    compact(thread)
+    snapshots.mark_revision(actor=thread.actor, thread_id="t1", revision=3, pinned=False)
+    job = compact(thread)
+    assert readable() == [6, 11, 12]
+    assert spans("plan") == [(6, 8), (11, 12), (12, None)]
+    assert job.rows_removed >= 1
+    assert compact(thread).rows_removed == 0
+
+
+UPDATES = st.lists(
+    st.tuples(
+        st.sets(st.sampled_from("abc"), max_size=2),
+        st.sampled_from(["", "", "", "label", "pin", "end"]),
+    ),
+    max_size=14,
+)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(UPDATES, st.integers(1, 5), st.none() | st.integers(1, 4))
+def test_snapshots__any_history__go_exactly_by_the_rule(
+    db: None, steps: list[tuple[set[str], str]], last: int, every: int | None
+) -> None:
+    """The statements agree with domain/retention.py, in pieces of two rows."""
+    with transaction.atomic(), pytest.MonkeyPatch.context() as patched:
+        patched.setattr(retention, "BATCH", 2)
+        person = make_person("zoe", "zoo", Role.ADMIN)
+        run_history(person, steps)
+        keep(person, last, every)
+        rows = Revision.objects.filter(thread__public_id="t1").order_by("number")
+        infos = [
+            RevisionInfo(row.number, bool(row.label), row.pinned, str(row.run_id or "") or None)
+            for row in rows
+        ]
+        before = {key: spans(key) for key in StateValue.objects.values_list("key", flat=True)}
+        wanted = kept_revisions(infos, keep_last=last, keep_every=every)
+        preview = retention.preview_snapshots(actor=person.actor, thread_id="t1")
+        job = compact(person)
+        assert set(readable()) == wanted
+        for key, held in before.items():
+            gone = removable_spans(held, sorted(wanted))
+            assert spans(key) == [span for span in held if span not in gone]
+        assert (preview.snapshots, preview.dropped) == (len(infos), len(infos) - len(wanted))
+        assert (preview.weight.rows, preview.weight.rows_removed) == (
+            job.rows_before or 0, job.rows_removed,
+        )  # fmt: skip
+        assert (preview.weight.bytes, preview.weight.bytes_removed) == (
+            job.bytes_before or 0, job.bytes_removed,
+        )  # fmt: skip
+        transaction.set_rollback(True)
+
+
+def run_history(person: Person, steps: list[tuple[set[str], str]]) -> None:
+    """A thread t1 with runs that set and clear `a`, `b` and `c`, and marks on the way."""
+    a = person.actor
+    for name in "abc":
+        make_state_key(a, name, scope="run" if name == "a" else "thread")
+    make_thread(a)
+    number = 1
+    make_run(a, run_id=f"r{number}")
+    for index, (keys, mark) in enumerate(steps):
+        clears = tuple(
+            builders.Update(key, raw(index), clear=index % 3 == 2) for key in sorted(keys)
+        )
+        step = builders.commits.Step(
+            batches=(builders.Batch(clears),), label="x" if mark == "label" else ""
+        )
+        made = builders.commits.commit(actor=a, run_id=f"r{number}", step=step)
+        if mark == "pin" and made.revision:
+            snapshots.mark_revision(actor=a, thread_id="t1", revision=made.revision, pinned=True)
+        if mark == "end":
+            commit(a, f"r{number}", run=DONE)
+            number += 1
+            make_run(a, run_id=f"r{number}")
+
+
+# The job -----------------------------------------------------------------------------------------
+
+
+def test_job__pieces__are_bounded_and_each_leaves_its_trail(
+    thread: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 3)
+    looked: list[int] = []
+    remove = retention.retention_sql.remove_values
+
+    def watched(**given: Any) -> Any:
+        page = remove(**given)
+        looked.append(page.weight.rows if page else 0)
+        return page
+
+    monkeypatch.setattr(retention.retention_sql, "remove_values", watched)
+    keep(thread, 2)
+    job = compact(thread)
+    assert max(looked) == 3
+    assert sum(looked) == job.rows_before
+    trail = AuditRow.objects.filter(action="compaction.remove", thread="t1")
+    assert sum(row.detail.get("rows", 0) for row in trail) == job.rows_removed
+    assert sum(row.detail.get("snapshots", 0) for row in trail) == 9
+    assert {row.reason for row in trail} == {"tidy"}
+    assert Change.objects.filter(kind="compaction.remove").count() == trail.count()
+
+
+@pytest.mark.parametrize("pieces", range(6))
+def test_job__worker_killed_after_any_piece__another_goes_on_there(
+    thread: Person, pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 4)
+    keep(thread, 2)
+    job = retention.request_snapshots(actor=thread.actor, thread_id="t1")
+    weights = retention.preview_snapshots(actor=thread.actor, thread_id="t1").weight
+    move_on, left = retention._move_on, [pieces]
+
+    class Killed(BaseException):
+        pass
+
+    def die(mine: Compaction) -> None:
+        if not left[0]:
+            raise Killed  # the transaction of this piece is lost
+        left[0] -= 1
+        move_on(mine)
+
+    monkeypatch.setattr(retention, "_move_on", die)
+    with pytest.raises(Killed):
+        retention.run_retention(job.public_id)
+    monkeypatch.setattr(retention, "_move_on", move_on)
+    assert retention.run_retention(job.public_id) is None, "its lease lasts"
+    Compaction.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
+    assert job.public_id in retention.lost_jobs()
+    assert retention.run_retention(job.public_id) == "done"
+    job.refresh_from_db()
+    assert (job.attempts, job.detail) == (2, "9 snapshots dropped")
+    assert (job.rows_before, job.rows_removed) == (weights.rows, weights.rows_removed)
+    assert readable() == [6, 11, 12]
+
+
+def test_job__cancelled_or_taken_over__stops_at_the_next_piece(
+    thread: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 4)
+    keep(thread, 2)
+    job = retention.request_snapshots(actor=thread.actor, thread_id="t1")
+    drop = retention.retention_sql.drop_revisions
+
+    def cancel(**given: Any) -> int:
+        done = drop(**given)
+        compactions.cancel_compaction(actor=thread.actor, compaction_id=job.public_id)
+        return done
+
+    monkeypatch.setattr(retention.retention_sql, "drop_revisions", cancel)
+    assert retention.run_retention(job.public_id) == "superseded"
+    assert Compaction.objects.get().status == "cancelled"
+    monkeypatch.setattr(retention.retention_sql, "drop_revisions", drop)
+    compact(thread)
+    assert readable() == [6, 11, 12]
+
+
+def test_job__that_fails_again_and_again__is_given_up(thread: Person) -> None:
+    job = retention.request_snapshots(actor=thread.actor, thread_id="t1")
+    Compaction.objects.update(attempts=retention.MAX_ATTEMPTS)
+    assert retention.run_retention(job.public_id) == "failed"
+    assert Compaction.objects.get().detail == "given up after 5 attempts"
+
+
+def test_job__asked_twice__is_one(thread: Person) -> None:
+    first = retention.request_snapshots(actor=thread.actor, thread_id="t1")
+    assert retention.request_snapshots(actor=thread.actor, thread_id="t1").pk == first.pk
+    make_namespace(thread.actor)
+    other = retention.request_history(actor=thread.actor, namespace="notes")
+    assert retention.request_history(actor=thread.actor, namespace="notes").pk == other.pk
+    assert retention.run_retention(first.public_id) == "done"
+    assert retention.run_retention(first.public_id) is None
+    assert compaction_jobs.run_compaction(other.public_id) is None, "it is not of its kind"
+
+
+def test_job__done__cannot_be_undone_or_asked_again(thread: Person) -> None:
+    job = compact(thread)
+    with pytest.raises(Conflict, match="removed is gone; it cannot be undone"):
+        compactions.undo_compaction(actor=thread.actor, compaction_id=job.public_id)
+    with pytest.raises(Conflict, match="ask for a new snapshot compaction"):
+        compactions.retry_compaction(actor=thread.actor, compaction_id=job.public_id)
+
+
+def test_request__editor__is_refused_and_so_is_saying_what_stays(thread: Person) -> None:
+    """What these remove does not come back: an admin's to say."""
+    editor = make_person("erin", "acme", Role.EDITOR).actor
+    with pytest.raises(Forbidden):
+        retention.request_snapshots(actor=editor, thread_id="t1")
+    for body in ({"snapshot_keep_last": 1}, {"snapshot_keep_every": None}):
+        with pytest.raises(Forbidden):
+            policies.put_policy(actor=editor, scope="thread", name="t1", body=raw(body))
+        with pytest.raises(Forbidden):
+            make_thread(editor, "t9", policy=raw(body))
+    said = {"snapshot_keep_last": 7}
+    policies.put_policy(actor=thread.actor, scope="thread", name="t1", body=raw(said))
+    said["raw_suffix_messages"] = 3
+    policies.put_policy(actor=editor, scope="thread", name="t1", body=raw(said))
+    with pytest.raises(Forbidden):
+        policies.put_policy(actor=editor, scope="thread", name="t1", body=raw({}))
+
+
+def test_request__thread_or_namespace_out_of_reach__is_absent(
+    thread: Person, mallory: Person
+) -> None:
+    make_namespace(thread.actor)
+    narrow = make_token(thread, Role.ADMIN, namespaces=["else.*"], thread_prefixes=["else"])[1]
+    for actor in (mallory.actor, narrow):
+        with pytest.raises(NotFound):
+            retention.request_snapshots(actor=actor, thread_id="t1")
+        with pytest.raises(NotFound):
+            retention.preview_snapshots(actor=actor, thread_id="t1")
+        with pytest.raises(NotRegistered):
+            retention.request_history(actor=actor, namespace="notes")
+        with pytest.raises(NotRegistered):
+            retention.preview_history(actor=actor, namespace="notes")
+
+
+# By schedule -------------------------------------------------------------------------------------
+
+
+def test_schedule__nothing_said__nothing_ever_goes(thread: Person) -> None:
+    assert retention.queue_snapshots() == {"threads": 0}
+
+
+@pytest.mark.parametrize("scope", ["workspace", "agent", "thread"])
+def test_schedule__any_layer_says_keep_last__the_thread_is_due(alice: Person, scope: Any) -> None:
+    make_state_key(alice.actor, "plan")
+    make_thread(alice.actor)
+    make_run(alice.actor, agent_id="planner")
+    name = {"workspace": "", "agent": "planner", "thread": "t1"}[scope]
+    policies.put_policy(
+        actor=alice.actor, scope=scope, name=name, body=raw({"snapshot_keep_last": 3})
+    )
+    for number in range(4):
+        commit(alice.actor, updates={"plan": number})
+    assert retention.queue_snapshots() == {"threads": 0}, "two could go: less than it keeps"
+    commit(alice.actor, updates={"plan": 5})
+    assert retention.queue_snapshots() == {"threads": 1}
+    assert retention.queue_snapshots() == {"threads": 0}, "it is asked for"
+    job = Compaction.objects.get()
+    assert (job.trigger, job.to_revision, job.requested_by) == ("schedule", 3, "retention")
+    assert retention.run_retention(job.public_id) == "done"
+    assert readable() == [4, 5, 6]
+    assert retention.queue_snapshots() == {"threads": 0}
+
+
+def test_schedule__thread_takes_it_back__keeps_all(thread: Person) -> None:
+    keep(thread, 1)
+    body = raw({"snapshot_keep_last": None})
+    policies.put_policy(actor=thread.actor, scope="thread", name="t1", body=body)
+    assert retention.queue_snapshots() == {"threads": 0}
+
+
+# Histories of entries ----------------------------------------------------------------------------
+
+
+def compact_histories() -> int:
+    """The sweep and its worker; answers the versions that went."""
+    retention.queue_histories()
+    jobs = Compaction.objects.filter(kind="history", status="queued")
+    gone = 0
+    for job in jobs:
+        assert retention.run_retention(job.public_id) == "done"
+        gone += Compaction.objects.get(pk=job.pk).rows_removed
+    return gone
+
+
+def test_history__keep_last__keeps_the_newest_of_every_key(alice: Person) -> None:
+    make_namespace(alice.actor, history_keep_last=2)
+    make_namespace(alice.actor, "free")
+    for number in range(5):
+        put(alice.actor, "notes", "a", number)
+        put(alice.actor, "free", "f", number)
+    put(alice.actor, "notes", "b", 1)
+    EntryRevision.objects.filter(entry__key="a", version=1).update(pinned=True)
+    assert compact_histories() == 2
+    assert retention.queue_histories() == {"namespaces": 0}
+    assert [v for v, _ in operations_of("a")] == [1, 4, 5]
+    assert [v for v, _ in operations_of("b")] == [1]
+    assert [v for v, _ in operations_of("f")] == [1, 2, 3, 4, 5]
+    job = Compaction.objects.get()
+    assert (job.rows_before, job.rows_removed, job.rows_after) == (6, 2, 4)
+    assert (job.bytes_before, job.bytes_after) == (6, 4)
+    assert (job.trigger, job.requested_by) == ("schedule", "retention")
+    trail = AuditRow.objects.get(action="compaction.remove")
+    assert (trail.namespace, trail.detail["rows"]) == ("notes", 2)
+
+
+@pytest.mark.parametrize(
+    ("policy", "kept"),
+    [
+        ({"history_keep_seconds": 3600}, [4, 5]),
+        ({"history_keep_seconds": 3600, "history_keep_last": 1}, [4, 5]),
+        ({"history_keep_seconds": 3600, "history_keep_last": 3}, [3, 4, 5]),
+        ({"history_keep_seconds": 1}, [5]),
+    ],
+)
+def test_history__keep_seconds__keeps_the_young_and_the_newest(
+    alice: Person, policy: dict[str, int], kept: list[int]
+) -> None:
+    make_namespace(alice.actor, **policy)
+    for number in range(5):
+        put(alice.actor, "notes", "a", number)
+    for version, hours in ((1, 9), (2, 5), (3, 2)):
+        EntryRevision.objects.filter(version=version).update(at=Now() - timedelta(hours=hours))
+    EntryRevision.objects.filter(version__gt=3).update(at=Now() - timedelta(seconds=30))
+    compact_histories()
+    assert [v for v, _ in operations_of("a")] == kept
+
+
+def test_history__many_versions_of_many_keys__go_in_pieces(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 2)
+    make_namespace(alice.actor, history_keep_last=2)
+    for key in "abcde":
+        for number in range(6):
+            put(alice.actor, "notes", key, number)
+    weight = retention.preview_history(actor=alice.actor, namespace="notes")
+    assert weight == (30, 20, 30, 20)
+    job = retention.request_history(actor=alice.actor, namespace="notes", reason="tidy")
+    assert retention.run_retention(job.public_id) == "done"
+    for key in "abcde":
+        assert [version for version, _ in operations_of(key)] == [5, 6]
+    assert AuditRow.objects.filter(action="compaction.remove", reason="tidy").count() == 10
+    assert retention.preview_history(actor=alice.actor, namespace="notes").rows_removed == 0
+
+
+def test_history__nothing_said__keeps_all_and_says_so(alice: Person) -> None:
+    make_namespace(alice.actor)
+    for number in range(3):
+        put(alice.actor, "notes", "k", number)
+    assert retention.preview_history(actor=alice.actor, namespace="notes").rows_removed == 0
+    job = retention.request_history(actor=alice.actor, namespace="notes")
+    assert retention.run_retention(job.public_id) == "done"
+    assert Compaction.objects.get().detail == "the namespace keeps every version"
+    assert len(operations_of("k")) == 3
+
+
+def test_history__as_of_a_compacted_past__is_gone(alice: Person) -> None:
+    make_namespace(alice.actor, history_keep_last=1)
+    for number in range(3):
+        put(alice.actor, "notes", "k", number)
+    for version in (1, 2):
+        EntryRevision.objects.filter(version=version).update(
+            at=Now() - timedelta(hours=9 - version)
+        )
+    moment = EntryRevision.objects.get(version=2).at
+    compact_histories()
+    for then in ({"at_version": 2}, {"at": moment}):
+        with pytest.raises(Gone, match="of then was compacted away"):
+            read_past(actor=alice.actor, namespace="notes", key="k", **then)
+    assert alice.api("GET", "/state/notes/k?at_version=2").status_code == 410
+
+
+def test_pin__version__stays_until_it_is_let_go(alice: Person) -> None:
+    make_namespace(alice.actor, history_keep_last=1)
+    for number in range(3):
+        put(alice.actor, "notes", "k", number)
+    answer = alice.api("PATCH", "/history/notes/k", {"version": 1, "pinned": True})
+    assert (answer.status_code, answer.json()["pinned"]) == (200, True)
+    assert compact_histories() == 1
+    assert alice.api("GET", "/state/notes/k?at_version=1").json()["value"] == 0
+    trail = AuditRow.objects.get(action="entry.pin")
+    assert (trail.key, trail.version, trail.detail) == ("k", 1, {"pinned": True})
+    assert Change.objects.get(kind="entry.pin").version == 1
+    alice.api("PATCH", "/history/notes/k", {"version": 1, "pinned": False})
+    assert compact_histories() == 1
+
+
+def test_pin__version_that_is_not_there__says_which_way(alice: Person) -> None:
+    make_namespace(alice.actor, history_keep_last=1)
+    for number in range(3):
+        put(alice.actor, "notes", "k", number)
+    compact_histories()
+    pin: Any = {"actor": alice.actor, "namespace": "notes", "pinned": True}
+    with pytest.raises(Gone):
+        retention.pin_version(**pin, key="k", version=1)
+    for key, version in (("k", 4), ("none", 1)):
+        with pytest.raises(NotFound, match=f"no version {version} of notes/{key}"):
+            retention.pin_version(**pin, key=key, version=version)
+    with pytest.raises(NotRegistered):
+        retention.pin_version(**pin | {"namespace": "else"}, key="k", version=3)
+
+
+# At once -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__readers_markers_and_writers__never_see_a_wrong_state(
+    thread: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads an old snapshot meanwhile gets it whole or not at all; a mark that was taken on
+    holds; a step lands."""
+    monkeypatch.setattr(retention, "BATCH", 1)
+    keep(thread, 2)
+
+    def read(number: int) -> Any:
+        return snapshots.read_snapshot(actor=thread.actor, thread_id="t1", revision=number).parsed()
+
+    before = {number: read(number) for number in range(1, 13)}
+    wrong: list[int] = []
+
+    def look() -> None:
+        for _ in range(8):
+            for number, state in before.items():
+                try:
+                    if read(number) != state:
+                        wrong.append(number)
+                except Gone:
+                    pass
+
+    def mark() -> set[int]:
+        marked = set()
+        for number in (5, 8, 9, 10):
+            try:
+                snapshots.mark_revision(
+                    actor=thread.actor, thread_id="t1", revision=number, pinned=True
+                )
+                marked.add(number)
+            except Gone:
+                pass
+        return marked
+
+    job = retention.request_snapshots(actor=thread.actor, thread_id="t1")
+    done = race(
+        [
+            lambda: retention.run_retention(job.public_id),
+            look,
+            mark,
+            lambda: [commit(thread.actor, "r2", {"plan": n}) for n in range(5)],
+        ]
+    )
+    assert done[0] == "done"
+    assert wrong == []
+    for number in done[2]:
+        assert read(number) == before[number]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__thread_deleted_meanwhile__the_job_stops(
+    thread: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 1)
+    keep(thread, 1)
+    job = retention.request_snapshots(actor=thread.actor, thread_id="t1")
+    done, _ = race(
+        [
+            lambda: retention.run_retention(job.public_id),
+            lambda: builders.threads.delete_thread(actor=thread.actor, thread_id="t1"),
+        ]
+    )
+    assert done in ("done", "superseded", None)
+    assert not StateValue.objects.exists()
+    assert not Compaction.objects.exists()

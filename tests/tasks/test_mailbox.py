@@ -1,0 +1,50 @@
+"""The mailbox's sweep with a real worker process: what a dead claimer held goes back."""
+
+from __future__ import annotations
+
+import pytest
+
+from project import broker
+from state_admin.models import Dispatch, Sweep
+from state_admin.tasks import mailbox
+from tests.builders import Person, make_thread
+from tests.project.conftest import folder, start
+from tests.project.running import wait_for
+from tests.services.test_dispatches import enqueue, shift, status, take
+from tests.tasks.test_compaction import Worker, ears, worker
+
+__all__ = ["ears", "folder", "start", "worker"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_settle__by_a_worker__brings_back_what_a_dead_claimer_held(
+    alice: Person, worker: Worker
+) -> None:
+    make_thread(alice.actor, "t1")
+    made = enqueue(alice)
+    take(alice)
+    shift(made, 31)
+    worker()
+    broker.wake("state_admin.tasks.mailbox.settle")
+    wait_for(lambda: status(made) == "Queued", "the sweep has settled it")
+    # The report is written behind the work.
+    wait_for(
+        lambda: Sweep.objects.filter(name="settle mailboxes", report__returned=1).exists(),
+        "the sweep is on record",
+    )
+
+
+def test_settle__nothing_due__does_not_even_sweep(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    enqueue(alice)
+    mailbox.settle()
+    assert not Sweep.objects.filter(name="settle mailboxes").exists()
+
+
+def test_purge__nothing_old__leaves_all(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    enqueue(alice)
+    mailbox.purge()
+    assert Dispatch.objects.count() == 1
+    assert Sweep.objects.get(name="purge dispatches").report == {"dispatches": 0}

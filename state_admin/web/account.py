@@ -10,23 +10,27 @@ from django.contrib import auth
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, resolve_url
 from django.urls import path, reverse
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from state_admin.models import Membership
+from state_admin.models import Membership, User
 from state_admin.services.errors import Invalid, NotFound, QuotaExceeded
 from state_admin.services.logins import check_password, set_password
 from state_admin.services.users import use_login_link
 
-from .actors import WORKSPACE, page
+from . import sessions
+from .actors import CONFIRMED, WORKSPACE, page
 from .htmx import AnyRequest, Request, render, toast
 from .shell import DENSITIES, DENSITY_COOKIE, THEME_COOKIE, THEMES
 
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 # Set while a person who came by link has not been asked for a password: no old one is needed.
 _CAME_BY_LINK = "came_by_link"
+# How somebody came in, beside the name of the provider.
+PASSWORD, LINK = "password", "login link"
 _YEAR = 365 * 24 * 3600
 
 
@@ -34,11 +38,11 @@ _YEAR = 365 * 24 * 3600
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "POST"])
 def login(request: HttpRequest) -> HttpResponse:
-    after = _next(request)
+    after = next_url(request)
     if request.method == "GET":
         if request.user.is_authenticated:
             return redirect(after)
-        return render(request, "account/login.html", {"next": after})
+        return render(request, "account/login.html", {"next": after, "sso": settings.OIDC})
     username = request.POST.get("username", "").replace("\0", "")
     error, status = "", 422
     try:
@@ -51,10 +55,9 @@ def login(request: HttpRequest) -> HttpResponse:
         error, status = f"{problem.title.capitalize()}. {problem.detail}", 429
     else:
         if user is not None:
-            auth.login(request, user, backend=_BACKEND)
-            return redirect(after)
+            return enter(request, user, method=PASSWORD, after=after)
         error = "This name and password do not belong together."
-    shown = {"next": after, "username": username, "error": error}
+    shown = {"next": after, "username": username, "error": error, "sso": settings.OIDC}
     return render(request, "account/login.html", shown, status=status)
 
 
@@ -67,9 +70,30 @@ def login_once(request: HttpRequest, secret: str) -> HttpResponse:
     user = use_login_link(secret)
     if user is None:
         return render(request, "account/login_once.html", {"used": True}, status=410)
+    return enter(request, user, method=LINK, after=reverse("web:password"))
+
+
+def enter(
+    request: HttpRequest, user: User, *, method: str, after: str, confirmed: bool = False
+) -> HttpResponse:
+    """Log `user` in and go to `after`; who has an authenticator is asked for its code first, unless
+    it was given (`confirmed`) or somebody else answers for the person (single sign-on)."""
+    own = method in (PASSWORD, LINK)
+    if own and not confirmed and settings.LOGIN_TOTP != "off":
+        from . import second_factor  # only there when it is on
+
+        if question := second_factor.ask_for_code(request, user, method, after):
+            return question
     auth.login(request, user, backend=_BACKEND)
-    request.session[_CAME_BY_LINK] = True
-    return redirect("web:password")
+    request.session.set_expiry(None)
+    request.session[sessions.SINCE] = timezone.now().isoformat()
+    request.session[sessions.AGENT] = request.headers.get("User-Agent", "")[:200]
+    request.session[sessions.ADDRESS] = _address(request)
+    request.session[sessions.METHOD] = f"{method} and code" if confirmed else method
+    request.session[CONFIRMED] = confirmed or not own
+    if method == LINK:
+        request.session[_CAME_BY_LINK] = True
+    return redirect(after)
 
 
 @require_POST
@@ -107,13 +131,20 @@ def _check_new_password(request: Request, given: str, *, needs_old: bool) -> Non
     if given != request.POST.get("again", ""):
         raise Invalid("the two new passwords differ")
     if needs_old:
-        known = check_password(
-            username=request.user.get_username(),
-            password=request.POST.get("old_password", ""),
-            address=_address(request),
-        )
-        if known is None:
-            raise Invalid("the present password is another one")
+        check_own_password(request, "old_password")
+
+
+def check_own_password(request: Request, field: str = "password") -> None:
+    """Invalid unless the person gave their password again. Who has none is not asked."""
+    if not request.user.has_usable_password():
+        return
+    known = check_password(
+        username=request.user.get_username(),
+        password=request.POST.get(field, ""),
+        address=_address(request),
+    )
+    if known is None:
+        raise Invalid("the present password is another one")
 
 
 @require_http_methods(["GET", "POST"])
@@ -141,7 +172,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
     if cast(AnyRequest, request).htmx:
         response = HttpResponse(status=204)
     else:
-        response = redirect(_next(request))
+        response = redirect(next_url(request))
     for name, cookie, choices in (
         ("theme", THEME_COOKIE, THEMES),
         ("density", DENSITY_COOKIE, DENSITIES),
@@ -159,7 +190,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _next(request: HttpRequest) -> str:
+def next_url(request: HttpRequest) -> str:
     """Where to go afterwards: only ever a page of our own."""
     given = request.POST.get("next") or request.GET.get("next") or ""
     ours = url_has_allowed_host_and_scheme(

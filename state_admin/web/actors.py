@@ -6,24 +6,27 @@ import functools
 from collections.abc import Callable
 from typing import Any, cast, overload
 
+from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import resolve_url
 from django.template.response import SimpleTemplateResponse
+from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import urlencode
 
-from state_admin.domain.access import Role
+from state_admin.domain.access import Actor, Role
 from state_admin.services.actors import actor_of_user, require
 from state_admin.services.errors import Forbidden, Problem, Unavailable
 
-from . import errors
-from .htmx import AnyRequest, Request
+from . import errors, shell
+from .htmx import AnyRequest, Request, see_other
 
 View = Callable[..., HttpResponseBase]
 
 WORKSPACE = "workspace"  # the session key that names the chosen workspace by its slug
+CONFIRMED = "confirmed"  # set where more than a password or a link let the person in
 
 
 @overload
@@ -66,17 +69,33 @@ def _as_member(
     asked: AnyRequest, role: Role, view: View, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> HttpResponseBase:
     request = cast(Request, asked)
-    actor = actor_of_user(request.user, request.session.get(WORKSPACE), request_id=asked.request_id)
+    if _must_enrol(request):
+        return see_other(request, reverse("web:totp"))
+    request.actor = member(request)
+    require(request.actor, role)
+    shell.look_first(request)
+    return view(request, *args, **kwargs)
+
+
+def member(request: AnyRequest) -> Actor:
+    """Whom the logged-in user is in the workspace that the session shows. Forbidden: in none."""
+    user = cast(Request, request).user
+    actor = actor_of_user(user, request.session.get(WORKSPACE), request_id=request.request_id)
     if actor is None and request.session.pop(WORKSPACE, None):
-        actor = actor_of_user(request.user, request_id=asked.request_id)
+        actor = actor_of_user(user, request_id=request.request_id)
     if actor is None:
         raise Forbidden(
             "you are not a member of any workspace yet",
             detail="Ask an admin of a workspace to add you, then load this page again.",
         )
-    request.actor = actor
-    require(actor, role)
-    return view(request, *args, **kwargs)
+    return actor
+
+
+def _must_enrol(request: Request) -> bool:
+    """Whether the deployment asks for a second factor that this session has not seen."""
+    if settings.LOGIN_TOTP != "required" or request.session.get(CONFIRMED):
+        return False
+    return request.path != reverse("web:totp")
 
 
 def _to_login(request: AnyRequest) -> HttpResponse:

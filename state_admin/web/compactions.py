@@ -5,29 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from state_admin.domain import values
-from state_admin.domain.access import Role
+from state_admin.domain.access import Actor, Role
 from state_admin.models import Compaction, CompactionKind, CompactionStatus, Message
 from state_admin.models.compactions import UNFINISHED
+from state_admin.services.compaction_jobs import MAX_ATTEMPTS
 from state_admin.services.compactions import (
+    built_upon,
     cancel_compaction,
     find_compaction,
+    folded_messages,
+    replaced_summary,
     retry_compaction,
     undo_compaction,
 )
 from state_admin.services.messages import standing_summary
-from state_admin.templatetags.ui import tokens
+from state_admin.services.storage import read_series
+from state_admin.templatetags.charts import Trend
+from state_admin.templatetags.ui import number, tokens
 
 from . import paging, snippets
 from .actors import page
 from .addresses import thread_url, with_query
 from .confirm import Confirm, ask
-from .htmx import Request, render, see_other, toast
+from .htmx import Request, render, see_other, toast, wants_part
+from .lists import list_paths
 from .thread_contexts import line_of
+from .usage import TREND_DAYS, saved_trend
 
 PAGE = 50
 REPLACED = 60
@@ -54,18 +62,25 @@ def compaction_list(request: Request) -> HttpResponse:
         "curl": snippets.curl("POST", "threads/t1/compactions", "{}"),
         "python": snippets.python("POST", "threads/t1/compactions", "{}"),
     }
+    if not wants_part(request):
+        context["trends"] = _trends(request.actor)
     response = render(request, "compactions/list.html", context, part="compaction-table")
     if (request.htmx.source or "").startswith("form"):
         response["HX-Replace-Url"] = str(context["here"])
     return response
 
 
-@require_safe
-@page
-def compaction_list_json(request: Request) -> HttpResponse:
-    """The same rows for programs and for saving."""
-    rows, next_url, _ = _find(request, "web:compaction-list-json")
-    return JsonResponse({"items": [_as_json(row) for row in rows], "next": next_url or None})
+def _trends(actor: Actor) -> list[Trend]:
+    samples = read_series(actor, days=TREND_DAYS)
+    removed = [sample.rows_removed for sample in samples]
+    label = f"Rows removed in {TREND_DAYS} days"
+    said = f"{number(max(removed, default=0))} on the busiest day"
+    return [saved_trend(samples), Trend(label, number(sum(removed)), removed, said)]
+
+
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    rows, next_url, _ = _find(request, name)
+    return [_as_json(row) for row in rows], next_url
 
 
 def _find(request: Request, name: str) -> tuple[list[Compaction], str, dict[str, Any]]:
@@ -115,12 +130,17 @@ def _as_json(row: Compaction) -> dict[str, Any]:
 @page
 def compaction_detail(request: Request, compaction_id: str) -> HttpResponse:
     job = find_compaction(request.actor, compaction_id)
+    standing = standing_summary(job.thread) if job.thread else None
+    can = can_do(request, job, standing)
     context = {
         "job": job,
         "unfinished": job.status in UNFINISHED,
+        "most_attempts": MAX_ATTEMPTS,
+        "later": None if can["can_undo"] else built_upon(job),
+        "earlier": replaced_summary(job),
         "policy": values.load(job.policy or "{}"),
         "here": reverse("web:compaction-detail", args=[compaction_id]),
-        **can_do(request, job, standing_summary(job.thread) if job.thread else None),
+        **can,
         **replaced(request, job),
     }
     return render(request, "compactions/detail.html", context, part="compaction")
@@ -144,8 +164,7 @@ def replaced(request: Request, job: Compaction) -> dict[str, Any]:
         return {}
     thread = job.thread
     after = paging.whole_number(request, "after") or 0
-    log = Message.objects.filter(thread=thread, seq__lte=job.boundary_seq, folds_to=None)
-    rows = list(log.lines().filter(seq__gt=after).order_by("seq")[: REPLACED + 1])
+    rows = list(folded_messages(job).lines().filter(seq__gt=after)[: REPLACED + 1])
     url = reverse("web:compaction-detail", args=[job.public_id])
     shown, next_url = paging.cut(rows, REPLACED, lambda last: with_query(url, after=last.seq))
     return {
@@ -245,7 +264,7 @@ def retry(request: Request, compaction_id: str) -> HttpResponse:
 
 urlpatterns = [
     path("compactions", compaction_list, name="compaction-list"),
-    path("compactions.json", compaction_list_json, name="compaction-list-json"),
+    *list_paths("compactions", "compaction-list", _items),
     path("compactions/<str:compaction_id>", compaction_detail, name="compaction-detail"),
     path("compactions/<str:compaction_id>/undo", undo, name="compaction-undo"),
     path("compactions/<str:compaction_id>/cancel", cancel, name="compaction-cancel"),

@@ -20,9 +20,20 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Input:
+    """Something to type before the deed."""
+
+    name: str
+    label: str
+    help: str = ""
+    kind: str = "text"
+
+
+@dataclass(frozen=True)
 class Confirm:
-    """What components/_confirm.html shows. Posting goes to `url` with `fields`, the choice and
-    `reason`; `back` is where Cancel leads without JavaScript."""
+    """What components/_confirm.html shows. Posting goes to `url` with `fields`, the choice, what is
+    typed and `reason`; `back` is where Cancel leads without JavaScript. A `download` is answered
+    by a file, so the page stays. Without a `verb` there is nothing to do, and no button."""
 
     title: str
     verb: str
@@ -36,7 +47,9 @@ class Confirm:
     choices_name: str = ""
     choices_label: str = ""
     choices: Sequence[Choice] = field(default_factory=tuple)
+    inputs: Sequence[Input] = ()
     kind: str = "danger"
+    download: bool = False
 
 
 def ask(

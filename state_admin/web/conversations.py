@@ -27,6 +27,10 @@ from .trees import answer_piece
 
 PAGE = 40
 CLIP = 1500
+# Of a message on its own page.
+_LONGEST = 50_000
+# A longer text stays a text, whatever JSON it may hold.
+_LONGEST_TREE = 200_000
 # A round of tool calls is never cut from its results, unless it is longer than this.
 _LONGEST_ROUND = 40
 
@@ -237,7 +241,7 @@ def _piece(thread_id: str, row: Message, name: str, value: JSON, clip: int) -> P
 
 def _parsed(text: str) -> JSON:
     """Tools answer, and are called with, JSON as text: a tree says more. Other text stays."""
-    if text[:1] not in ("{", "["):
+    if text[:1] not in ("{", "[") or len(text) > _LONGEST_TREE:
         return text
     try:
         return values.load(text)
@@ -250,15 +254,24 @@ def _parsed(text: str) -> JSON:
 def message_detail(request: Request, thread_id: str, seq: int) -> HttpResponse:
     """One message, whole: its texts, and its body as it was sent."""
     thread, row = _find(request, thread_id, seq)
-    # As a string, so that no limit of this page stands between a person and the text.
-    item = read_message(thread_id, row, clip=1 << 30)
+    item = read_message(thread_id, row, clip=_LONGEST)
+    item.whole_url = thread_action_url(f"sent/{seq}", thread_id)
     context = {
         "thread": thread,
         "item": item,
         "body": values.load(row.body or "{}"),
         "body_url": thread_action_url(f"piece/{seq}/body", thread_id),
+        "big": len(row.body or "") > _LONGEST,
     }
     return render(request, "threads/message.html", context, part="message")
+
+
+@require_safe
+@id_page()
+def message_sent(request: Request, thread_id: str, seq: int) -> HttpResponse:
+    """The body of a message as it was sent, byte for byte."""
+    _, row = _find(request, thread_id, seq)
+    return HttpResponse(row.body, content_type="application/json; charset=utf-8")
 
 
 @require_safe
@@ -295,5 +308,6 @@ def _find(request: Request, thread_id: str, seq: int) -> tuple[Thread, Message]:
 
 urlpatterns = [
     *id_paths("thread/message/<int:seq>", message_detail, "thread-message"),
+    *id_paths("thread/sent/<int:seq>", message_sent, "thread-message-sent"),
     *id_paths("thread/piece/<int:seq>/<str:piece>", message_piece, "thread-piece"),
 ]

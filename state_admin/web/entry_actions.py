@@ -7,8 +7,9 @@ from typing import Any
 from django.http import HttpResponse
 from django.views.decorators.http import require_http_methods
 
-from state_admin.domain import diffs, values
+from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Role
+from state_admin.services.config import restore_record
 from state_admin.services.entries import (
     Precondition,
     delete_entry,
@@ -87,12 +88,17 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
         return ask(request, question, part="entry")
     seen = _version(request.POST.get("seen", ""))
     reason = request.POST.get("reason", "").strip()[:500]
+    written: Any = {"version": version, "when": Precondition(seen), "reason": reason}
+    kind = config.kind_of(namespace)
     try:
-        made = restore_entry(**address, version=version, when=Precondition(seen), reason=reason)
+        if kind:
+            made = restore_record(actor=request.actor, kind=kind, identity=key, **written)
+        else:
+            made = restore_entry(**address, **written)
     except VersionConflict:
         toast(request, _CHANGED, kind="failed")
     else:
-        undo = undo_of(namespace, key, made=made.entry.version, before=seen)
+        undo = None if kind else undo_of(namespace, key, made=made.entry.version, before=seen)
         toast(request, f"Restored version {version} as {made.entry.version}", undo=undo)
     return see_other(request, entry_url(namespace, key), part="entry")
 

@@ -1,106 +1,311 @@
-"""Deleting the ticked entries of the browser, and taking that back."""
+"""What is done to many entries of the browser: to those ticked, or to all that its filters show.
+
+First the question with what and how many, then the deed a thousand at a time, then what became of
+each. The state of a long one is in its form: stopping is leaving, and what is done stays done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any, Final, cast, get_args
+from urllib.parse import urlsplit
 
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from state_admin.domain import values
-from state_admin.domain.access import Role
-from state_admin.services.entries import Precondition, delete_entry
+from state_admin.domain import moments, values
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Entry
+from state_admin.models.bulk_sql import Action
+from state_admin.services import bulk
+from state_admin.services.bulk import Done, Seen
 from state_admin.services.errors import BadRequest, Problem
 
 from .actors import page
-from .confirm import PREVIEW, Confirm, ask
+from .confirm import PREVIEW, Confirm, Input, ask
+from .entry_list import Filters, find_all, read_filters
 from .entry_undo import undelete
-from .htmx import Request, Undo, see_other, toast
+from .htmx import Request, Undo, render, see_other, toast
 
-_MOST = 1000
-_MOST_UNDOABLE = 50
+# Counted for the question, done per request, told by name, undoable by one button.
+_MOST_COUNTED: Final = 10_000
+_CHUNK: Final = bulk.MOST
+_MOST_TOLD: Final = 100
+_MOST_UNDOABLE: Final = 50
+_MOST_TTL: Final = 10 * 365 * 86400
 
-Seen = tuple[int, str, str]  # version, namespace, key
-Made = list[str | int]  # namespace, key, version of the deletion
+_VERBS: Final = {
+    "delete": "Delete",
+    "tag": "Tag",
+    "untag": "Untag",
+    "expire": "Set the expiry of",
+    "export": "Export",
+}
+_PAST: Final = {
+    "delete": "Deleted",
+    "tag": "Tagged",
+    "untag": "Untagged",
+    "expire": "Set the expiry of",
+}
+_LINES: Final = {
+    "delete": "Their history stays, and each can be restored from it.",
+    "tag": "Each gets a version of its own with the same value.",
+    "untag": "Those that do not have the tag are left alone.",
+    "expire": "Readers get the default from then on; the history stays.",
+    "export": "One JSON object per line, with value, version and tags.",
+}
+_INPUTS: Final = {
+    "tag": Input("tag", "Tag", "1 to 64 characters, no comma"),
+    "untag": Input("tag", "Tag to take away"),
+    "expire": Input("ttl", "Expires in this many seconds", "A day is 86400", "number"),
+}
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked for. `chosen` are the ticked; with `all` those that `filters` show, as far as
+    they were written before `seen_at`. `done` and `left` tell what earlier requests did."""
+
+    action: str
+    back: str
+    all: bool
+    texts: Sequence[str]
+    chosen: Sequence[Seen]
+    filters: Filters
+    seen_at: datetime
+    tag: str = ""
+    ttl: int = 0
+    reason: str = ""
+    total: int = 0
+    done: int = 0
+    left: Sequence[Sequence[str]] = ()
+    more_left: int = 0
+
+    @property
+    def root(self) -> str:
+        return reverse("web:entry-bulk")
+
+    def fields(self) -> list[tuple[str, str | int]]:
+        """The hidden fields that carry it to the next request."""
+        made: list[tuple[str, str | int]] = [("action", self.action), ("back", self.back)]
+        if self.all:
+            made += [("all", "yes"), ("seen_at", self.seen_at.isoformat())]
+        return made + [("entry", text) for text in self.texts]
 
 
 @require_POST
 @page(role=Role.EDITOR)
-def entry_delete_many(request: Request) -> HttpResponse:
-    """Delete what was ticked: first the question, then each at the version that was seen."""
-    texts = request.POST.getlist("entry")[:_MOST]
-    chosen = [_chosen(text) for text in texts]
-    back = _back(request)
-    if not chosen:
-        toast(request, "Tick the entries to delete first", kind="note")
-        return see_other(request, back, part="entry-browser")
+def entry_bulk(request: Request) -> HttpResponseBase:
+    order = _order(request)
+    if not order.all and not order.chosen:
+        toast(request, "Tick entries first", kind="note")
+        return see_other(request, order.back, part="entry-browser")
     if "confirmed" not in request.POST:
-        return ask(request, _question(chosen, texts, back), part="entry-browser")
-    deleted, left = _delete(request, chosen)
-    text = f"Deleted {_count(len(deleted))}"
-    if left:
-        text += f"; left {left:,} alone that changed since you looked"
-    undo = None
-    if deleted and len(deleted) <= _MOST_UNDOABLE:
-        fields = {"entries": values.dump(deleted), "back": back}
-        undo = Undo(reverse("web:entry-undelete-many"), fields)
-    toast(request, text, undo=undo, kind="failed" if left else "done")
-    return see_other(request, back, part="entry-browser")
+        return ask(request, _question(request.actor, order), part="entry-browser")
+    if order.action == "export":
+        return _export(request.actor, order)
+    return _run(request, order)
 
 
 @require_POST
 @page(role=Role.EDITOR)
-def entry_undelete_many(request: Request) -> HttpResponse:
-    """Bring back what was just deleted, each unless someone wrote there since."""
-    back = _back(request)
-    restored = refused = 0
-    for namespace, key, version in _made(request.POST.get("entries", "")):
-        try:
-            undelete(request.actor, str(namespace), str(key), int(version))
-        except Problem:
-            refused += 1
-        else:
-            restored += 1
-    text = f"Brought back {_count(restored)}"
+def entry_bulk_undo(request: Request) -> HttpResponse:
+    """Take back what was just done to a few, each unless someone wrote there since."""
+    back = _back(request.POST)
+    action = request.POST.get("action", "delete")
+    made = _made(request.POST.get("entries", ""))
+    restored = _undelete(request.actor, made) if action == "undelete" else _reverse(request, made)
+    refused = len(made) - restored
+    text = f"Took it back for {_count(restored)}"
     if refused:
         text += f"; {_count(refused)} changed since and stay as they are"
     toast(request, text, kind="failed" if refused else "done")
     return see_other(request, back, part="entry-browser")
 
 
-def _question(chosen: Sequence[Seen], texts: Sequence[str], back: str) -> Confirm:
-    names = [f"{namespace}/{key}" for _, namespace, key in chosen]
-    return Confirm(
-        title=f"Delete {_count(len(chosen))}?",
-        verb=f"Delete {_count(len(chosen))}",
-        url=reverse("web:entry-delete-many"),
+def _order(request: Request) -> Order:
+    post = request.POST
+    if any("\0" in value for _, given in post.lists() for value in given):
+        raise BadRequest("no part of this may hold NUL")
+    action, back = post.get("action", ""), _back(post)
+    if action not in _VERBS:
+        raise BadRequest("not an action on entries")
+    if action == "tag" and "," in post.get("tag", ""):
+        raise BadRequest("a tag holds no comma: it separates tags in the editor")
+    texts = post.getlist("entry")[:_CHUNK]
+    every = "all" in post or "all" in request.GET
+    filters = read_filters(QueryDict(urlsplit(back).query))
+    return Order(
+        action=action,
         back=back,
-        lines=["Their history stays, and each can be restored from it."],
-        preview=names[:PREVIEW],
-        more=max(0, len(names) - PREVIEW),
-        fields=[("confirmed", "yes"), ("back", back), *(("entry", text) for text in texts)],
+        all=every,
+        texts=[] if every else texts,
+        chosen=[] if every else [_chosen(text) for text in texts],
+        filters=replace(filters, after=post.get("after", "")),
+        seen_at=_moment(post.get("seen_at", "")) or datetime.now(UTC),
+        tag=post.get("tag", "").strip(),
+        ttl=_ttl(post) if action == "expire" and "confirmed" in post else 0,
+        reason=post.get("reason", "").strip()[:500],
+        total=_number(post, "total"),
+        done=_number(post, "done"),
+        left=_told(post.get("left", "[]")),
+        more_left=_number(post, "more_left"),
     )
 
 
-def _delete(request: Request, chosen: Sequence[Seen]) -> tuple[list[Made], int]:
-    """Delete each that is still as it was seen; answers what was made, and how many were left."""
-    deleted: list[Made] = []
-    left = 0
-    for version, namespace, key in chosen:
+def _question(actor: Actor, order: Order) -> Confirm:
+    if order.all:
+        rows, end = find_all(actor, order.filters, _MOST_COUNTED)
+        names = [f"{row.line.namespace}/{row.line.key}" for row in rows]
+    else:
+        names = [f"{each.namespace}/{each.key}" for each in order.chosen]
+        end = ""
+    what = f"{len(names):,} entries or more" if end else _count(len(names))
+    lines = [_LINES[order.action]]
+    if order.all:
+        lines.append(
+            "They are all that the filters of the list show now; what is written after this moment is left alone."
+        )
+    if order.action != "export" and len(names) <= _MOST_UNDOABLE:
+        lines.append("You can take it back for ten seconds.")
+    verb = f"{_VERBS[order.action]} {what}"
+    return Confirm(
+        title=f"{verb}?",
+        verb=verb,
+        url=order.root,
+        back=order.back,
+        lines=lines,
+        preview=names[:PREVIEW],
+        more=max(0, len(names) - PREVIEW),
+        fields=[("confirmed", "yes"), ("total", len(names)), *order.fields()],
+        inputs=[_INPUTS[order.action]] if order.action in _INPUTS else [],
+        kind="danger" if order.action == "delete" else "primary",
+        download=order.action == "export",
+    )
+
+
+def _run(request: Request, order: Order) -> HttpResponse:
+    """Do the next thousand; show how far it is, or at the end what became of all."""
+    after, late = "", []
+    chosen = list(order.chosen)
+    if order.all:
+        rows, after = find_all(request.actor, order.filters, _CHUNK)
+        for row in rows:
+            line = row.line
+            if line.updated_at > order.seen_at:
+                late.append([line.namespace, line.key, "it was written after the question"])
+            else:
+                chosen.append(Seen(line.namespace, line.key, line.version))
+    expires_at = order.seen_at + timedelta(seconds=order.ttl) if order.ttl else None
+    outcome = bulk.change_entries(
+        actor=request.actor,
+        action=cast(Action, order.action),
+        seen=[each._replace(expires_at=expires_at) for each in chosen],
+        tag=order.tag,
+        reason=order.reason,
+    )
+    left = [*order.left, *late, *(list(each) for each in outcome.left)]
+    order = replace(
+        order,
+        done=order.done + len(outcome.done),
+        left=left[:_MOST_TOLD],
+        more_left=order.more_left + max(0, len(left) - _MOST_TOLD),
+    )
+    context = {
+        "order": order,
+        "past": _PAST[order.action],
+        "left_json": values.dump(list(order.left)),
+    }
+    if after:
+        context |= {"after": after, "looked": order.done + len(order.left) + order.more_left}
+        return render(request, "entries/bulk.html", context, part="entry-bulk")
+    text = f"{_PAST[order.action]} {_count(order.done)}"
+    if skipped := len(order.left) + order.more_left:
+        text += f"; left {skipped:,} alone"
+    undo = _undo(order, outcome.done) if 0 < order.done == len(outcome.done) else None
+    toast(request, text, undo=undo, kind="failed" if skipped else "done")
+    if skipped:
+        return render(request, "entries/bulk.html", context, part="entry-bulk")
+    return see_other(request, order.back, part="entry-browser")
+
+
+def _undo(order: Order, done: Sequence[Done]) -> Undo | None:
+    if len(done) > _MOST_UNDOABLE:
+        return None
+    made = [
+        [each.namespace, each.key, each.version, each.expired_at and each.expired_at.isoformat()]
+        for each in done
+    ]
+    action = {"delete": "undelete", "tag": "untag", "untag": "tag", "expire": "expire"}
+    fields = {"action": action[order.action], "tag": order.tag, "back": order.back}
+    return Undo(reverse("web:entry-bulk-undo"), {**fields, "entries": values.dump(made)})
+
+
+def _undelete(actor: Actor, made: Sequence[Seen]) -> int:
+    restored = 0
+    for each in made:
         try:
-            made = delete_entry(
-                actor=request.actor,
-                namespace=namespace,
-                key=key,
-                when=Precondition(version),
-                reason=request.POST.get("reason", ""),
-            )
+            undelete(actor, each.namespace, each.key, each.version)
         except Problem:
-            left += 1
-        else:
-            deleted.append([namespace, key, made])
-    return deleted, left
+            continue
+        restored += 1
+    return restored
+
+
+def _reverse(request: Request, made: Sequence[Seen]) -> int:
+    action = request.POST.get("action", "")
+    if action not in get_args(Action) or action == "delete":
+        raise BadRequest("not an action that can be taken back")
+    outcome = bulk.change_entries(
+        actor=request.actor,
+        action=cast(Action, action),
+        seen=made,
+        tag=request.POST.get("tag", ""),
+        reason="undo",
+    )
+    return len(outcome.done)
+
+
+def _export(actor: Actor, order: Order) -> HttpResponseBase:
+    lines = _lines(actor, order)
+    response = StreamingHttpResponse(lines, content_type="application/x-ndjson")
+    response["Content-Disposition"] = 'attachment; filename="entries.jsonl"'
+    return response
+
+
+def _lines(actor: Actor, order: Order) -> Iterator[str]:
+    if not order.all:
+        yield from _written(actor, [(each.namespace, each.key) for each in order.chosen])
+        return
+    filters = order.filters
+    while True:
+        rows, after = find_all(actor, filters, _CHUNK)
+        yield from _written(actor, [(row.line.namespace, row.line.key) for row in rows])
+        if not after:
+            return
+        filters = replace(filters, after=after)
+
+
+def _written(actor: Actor, addresses: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for namespace, group in groupby(sorted(addresses), key=lambda address: address[0]):
+        rows = Entry.objects.visible_to(actor).live().order_by("key")
+        for row in rows.filter(namespace__name=namespace, key__in=[key for _, key in group]):
+            shown: dict[str, Any] = {
+                "namespace": namespace,
+                "key": row.key,
+                "version": row.version,
+                "value": values.load(row.value or "null"),
+                "tags": row.tags,
+                "pinned": row.pinned,
+                "expires_at": row.expires_at and row.expires_at.isoformat(),
+                "updated_at": row.updated_at.isoformat(),
+                "actor": row.actor_name,
+            }
+            yield values.dump(shown) + "\n"
 
 
 def _chosen(text: str) -> Seen:
@@ -108,25 +313,66 @@ def _chosen(text: str) -> Seen:
     namespace, _, key = place.partition("/")
     if not version.isdecimal() or len(version) > 18 or not namespace or not key:
         raise BadRequest("not an entry of the list")
-    return int(version), namespace, key
+    return Seen(namespace, key, int(version))
 
 
-def _made(text: str) -> list[Made]:
+def _made(text: str) -> list[Seen]:
+    """What an Undo carries: namespace, key, version made, and the expiry before."""
+    made = _list(text, _MOST_UNDOABLE)
+    for each in made:
+        if not isinstance(each, list) or [type(part) for part in each[:3]] != [str, str, int]:
+            raise BadRequest("not a list of entries")
+    return [
+        Seen(each[0], each[1], each[2], _moment(each[3]) if each[3:] else None) for each in made
+    ]
+
+
+def _told(text: str) -> list[list[str]]:
+    told = _list(text, _MOST_TOLD)
+    if any(
+        not isinstance(each, list) or [type(p) for p in each] != [str, str, str] for each in told
+    ):
+        raise BadRequest("not a list of what was left")
+    return told
+
+
+def _list(text: str, most: int) -> list[Any]:
     try:
-        made = values.read(text).value
+        raw = values.read(text)
+        values.check(raw)
     except (values.MalformedJSON, values.RefusedJSON) as bad:
         raise BadRequest("not a list of entries") from bad
-    shape = [str, str, int]
-    if not isinstance(made, list) or len(made) > _MOST_UNDOABLE:
+    if not isinstance(raw.value, list) or len(raw.value) > most:
         raise BadRequest("not a list of entries")
-    if any(not isinstance(each, list) or list(map(type, each)) != shape for each in made):
-        raise BadRequest("not a list of entries")
-    return made
+    return raw.value
 
 
-def _back(request: Request) -> str:
+def _moment(text: object) -> datetime | None:
+    if not text:
+        return None
+    moment = moments.read(text)
+    if moment is None:
+        raise BadRequest("not a moment")
+    return moment
+
+
+def _ttl(post: QueryDict) -> int:
+    text = post.get("ttl", "").strip()
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= _MOST_TTL):
+        raise BadRequest("the lifetime is a whole number of seconds, at least 1")
+    return int(text)
+
+
+def _number(post: QueryDict, name: str) -> int:
+    text = post.get(name, "0")
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise BadRequest(f"{name} must be a whole number")
+    return int(text)
+
+
+def _back(post: QueryDict) -> str:
     """The address of the list the person came from; only ever that page."""
-    given = request.POST.get("back", "")
+    given = post.get("back", "")
     home = reverse("web:entry-list")
     return given if given == home or given.startswith(home + "?") else home
 
@@ -136,6 +382,6 @@ def _count(number: int) -> str:
 
 
 urlpatterns = [
-    path("entries/delete", entry_delete_many, name="entry-delete-many"),
-    path("entries/undelete", entry_undelete_many, name="entry-undelete-many"),
+    path("entries/bulk", entry_bulk, name="entry-bulk"),
+    path("entries/bulk/undo", entry_bulk_undo, name="entry-bulk-undo"),
 ]

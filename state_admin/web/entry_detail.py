@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +11,11 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from state_admin.domain import diffs, values
+from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.scopes import scope_kind
 from state_admin.models import EntryRevision
+from state_admin.services.blame import blame_entry
 from state_admin.services.entries import EntryView, read_entry
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
 
@@ -25,7 +27,17 @@ from .htmx import Request, render
 
 HISTORY_PAGE = 50
 RECENT = 8
-_TABS = ("value", "text", "history", "code")
+# Characters beyond which a value is not shown whole, nor compared unless somebody asks.
+BIG = 100_000
+# Lines of blame; and versions that it looks through at once.
+BLAMED = 200
+_TABS = {
+    "value": "Value",
+    "text": "Text",
+    "history": "History",
+    "blame": "Blame",
+    "code": "Code",
+}
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,8 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         raise NotRegistered(namespace)
     shown, past = shown_entry(request, now, registered=registered)
     tab = request.GET.get("tab", "value")
+    kind = config.kind_of(namespace)
+    can_write = request.actor.may(Role.EDITOR) and registered and kind is None
     context = {
         "entry": shown,
         "now": now,
@@ -63,7 +77,6 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         "newest": newest,
         "tab": tab if tab in _TABS else "value",
         "tabs": _tabs(namespace, key, past),
-        "value": values.load(shown.value),
         "pieces_url": entry_action_url("tree", namespace, key, version=past or None),
         "recent": recent[:RECENT],
         "more_history": len(recent) > RECENT,
@@ -73,12 +86,24 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         "version_label": f"v{past or now.version}",
         "dotted": key in (".", ".."),
         "list_url": reverse("web:entry-list"),
-        "can_edit": request.actor.may(Role.EDITOR) and registered,
-        "can_restore": past and shown.exists and request.actor.may(Role.EDITOR) and registered,
+        "can_edit": can_write,
+        "can_restore": past
+        and shown.exists
+        and (can_write or (kind is not None and request.actor.may(Role.ADMIN))),
+        "record_url": reverse("web:config-detail", args=[kind, key]) if kind and now.exists else "",
+        "big": len(shown.value) > BIG,
         **_change(request, shown, recent),
     }
+    if context["tab"] in ("value", "text"):
+        context["value"] = values.load(shown.value)
     if context["tab"] == "history":
         context |= _whole_history(request, namespace, key, history)
+    lazy = len(shown.value) > BIG or newest > BLAMED
+    if context["tab"] == "blame" and registered and lazy and "whole" not in request.GET:
+        context["blame_url"] = entry_url(namespace, key, tab="blame", whole="yes")
+    elif context["tab"] == "blame" and registered:
+        blamed = blame_entry(actor=request.actor, namespace=namespace, key=key)
+        context |= {"blame": blamed[:BLAMED], "blamed": len(blamed)}
     if context["tab"] == "code":
         context["snippets"] = _snippets(now)
     return render(request, "entries/detail.html", context, part="entry")
@@ -86,7 +111,7 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
 
 def _revisions(actor: Actor, namespace: str, key: str) -> Any:
     """The history without values: newest first."""
-    history = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
+    history = EntryRevision.objects.of_entry(actor, namespace, key)
     return history.defer("value").order_by("-version")
 
 
@@ -101,8 +126,12 @@ def _change(request: Request, shown: EntryView, recent: Sequence[EntryRevision])
     else:
         new = shown.version or (recent[0].version if recent else 0)
         old = new - 1
-        if old < 1:
+        tab = request.GET.get("tab", "value")
+        if old < 1 or tab in set(_TABS) - {"value"}:
             return {"diff": None}
+        if len(shown.value) > BIG:
+            url = entry_url(shown.namespace, shown.key, tab="history", diff=f"{old}..{new}")
+            return {"diff": None, "compare_url": url}
     kept = dict(
         EntryRevision.objects.visible_to(request.actor)
         .of_key(shown.namespace, shown.key)
@@ -147,7 +176,6 @@ def _whole_history(request: Request, namespace: str, key: str, before: int) -> d
 
 
 def _tabs(namespace: str, key: str, past: int) -> list[tuple[str, str, str]]:
-    labels = {"value": "Value", "text": "Text", "history": "History", "code": "Code"}
     return [
         (
             tab,
@@ -159,7 +187,7 @@ def _tabs(namespace: str, key: str, past: int) -> list[tuple[str, str, str]]:
                 version=past if tab in ("value", "text") else None,
             ),
         )
-        for tab, label in labels.items()
+        for tab, label in _TABS.items()
     ]
 
 
@@ -181,10 +209,18 @@ def _snippets(now: EntryView) -> list[tuple[str, str]]:
     value = now.value if len(now.value) <= 2000 else "null"
     body = f'{{"value": {value}}}'
     match = f'If-Match: "{now.version}"' if now.exists else "If-None-Match: *"
+    address = f"{json.dumps(now.namespace)}, {json.dumps(now.key)}"
+    version = now.version if now.exists else 0
     return [
         ("Read with curl", snippets.curl("GET", target)),
         ("Write with curl, unless it changed", snippets.curl("PUT", target, body, match)),
         ("Read with Python", snippets.python("GET", target)),
+        ("Write with Python, unless it changed", snippets.python("PUT", target, body, match)),
+        ("Read with TypeScript", snippets.typescript(f"get({address})")),
+        (
+            "Write with TypeScript, unless it changed",
+            snippets.typescript(f"put({address}, {value}, {{ if_version: {version} }})"),
+        ),
     ]
 
 

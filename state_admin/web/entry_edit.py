@@ -8,16 +8,16 @@ from typing import Any
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import path, reverse
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from state_admin.domain import diffs, values
+from state_admin.domain import values
 from state_admin.domain.access import Role
-from state_admin.domain.values import Raw
 from state_admin.models import Namespace
 from state_admin.services.entries import (
     EntryView,
     Precondition,
     check_address,
+    check_entry,
     put_entry,
     read_entry,
     read_past,
@@ -32,14 +32,26 @@ from state_admin.services.errors import (
     VersionConflict,
 )
 from state_admin.services.namespaces import Definition, definition
+from state_admin.services.presence import announce_editing
 from state_admin.templatetags.json_html import pretty
 
 from .actors import page
-from .addresses import entry_action_url, entry_url
+from .addresses import entry_action_url, entry_url, with_query
+from .drafts import (
+    Mark,
+    Sides,
+    answer_check,
+    conflict_context,
+    marks_of,
+    read_value,
+    seen_version,
+    title_of,
+    typed_text,
+)
 from .entry_address import entry_page, entry_paths
+from .entry_detail import BIG
 from .entry_undo import seconds_left, undo_of
 from .htmx import Request, render, see_other, toast
-from .json_lines import line_of
 
 _MOST_TTL = 10 * 365 * 86400
 _MOST_TAGS = 32
@@ -57,7 +69,7 @@ class Draft:
     ttl: str = ""
     reason: str = ""
     title: str = ""
-    errors: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[Mark] = field(default_factory=list)
 
 
 @require_http_methods(["GET", "POST"])
@@ -66,21 +78,47 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
     known = definition(request.actor, namespace, fresh=True)
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
     if request.method == "GET":
+        if len(now.value) > BIG and "whole" not in request.GET:
+            return render(request, "entries/edit_big.html", {"entry": now}, part="entry")
         draft = Draft(pretty(values.load(now.value)), now.version, ", ".join(now.tags), now.pinned)
         return _form(request, known, now, draft)
     draft = _draft(request.POST)
     try:
         return _save(request, now, draft)
-    except VersionConflict as conflict:
-        return _conflict(request, known, now, draft, conflict)
+    except VersionConflict:
+        return _conflict(request, known, now, draft)
     except (Invalid, TooLarge, BadRequest) as problem:
-        draft.title = problem.title[:1].upper() + problem.title[1:]
-        draft.errors = _errors(draft.text, problem)
+        draft.title, draft.errors = title_of(problem), marks_of(draft.text, problem)
         return _form(request, known, now, draft, status=422)
 
 
+@require_POST
+@entry_page(role=Role.EDITOR)
+def entry_check(request: Request, namespace: str, key: str) -> HttpResponse:
+    """What saving the typed value would say of it. Writes nothing."""
+    text = typed_text(request.POST)
+    return answer_check(
+        text,
+        lambda: check_entry(actor=request.actor, namespace=namespace, value=read_value(text)),
+    )
+
+
+@require_POST
+@entry_page(role=Role.EDITOR)
+def entry_presence(request: Request, namespace: str, key: str) -> HttpResponse:
+    """A beat of an open editor, every 20 s: it lives for a minute in an unlogged table, and tells
+    who else is there. Closing the page needs no goodbye."""
+    others = announce_editing(actor=request.actor, namespace=namespace, key=key)
+    context = {
+        "others": others,
+        "beating": True,
+        "presence_url": entry_action_url("presence", namespace, key),
+    }
+    return render(request, "entries/_presence.html", context)
+
+
 def _save(request: Request, now: EntryView, draft: Draft) -> HttpResponse:
-    value = _read(draft.text)
+    value = read_value(draft.text)
     tags = _tags(draft.tags)
     page_url = entry_url(now.namespace, now.key)
     same_value = now.exists and values.dump(values.load(now.value)) == value.text
@@ -105,30 +143,15 @@ def _save(request: Request, now: EntryView, draft: Draft) -> HttpResponse:
 
 
 def _draft(post: QueryDict) -> Draft:
-    base = post.get("base", "0")
-    if not (base.isascii() and base.isdigit() and len(base) <= 18):
-        raise BadRequest("base is the version that was edited")
     return Draft(
-        text=post.get("value", "").replace("\r\n", "\n"),
-        base=int(base),
+        text=typed_text(post),
+        base=seen_version(post),
         tags=post.get("tags", ""),
         pinned="pinned" in post,
         lifetime=post.get("lifetime", "keep"),
         ttl=post.get("ttl", ""),
         reason=post.get("reason", "").strip()[:500],
     )
-
-
-def _read(text: str) -> Raw:
-    """The typed text as a value, compact: the indentation of the editor is not part of it."""
-    try:
-        raw = values.read(text)
-        values.check(raw)
-    except values.MalformedJSON as bad:
-        raise BadRequest("this is not JSON", detail=str(bad)) from bad
-    except values.RefusedJSON as refused:
-        raise Invalid("the value cannot be stored", refused.faults) from refused
-    return Raw(values.dump(values.load(raw.text)), raw.value)
 
 
 def _tags(text: str) -> list[str]:
@@ -150,15 +173,6 @@ def _ttl(draft: Draft, now: EntryView) -> int | None:
     return int(text)
 
 
-def _errors(text: str, problem: Problem) -> list[dict[str, Any]]:
-    errors = [dict(error) for error in problem.data.get("errors", [])]
-    if not errors and problem.detail:
-        return [{"message": problem.detail}]
-    for error in errors:
-        error["line"] = line_of(text, error["pointer"])
-    return errors
-
-
 def _form(
     request: Request, known: Definition, now: EntryView, draft: Draft, *, status: int = 200
 ) -> HttpResponse:
@@ -176,12 +190,12 @@ def _frame(known: Definition, now: EntryView) -> dict[str, Any]:
         "limit": known.max_value_bytes,
         "list_url": reverse("web:entry-list"),
         "save_url": entry_action_url("edit", now.namespace, now.key),
+        "check_url": entry_action_url("check", now.namespace, now.key),
+        "presence_url": entry_action_url("presence", now.namespace, now.key),
     }
 
 
-def _conflict(
-    request: Request, known: Definition, now: EntryView, draft: Draft, conflict: VersionConflict
-) -> HttpResponse:
+def _conflict(request: Request, known: Definition, now: EntryView, draft: Draft) -> HttpResponse:
     """Base, theirs and mine side by side, merged where only one side changed a place."""
     address: Any = {"actor": request.actor, "namespace": now.namespace, "key": now.key}
     now = read_entry(**address)
@@ -189,29 +203,20 @@ def _conflict(
         base = values.load(read_past(**address, at_version=draft.base).value)
     except (Gone, NotFound):  # never there, or no longer kept
         base = values.load(known.default)
-    theirs, mine = values.load(now.value), values.load(_read(draft.text).text)
-    merged, clashes = diffs.three_way(base, theirs, mine)
-    context = _frame(known, now) | {
+    sides = Sides(base, values.load(now.value), values.load(read_value(draft.text).text))
+    page_url = entry_url(now.namespace, now.key)
+    context = _frame(known, now) | conflict_context(now, draft.base, draft.text, sides)
+    context |= {
         "draft": draft,
-        "clashes": [
-            {
-                "pointer": clash.pointer or "(the whole value)",
-                "sides": [
-                    None if side in clash.absent else pretty(shown)
-                    for side, shown in (
-                        ("base", clash.base),
-                        ("theirs", clash.theirs),
-                        ("yours", clash.yours),
-                    )
-                ],
-            }
-            for clash in clashes
+        "part": "entry",
+        "rest_template": "entries/_draft_rest.html",
+        "done_url": page_url,
+        "crumbs": [
+            (now.namespace, with_query(reverse("web:entry-list"), namespace=now.namespace)),
+            (now.key, page_url),
         ],
-        "theirs_rows": diffs.rows(base, theirs),
-        "mine_rows": diffs.rows(base, mine),
-        "merged": pretty(merged),
     }
-    return render(request, "entries/conflict.html", context, part="entry", status=409)
+    return render(request, "entries/conflict.html", context, part="conflict", status=409)
 
 
 @require_safe
@@ -231,6 +236,7 @@ def entry_new(request: Request) -> HttpResponse:
     names = (
         Namespace.objects.visible_to(request.actor)
         .registered()
+        .open()
         .order_by("name")
         .values_list("name", flat=True)[:500]
     )
@@ -241,4 +247,6 @@ def entry_new(request: Request) -> HttpResponse:
 urlpatterns = [
     path("entries/new", entry_new, name="entry-new"),
     *entry_paths("entry/edit", entry_edit, "entry-edit"),
+    *entry_paths("entry/check", entry_check, "entry-check"),
+    *entry_paths("entry/presence", entry_presence, "entry-presence"),
 ]

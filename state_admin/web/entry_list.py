@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpResponse, QueryDict
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.scopes import ScopeKind, scope_kind
-from state_admin.models import Namespace
-from state_admin.models.browsing import EntryLine, entry_page, scope_counts, window_end
+from state_admin.models import Namespace, ViewPage
+from state_admin.models.browsing import EntryFilter, EntryLine, entry_page, scope_counts, window_end
 from state_admin.services.errors import NotFound
 from state_admin.services.namespaces import definition
 
@@ -22,13 +22,16 @@ from . import snippets
 from .actors import page
 from .addresses import with_query
 from .htmx import Request, render
+from .lists import list_paths
+from .saved_views import views_of
 
 PAGE = 50
 COUNTED = 1000
 _TREE = 200
-# Among how many entries of one namespace, and of each of many, a page looks for those that no
-# index leads to: changed of late, or of an older schema.
-_WINDOW, _WINDOW_OF_MANY = 50_000, 2_000
+# Among how many entries a page looks for those that no index leads to (changed of late, say), and
+# how many a request does that is after all of them.
+_WINDOW = 5_000
+_LONG_WINDOW = 100_000
 _SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 _SHOW = ("invalid", "orphans")
 
@@ -42,6 +45,8 @@ class Filters:
     prefix: str = ""
     since: str = ""
     show: str = ""
+    tag: str = ""
+    actor: str = ""
     after: str = ""
 
     @property
@@ -60,7 +65,7 @@ class Filters:
     @property
     def sparse(self) -> bool:
         """Whether a filter is one that no index leads to."""
-        return bool(self.since) or self.show == "invalid"
+        return bool(self.since or self.tag or self.actor) or self.show == "invalid"
 
     @property
     def narrow(self) -> bool:
@@ -89,12 +94,9 @@ class Row:
         return f"{self.line.version} {self.line.namespace}/{self.line.key}"
 
 
-def read_filters(request: Request) -> Filters:
-    """The filters of the query string; values nobody offers are dropped, not obeyed."""
-    given = {
-        name: request.GET.get(name, "").replace("\0", "")
-        for name in ("namespace", "scope", "prefix", "since", "show", "after")
-    }
+def read_filters(query: QueryDict) -> Filters:
+    """The filters of a query string; values nobody offers are dropped, not obeyed."""
+    given = {each.name: query.get(each.name, "").replace("\0", "") for each in fields(Filters)}
     if given["scope"] not in {kind.value for kind in ScopeKind}:
         given["scope"] = ""
     if given["since"] not in _SINCE:
@@ -107,15 +109,19 @@ def read_filters(request: Request) -> Filters:
 @require_safe
 @page
 def entry_list(request: Request) -> HttpResponse:
-    filters = read_filters(request)
+    views, default = views_of(request, ViewPage.STATE, in_part=True)
+    if default:
+        return default
+    filters = read_filters(request.GET)
     rows, next_url = find_rows(request.actor, filters)
     tree = list(
         Namespace.objects.visible_to(request.actor)
+        .open()
         .order_by("name")
         .only("name", "unregistered_at")[: _TREE + 1]
     )
     chosen = next((each for each in tree if each.name == filters.namespace), None)
-    if filters.namespace and chosen is None and len(tree) > _TREE:
+    if filters.namespace and chosen is None:
         chosen = Namespace.objects.visible_to(request.actor).filter(name=filters.namespace).first()
     if filters.namespace and chosen is None:
         raise NotFound(f"no namespace {filters.namespace}")
@@ -124,10 +130,11 @@ def entry_list(request: Request) -> HttpResponse:
         request,
         "entries/list.html",
         {
+            **views,
             "filters": filters,
             "rows": rows,
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
-            "window": _WINDOW if filters.namespace else _WINDOW_OF_MANY,
+            "window": _WINDOW,
             "tree": tree[:_TREE],
             "tree_more": len(tree) > _TREE,
             "chosen": chosen,
@@ -140,6 +147,13 @@ def entry_list(request: Request) -> HttpResponse:
             "sinces": [("hour", "last hour"), ("day", "last day"), ("week", "last 7 days")],
             "shows": [("invalid", "invalid only"), ("orphans", "unregistered only")],
             "new_url": reverse("web:entry-new"),
+            "actions": [
+                ("delete", "delete"),
+                ("tag", "tag"),
+                ("untag", "untag"),
+                ("expire", "set expiry"),
+                ("export", "export as JSON lines"),
+            ],
             "json_url": filters.url("web:entry-list-json"),
             "can_edit": request.actor.may(Role.EDITOR),
             **_empty(filters),
@@ -152,42 +166,49 @@ def entry_list(request: Request) -> HttpResponse:
     return response
 
 
-@require_safe
-@page
-def entry_list_json(request: Request) -> HttpResponse:
-    """The same rows for programs and for saving: without values."""
-    filters = read_filters(request)
-    rows, next_url = find_rows(request.actor, filters, "web:entry-list-json")
-    items = [_as_json(row) for row in rows]
-    return JsonResponse({"items": items, "next": next_url or None})
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    """The same rows without values (lists.py)."""
+    rows, next_url = find_rows(request.actor, read_filters(request.GET), name)
+    return [_as_json(row) for row in rows], next_url
 
 
 def find_rows(
     actor: Actor, filters: Filters, name: str = "web:entry-list"
 ) -> tuple[list[Row], str]:
     """A page of rows, and the address of the next one ("" at the end)."""
-    lines = entry_page(
-        actor,
+    rows, end = _rows(actor, filters, PAGE, _WINDOW)
+    return rows, filters.url(name, after=end) if end else ""
+
+
+def find_all(actor: Actor, filters: Filters, most: int) -> tuple[list[Row], str]:
+    """Up to `most` rows behind `filters.after`, as far as one request looks, and the place to go on
+    from, "" when nothing is left."""
+    return _rows(actor, filters, most, _LONG_WINDOW)
+
+
+def _rows(actor: Actor, filters: Filters, limit: int, window: int) -> tuple[list[Row], str]:
+    """The rows of one page, and the place at which the next one begins, "" at the end."""
+    wanted = EntryFilter(
         namespace=filters.namespace,
         scope=ScopeKind(filters.scope) if filters.scope else None,
         prefix=filters.prefix,
         since=datetime.now(UTC) - _SINCE[filters.since] if filters.since else None,
         orphans=filters.show == "orphans",
         stale=filters.show == "invalid",
+        tag=filters.tag,
+        writer=filters.actor,
         after=filters.position,
-        limit=PAGE + 1,
-        window=_WINDOW if filters.namespace else _WINDOW_OF_MANY,
     )
-    more, lines = len(lines) > PAGE, lines[:PAGE]
-    end = f"{lines[-1].namespace}/{lines[-1].key}" if more else ""
-    if filters.sparse and filters.namespace and not more:
-        last = window_end(actor, filters.namespace, filters.position[1], _WINDOW)
-        last = max(last, lines[-1].key) if last and lines else last
-        end = f"{filters.namespace}/{last}" if last else ""
+    lines = entry_page(actor, wanted, limit=limit + 1, window=window)
+    more, lines = len(lines) > limit, lines[:limit]
+    place = (lines[-1].namespace, lines[-1].key) if more else None
+    if wanted.sparse and not more:
+        place = window_end(actor, wanted, max(window, limit + 1))
+    end = "/".join(place) if place else ""
     rows = [Row(line, _valid(actor, line)) for line in lines]
     if filters.show == "invalid":
         rows = [row for row in rows if not row.valid]
-    return rows, filters.url(name, after=end) if end else ""
+    return rows, end
 
 
 def _valid(actor: Actor, line: EntryLine) -> bool:
@@ -215,5 +236,5 @@ def _empty(filters: Filters) -> dict[str, str]:
 
 urlpatterns = [
     path("state", entry_list, name="entry-list"),
-    path("state.json", entry_list_json, name="entry-list-json"),
+    *list_paths("state", "entry-list", _items),
 ]

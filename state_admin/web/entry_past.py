@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from django.utils.dateparse import parse_datetime
-
+from state_admin.domain import moments
 from state_admin.domain.access import Actor
 from state_admin.models import Entry
 from state_admin.services.entries import EntryView, read_past
@@ -37,13 +36,10 @@ def shown_entry(request: Request, now: EntryView, *, registered: bool) -> tuple[
 
 def moment_of(text: str) -> datetime:
     """A time of the address or of a datetime-local field; without a zone it is UTC."""
-    try:
-        moment = parse_datetime(text)
-    except ValueError:
-        moment = None
+    moment = moments.read(text, assume_utc=True)
     if moment is None:
         raise BadRequest("at is a time like 2026-01-31T12:00:00Z")
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment
 
 
 def orphan_entry(actor: Actor, namespace: str, key: str) -> EntryView:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import Literal
 
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.models import Max
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
 from django.views.decorators.cache import never_cache
@@ -14,6 +17,10 @@ from django.views.decorators.http import require_safe
 from state_admin.models import Sweep
 
 WORKER_SILENCE = timedelta(minutes=2)
+# What a worker may take to begin its first sweep.
+STARTING_SECONDS = 30.0
+
+_STARTED = monotonic()
 
 _migrated = False
 
@@ -34,8 +41,8 @@ def readyz(request: HttpRequest) -> JsonResponse:
     try:
         if not migrations_applied():
             checks["migrations"] = "pending"
-        elif not worker_seen():
-            checks["worker"] = "silent"
+        elif (state := worker_state(newest_sweep())) != "at work":
+            checks["worker"] = state
     except (DatabaseError, InterfaceError):
         checks = dict.fromkeys(checks, "unknown") | {"database": "unreachable"}
     ready = checks["database"] == checks["migrations"] == "ok"
@@ -54,12 +61,18 @@ def migrations_applied() -> bool:
     return _migrated
 
 
-def worker_seen() -> bool:
-    """Whether any sweep ran of late: they start every minute, so silence means no worker."""
-    newest = Sweep.objects.exclude(started_at=None).order_by("-started_at").first()
-    if newest is None or newest.started_at is None:
-        return False
-    return datetime.now(UTC) - newest.started_at < WORKER_SILENCE
+def newest_sweep() -> datetime | None:
+    """When a worker was last seen to begin a sweep."""
+    moment: datetime | None = Sweep.objects.aggregate(newest=Max("started_at"))["newest"]
+    return moment
+
+
+def worker_state(seen: datetime | None) -> Literal["at work", "starting", "silent"]:
+    """Sweeps start every minute, so silence means no worker; but not yet in a process that has just
+    been started itself, and its worker perhaps with it."""
+    if seen is not None and datetime.now(UTC) - seen < WORKER_SILENCE:
+        return "at work"
+    return "starting" if monotonic() - _STARTED < STARTING_SECONDS else "silent"
 
 
 urlpatterns = [

@@ -16,6 +16,7 @@ from django_htmx.middleware import HtmxDetails
 
 from state_admin.domain.access import Actor
 from state_admin.models import User
+from state_admin.models.counts import Counts
 
 
 class AnyRequest(HttpRequest):
@@ -27,10 +28,11 @@ class AnyRequest(HttpRequest):
 
 
 class Request(AnyRequest):
-    """A request of a member of the workspace (actors.page)."""
+    """A request of a member of the workspace (actors.page). `counts`: see shell.look_first."""
 
     actor: Actor
     user: User
+    counts: Counts
 
 
 @dataclass(frozen=True)

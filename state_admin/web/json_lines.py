@@ -1,4 +1,4 @@
-"""On which line of a JSON text a JSON Pointer leads: errors by pointer, shown to people who edit."""
+"""Where in a JSON text a JSON Pointer leads: errors by pointer, shown to people who edit."""
 
 from __future__ import annotations
 
@@ -11,13 +11,30 @@ _SPACE = " \t\n\r"
 def line_of(text: str, pointer: str) -> int:
     """The line, from 1, of the place in well-formed `text`; of the nearest place above it when
     the pointer leads to something missing."""
+    return text.count("\n", 0, _place_of(text, pointer)) + 1
+
+
+def span_of(text: str, pointer: str) -> tuple[int, int]:
+    """Where the place begins and ends, as browsers count (UTF-16). Of an object or array only its
+    first character is meant: what is wrong with it is seldom wrong with all that it holds."""
+    start = _place_of(text, pointer)
+    end = start + 1 if text[start : start + 1] in "{[" else _DECODER.raw_decode(text, start)[1]
+    return utf16(text, start), utf16(text, end)
+
+
+def utf16(text: str, at: int) -> int:
+    """How many UTF-16 code units stand before the character at `at`."""
+    return at if text.isascii() else len(text[:at].encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _place_of(text: str, pointer: str) -> int:
     at = _past(text, 0)
     for part in pointer.split("/")[1:]:
         found = _child(text, at, part.replace("~1", "/").replace("~0", "~"))
         if found < 0:
             break
         at = found
-    return text.count("\n", 0, at) + 1
+    return at
 
 
 def _child(text: str, at: int, part: str) -> int:

@@ -12,7 +12,7 @@ from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.values import Raw
 from state_admin.models import Namespace
-from state_admin.models.browsing import entry_page, namespace_sizes
+from state_admin.models.browsing import EntryFilter, entry_page, namespace_sizes
 from state_admin.services.errors import Conflict, Invalid, NotFound, Problem
 from state_admin.services.namespaces import Registered, register_namespace, unregister_namespace
 from state_admin.templatetags.json_html import pretty
@@ -64,7 +64,8 @@ def _submit(request: Request, held: Namespace | None) -> HttpResponse:
                 detail="Open the form again to see the present schema; yours is still below.",
             )
         content = _content(form, held)
-        register = {"actor": request.actor, "name": name, **content}
+        base = held.schema_version if held is not None else 0
+        register = {"actor": request.actor, "name": name, "expected_version": base, **content}
         tried = register_namespace(**register, dry_run=True)
         broken = tried.violations.count if tried.violations else 0
         agreed = form.cleaned_data["agreed"] == broken
@@ -183,7 +184,7 @@ def namespace_unregister(request: Request, name: str) -> HttpResponse:
         raise NotFound(f"namespace {name} is not registered")
     size = namespace_sizes([held.pk], _COUNTED + 1)[held.pk]
     held_words = f"{_COUNTED:,}+" if size.entries > _COUNTED else f"{size.entries:,}"
-    first = [line.key for line in entry_page(request.actor, namespace=name, limit=PREVIEW)]
+    first = [line.key for line in entry_page(request.actor, EntryFilter(name), limit=PREVIEW)]
     question = Confirm(
         title=f"Unregister {name}?",
         verb="Unregister",

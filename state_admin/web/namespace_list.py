@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
-from state_admin.domain import diffs, values
+from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Namespace
-from state_admin.models.browsing import entry_page, estimated_entries, namespace_sizes
+from state_admin.models.browsing import EntryFilter, entry_page, estimated_entries, namespace_sizes
 from state_admin.services.errors import NotFound
 from state_admin.services.namespaces import DEFAULT_MAX_VALUE_BYTES, definition
+from state_admin.services.storage import read_series
 from state_admin.templatetags.json_html import pretty
 
 from . import snippets
 from .actors import page
 from .addresses import namespace_url, with_query
 from .htmx import Request, render
+from .lists import list_paths
+from .usage import said
 
 PAGE = 50
 COUNTED = 1000
+# Of each namespace of the list.
+_LISTED = 100
 _VERSIONS = 10
 _EXAMINED = 200
 
@@ -33,18 +38,19 @@ def namespace_list(request: Request) -> HttpResponse:
     rows, next_after = _rows(request)
     home = reverse("web:namespace-list")
     prefix, show, after = (_text(request, name) for name in ("prefix", "show", "after"))
-    sizes = namespace_sizes([row.pk for row in rows], COUNTED + 1)
-    large = [pk for pk, size in sizes.items() if size.entries > COUNTED]
+    sizes = namespace_sizes([row.pk for row in rows], _LISTED + 1)
+    large = [pk for pk, size in sizes.items() if size.entries > _LISTED]
     estimates = estimated_entries(large) if large else {}
     url = with_query(home, prefix=prefix, show=show)
     schema = '{"schema": {"type": "object"}, "default": {}}'
     context = {
         "rows": [
-            (row, sizes[row.pk], _held(sizes[row.pk].entries, row.pk, estimates)) for row in rows
+            (row, sizes[row.pk], _held(sizes[row.pk].entries, _LISTED, estimates.get(row.pk, 0)))
+            for row in rows
         ],
         "prefix": prefix,
         "show": show,
-        "counted": COUNTED,
+        "counted": _LISTED,
         "home": home,
         "list_url": reverse("web:entry-list"),
         "json_url": with_query(reverse("web:namespace-list-json"), prefix=prefix, show=show),
@@ -65,9 +71,7 @@ def namespace_list(request: Request) -> HttpResponse:
     return response
 
 
-@require_safe
-@page
-def namespace_list_json(request: Request) -> HttpResponse:
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
     rows, next_after = _rows(request)
     items = [
         {
@@ -80,15 +84,14 @@ def namespace_list_json(request: Request) -> HttpResponse:
         }
         for row in rows
     ]
-    home = reverse("web:namespace-list-json")
-    given = {name: _text(request, name) for name in ("prefix", "show")}
-    next_url = with_query(home, **given, after=next_after) if next_after else None
-    return JsonResponse({"items": items, "next": next_url})
+    given = {field: _text(request, field) for field in ("prefix", "show")}
+    following = with_query(reverse(name), **given, after=next_after) if next_after else ""
+    return items, following
 
 
 def _rows(request: Request) -> tuple[list[Namespace], str]:
     """A page of namespaces by name, and the name after which the next one begins."""
-    found = Namespace.objects.visible_to(request.actor).order_by("name")
+    found = Namespace.objects.visible_to(request.actor).open().order_by("name")
     if prefix := _text(request, "prefix"):
         found = found.filter(name__startswith=prefix)
     if _text(request, "show") == "unregistered":
@@ -99,10 +102,10 @@ def _rows(request: Request) -> tuple[list[Namespace], str]:
     return rows[:PAGE], rows[PAGE - 1].name if len(rows) > PAGE else ""
 
 
-def _held(counted: int, pk: int, estimates: dict[int, int]) -> str:
-    if counted <= COUNTED:
+def _held(counted: int, most: int, estimate: int) -> str:
+    if counted <= most:
         return f"{counted:,}"
-    return f"≈ {estimates[pk]:,}" if estimates.get(pk, 0) > COUNTED else f"{COUNTED:,}+"
+    return f"≈ {estimate:,}" if estimate > most else f"{most:,}+"
 
 
 @require_safe
@@ -116,11 +119,16 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
     versions = list(found.versions.order_by("-schema_version")[: _VERSIONS + 1])
     stale = size.stale and found.unregistered_at is None
     invalid, examined = _invalid(request.actor, name) if stale else ([], 0)
+    open_to_all = config.kind_of(name) is None
+    samples = read_series(request.actor, days=30, namespace_id=found.pk)
     context = {
         "namespace": found,
+        "stored": samples[-1].total_bytes if samples else None,
+        "sizes": [sample.total_bytes for sample in samples],
+        "sizes_said": said(samples) if samples else "",
         "registered": found.unregistered_at is None,
         "size": size,
-        "held": _held(size.entries, found.pk, estimates),
+        "held": _held(size.entries, COUNTED, estimates.get(found.pk, 0)),
         "schema": pretty(values.load(found.schema or "{}")),
         "default_value": values.load(found.default or "null"),
         "max_value_bytes": found.max_value_bytes or DEFAULT_MAX_VALUE_BYTES,
@@ -129,12 +137,13 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "invalid": invalid,
         "invalid_label": f"{len(invalid):,} of {examined:,} of an older schema",
         "version_label": f"schema v{found.schema_version}",
-        "newest": entry_page(request.actor, namespace=name, limit=8),
+        "newest": entry_page(request.actor, EntryFilter(name), limit=8),
         "list_url": with_query(reverse("web:entry-list"), namespace=name),
         "edit_url": namespace_url(name, "edit"),
+        "compact_url": namespace_url(name, "compact"),
         "unregister_url": namespace_url(name, "unregister"),
-        "can_edit": request.actor.may(Role.ADMIN),
-        "can_write": request.actor.may(Role.EDITOR),
+        "can_edit": request.actor.may(Role.ADMIN) and open_to_all,
+        "can_write": request.actor.may(Role.EDITOR) and open_to_all,
         "new_url": with_query(reverse("web:entry-new"), namespace=name),
     }
     return render(request, "namespaces/detail.html", context, part="namespace")
@@ -143,7 +152,8 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
 def _invalid(actor: Actor, name: str) -> tuple[list[tuple[str, str]], int]:
     """Keys whose value the present schema refuses, with the first reason, and how many entries
     were looked at: only those written under another schema can be among them."""
-    lines = entry_page(actor, namespace=name, stale=True, limit=_EXAMINED, window=COUNTED)
+    wanted = EntryFilter(name, stale=True)
+    lines = entry_page(actor, wanted, limit=_EXAMINED, window=COUNTED)
     validator = definition(actor, name, fresh=True).validator
     found = [
         (line.key, str(faults[0]))
@@ -171,6 +181,6 @@ def _text(request: Request, name: str) -> str:
 
 urlpatterns = [
     path("namespaces", namespace_list, name="namespace-list"),
-    path("namespaces.json", namespace_list_json, name="namespace-list-json"),
+    *list_paths("namespaces", "namespace-list", _items),
     path("namespaces/<str:name>", namespace_detail, name="namespace-detail"),
 ]

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, Sum
+from django.db.models import Count, F, Min
+from django.db.models import Sum as SumOf
 from django.http import HttpResponse
+from django.template.defaultfilters import pluralize
 from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -18,6 +20,8 @@ from state_admin.models import (
     Compaction,
     CompactionKind,
     CompactionStatus,
+    Dispatch,
+    DispatchStatus,
     Namespace,
     Run,
     RunStatus,
@@ -25,17 +29,25 @@ from state_admin.models import (
     Ticket,
 )
 from state_admin.models.browsing import estimated_entries, namespace_sizes
+from state_admin.models.counts import MOST, hourly_changes
+from state_admin.models.traffic import MINUTES, read_hour
+from state_admin.services.storage import read_series
+from state_admin.templatetags import ui
+from state_admin.templatetags.charts import Trend
 
 from .actors import page
-from .addresses import entry_url, namespace_url, run_url, thread_url, with_query
-from .health import WORKER_SILENCE
-from .htmx import Request, render
+from .addresses import namespace_url, run_url, with_query
+from .changes import tell
+from .health import worker_state
+from .htmx import Request, render, target_id, wants_part
+from .usage import TREND_DAYS, said, saved_trend
 
 _EACH = 6
 _CHANGES = 20
-_COUNTED = 500
+_COUNTED = 50
 _NAMESPACES = 100
-_COMPACTIONS = 2000
+_COMPACTIONS = 500
+_MOST = 1000
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,22 @@ class Need:
     why: str
     url: str
     since: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Sum:
+    """How many there are of something that needs a person, since when the oldest waits, where."""
+
+    label: str
+    state: str
+    count: int
+    url: str
+    oldest: datetime | None = None
+    most: int = _MOST  # the count is exact up to here
+
+    @property
+    def shown(self) -> str:
+        return f"{self.most:,}+" if self.count > self.most else f"{self.count:,}"
 
 
 @dataclass(frozen=True)
@@ -64,21 +92,124 @@ class Holding:
 @page
 def overview(request: Request) -> HttpResponse:
     actor = request.actor
-    holdings, stale = _holdings(actor)
+    holdings, stale, invalid = _holdings(actor)
+    failed = _failed(actor)
     sweeps = list(Sweep.objects.order_by("name"))
     context = {
-        "needs": [*_stuck(actor), *_tickets(actor), *_failed(actor), *stale],
+        "sums": [*_sums(actor), _sum_of_failed(failed), invalid],
+        "needs": [
+            *_stuck(actor),
+            *_tickets(actor),
+            *(_need_of(job) for job in failed[:_EACH]),
+            *_dead(actor),
+            *stale,
+        ],
         "runs": _runs(actor),
-        "changes": [_told(change) for change in _newest(actor)],
+        "changes": [tell(change, change.kind, change.actor_name) for change in _newest(actor)],
         "holdings": holdings,
         "largest": max((each.entries for each in holdings), default=1) or 1,
         "saved": _saved(actor),
         "compactions": f"{_COMPACTIONS:,}",
         "sweeps": sweeps,
         "worker": _worker(sweeps),
+        "traffic": _traffic(actor),
         "curl": "",
     }
-    return render(request, "overview.html", context, part="overview")
+    if not wants_part(request):  # they stand in no part
+        context["trends"] = _trends(actor)
+    part = "overview-now" if target_id(request) == "overview-now" else "overview"
+    return render(request, "overview.html", context, part=part)
+
+
+def _trends(actor: Actor) -> list[Trend]:
+    """Changes of a day by the hour; bytes stored and tokens saved of a month by the day."""
+    hours = hourly_changes(actor)
+    written = sum(hours)
+    days = read_series(actor, days=TREND_DAYS)
+    return [
+        Trend(
+            "Changes in 24 hours",
+            f"{MOST:,}+" if written >= MOST else f"{written:,}",
+            hours,
+            f"{hours[-1]:,} in the last hour, {max(hours):,} in the busiest",
+        ),
+        Trend(
+            "Stored",
+            ui.size(days[-1].total_bytes if days else None),
+            [sample.total_bytes for sample in days],
+            said(days) if days else "",
+            reverse("web:usage"),
+        ),
+        saved_trend(days),
+    ]
+
+
+def _traffic(actor: Actor) -> list[Trend]:
+    """Calls of the API by the minute, and what waits in queues. Empty: nothing in an hour."""
+    hour = read_hour(actor)
+    if not any(map(any, hour)):
+        return []
+    changes = reverse("web:change-list")
+    calls = (
+        ("read", hour.reads, ""),
+        ("write", hour.writes, changes),
+        ("conflict", hour.conflicts, changes),  # what the losers lost to
+    )
+    now, most = hour.queued[-1], max(hour.queued)
+    return [
+        *(_of_calls(what, line, url) for what, line, url in calls),
+        Trend(
+            "Waiting in queues",
+            f"{now:,}",
+            hour.queued,
+            f"{now:,} waiting now, at most {most:,} in the last hour",
+            reverse("web:mailbox"),
+        ),
+    ]
+
+
+def _of_calls(what: str, line: list[int], url: str) -> Trend:
+    total = sum(line)
+    said = f"{total:,} {what}{pluralize(total)} in the last hour, at most {max(line):,} a minute"
+    return Trend(f"{what.capitalize()}s in {MINUTES} minutes", f"{total:,}", line, said, url)
+
+
+def _sums(actor: Actor) -> list[Sum]:
+    """Tickets, stuck runs and dead letters: how many, up to a bound, and the oldest of those."""
+    mailbox = with_query(reverse("web:mailbox"), status=DispatchStatus.DEAD.value)
+    stuck = with_query(reverse("web:run-list"), status="stuck")
+    sources = (
+        ("tickets", "waiting", Ticket.objects.visible_to(actor).pending(), reverse("web:inbox")),
+        ("stuck runs", "stuck", Run.objects.visible_to(actor).stuck(), stuck),
+        ("dead letters", "failed", Dispatch.objects.visible_to(actor).dead(), mailbox),
+    )
+    found = []
+    for label, state, rows, url in sources:
+        bounded = rows.order_by("pk")[: _MOST + 1]
+        counted = bounded.aggregate(count=Count("pk"), oldest=Min("created_at"))
+        found.append(Sum(label, state, counted["count"], url, counted["oldest"]))
+    return found
+
+
+def _sum_of_failed(failed: list[Compaction]) -> Sum:
+    url = with_query(reverse("web:compaction-list"), status=CompactionStatus.FAILED.value)
+    ended = [job.finished_at for job in failed if job.finished_at]
+    return Sum("failed jobs", "failed", len(failed), url, min(ended, default=None))
+
+
+def _dead(actor: Actor) -> list[Need]:
+    rows = Dispatch.objects.visible_to(actor).dead().select_related("thread").order_by("-id")
+    return [
+        Need(
+            "failed",
+            "dead letter",
+            row.thread.public_id,
+            row.last_error or "given up after all of its attempts",
+            with_query(reverse("web:mailbox"), status=DispatchStatus.DEAD.value),
+            row.created_at,
+        )
+        for row in rows[:_EACH]
+    ]
 
 
 def _stuck(actor: Actor) -> list[Need]:
@@ -98,16 +229,21 @@ def _tickets(actor: Actor) -> list[Need]:
             "waits for a decision",
             ticket.tool_name or ticket.public_id,
             ticket.reason or f"run {ticket.run.public_id} goes on when it is decided",
-            run_url(ticket.run.public_id),
+            with_query(reverse("web:inbox"), tool=ticket.tool_name),
             ticket.created_at,
         )
         for ticket in tickets[:_EACH]
     ]
 
 
-def _failed(actor: Actor) -> list[Need]:
+def _failed(actor: Actor) -> list[Compaction]:
     """Failed compactions that no later one of the thread has made good, among the newest."""
-    newest = Compaction.objects.visible_to(actor).select_related("thread").order_by("-id")[:200]
+    newest = (
+        Compaction.objects.visible_to(actor)
+        .select_related("thread")
+        .defer("policy", "summary_text", "instructions", "thread__metadata", "thread__policy")
+        .order_by("-id")[:200]
+    )
     settled: set[int | None] = set()
     found = []
     for job in newest:
@@ -115,24 +251,27 @@ def _failed(actor: Actor) -> list[Need]:
             settled.add(job.thread_id)
             if job.status == CompactionStatus.FAILED:
                 found.append(job)
-    return [
-        Need(
-            "failed",
-            "failed compaction",
-            job.thread.public_id if job.thread else job.public_id,
-            job.detail,
-            reverse("web:compaction-detail", args=[job.public_id]),
-            job.finished_at,
-        )
-        for job in found[:_EACH]
-    ]
+    return found
 
 
-def _holdings(actor: Actor) -> tuple[list[Holding], list[Need]]:
-    """The biggest namespaces, and those with entries that may not fit their schema any more."""
+def _need_of(job: Compaction) -> Need:
+    return Need(
+        "failed",
+        "failed compaction",
+        job.thread.public_id if job.thread else job.public_id,
+        job.detail,
+        reverse("web:compaction-detail", args=[job.public_id]),
+        job.finished_at,
+    )
+
+
+def _holdings(actor: Actor) -> tuple[list[Holding], list[Need], Sum]:
+    """The biggest namespaces, those with entries that may not fit their schema any more, and how
+    many such entries there are."""
     names = dict(
         Namespace.objects.visible_to(actor)
         .registered()
+        .open()
         .order_by("name")
         .values_list("pk", "name")[:_NAMESPACES]
     )
@@ -156,14 +295,18 @@ def _holdings(actor: Actor) -> tuple[list[Holding], list[Need]]:
             "",
             "older schema",
             names[pk],
-            f"{min(size.stale, _COUNTED):,}{'+' if pk in large else ''} entries were written under"
-            " another schema; some may not fit the present one",
+            f"{min(size.stale, _COUNTED):,}{'+' if pk in large else ''} written under another"
+            " schema; may not fit the present one",
             with_query(browser, namespace=names[pk], show="invalid"),
         )
         for pk, size in sizes.items()
         if size.stale
     ]
-    return holdings[:_EACH], sorted(stale, key=lambda need: need.title)[:_EACH]
+    count = sum(size.stale for size in sizes.values())
+    every = with_query(browser, show="invalid")
+    # Each namespace is counted up to a bound; within one bound none has reached it.
+    invalid = Sum("of an older schema", "warn", count, every, most=_COUNTED)
+    return holdings[:_EACH], sorted(stale, key=lambda need: need.title)[:_EACH], invalid
 
 
 def _runs(actor: Actor) -> list[tuple[str, str, int]]:
@@ -183,66 +326,20 @@ def _newest(actor: Actor) -> list[Change]:
     return list(Change.objects.visible_to(actor).order_by("-xid", "-id")[:_CHANGES])
 
 
-_SAID = {
-    "entry.put": "wrote",
-    "entry.patch": "patched",
-    "entry.delete": "deleted",
-    "entry.restore": "restored",
-    "entry.expire": "let expire",
-    "entry.import": "imported",
-    "namespace.register": "registered namespace",
-    "namespace.change": "changed namespace",
-    "namespace.unregister": "unregistered namespace",
-    "thread.create": "made thread",
-    "thread.delete": "deleted thread",
-    "run.start": "started run",
-    "run.commit": "committed a step of run",
-    "run.done": "ended run",
-    "run.stuck": "found stuck run",
-    "token.create": "made token",
-    "token.revoke": "revoked token",
-}
-
-
-def _told(change: Change) -> dict[str, Any]:
-    """A change as a sentence: who did what to which, with the address of that."""
-    noun = change.kind.partition(".")[0]
-    if change.namespace and change.key:
-        place = f"{change.namespace}/{change.key}"
-        url = entry_url(change.namespace, change.key, version=change.version)
-    elif change.namespace:
-        place, url = change.namespace, namespace_url(change.namespace)
-    elif change.run:
-        place, url = change.run, run_url(change.run)
-    elif change.thread:
-        place, url = change.thread, thread_url(change.thread)
-    else:
-        place, url = change.key, ""
-    said = _SAID.get(change.kind) or change.kind.replace(".", " ")
-    return {
-        "who": change.actor_name,
-        "said": said,
-        "place": place,
-        "url": url if not change.kind.endswith("delete") or noun == "entry" else "",
-        "version": change.version,
-        "at": change.at,
-    }
-
-
 def _saved(actor: Actor) -> int:
     """Tokens that the newest compactions took out of contexts and that nobody put back."""
     newest = Compaction.objects.visible_to(actor).order_by("-id").values("pk")[:_COMPACTIONS]
     done = Compaction.objects.filter(
         pk__in=newest, kind=CompactionKind.CONTEXT, status=CompactionStatus.DONE
     )
-    total = done.aggregate(saved=Sum(F("tokens_before") - F("tokens_after")))["saved"]
+    total = done.aggregate(saved=SumOf(F("tokens_before") - F("tokens_after")))["saved"]
     return int(total or 0)
 
 
 def _worker(sweeps: list[Sweep]) -> dict[str, Any]:
-    """When a worker was last seen at work, and whether that is recent enough."""
+    """When a worker was last seen at work, and what that means."""
     seen = max((sweep.started_at for sweep in sweeps if sweep.started_at), default=None)
-    return {"seen": seen, "ok": seen is not None and timezone.now() - seen < WORKER_SILENCE}
+    return {"seen": seen, "state": worker_state(seen)}
 
 
 urlpatterns = [path("", overview, name="overview")]

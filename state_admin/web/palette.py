@@ -1,30 +1,40 @@
-"""Ctrl-K: pages, namespaces, keys, threads and runs whose name begins with what is typed."""
+"""Ctrl-K: pages, actions, namespaces, keys, threads and runs, the best fit first."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
+from state_admin.domain.access import Role
 from state_admin.models import Namespace, Run, Thread
-from state_admin.models.browsing import entry_page
+from state_admin.models.browsing import EntryFilter, entry_page
 
 from .actors import page
 from .addresses import entry_url, namespace_url, run_url, thread_url
 from .htmx import Request, render
-from .shell import NAVIGATION
+from .shell import DENSITIES, THEMES, items_for
 
 _EACH = 6
 
 
 @dataclass(frozen=True)
 class Hit:
+    """Where to go; or, with `form`, the button `name=value` of a form that every page holds; or,
+    with `does`, an event for the scripts of the page."""
+
     icon: str
     label: str
     note: str
-    url: str
+    url: str = ""
+    form: str = ""
+    name: str = ""
+    value: str = ""
+    does: str = ""
 
 
 @require_safe
@@ -40,27 +50,45 @@ def palette(request: Request) -> HttpResponse:
 
 
 def _hits(request: Request, query: str) -> list[Hit]:
-    """Pages first, then exact places by prefix: every search is one range of an index."""
-    found = _pages(query)
+    """What is called exactly so, then pages and actions with a word that begins so, then places by
+    prefix (each search is one range of an index), then pages and actions that hold it anywhere."""
+    commands = [*_pages(request), *_actions(request)]
     if not query:
-        return found
+        return [hit for hit in commands if hit.note != "action"]
+    found = commands + list(_places(request, query))
+    ranked = [(rank, hit) for hit in found if (rank := _rank(hit, query)) is not None]
+    return [hit for _, hit in sorted(ranked, key=itemgetter(0))]
+
+
+def _rank(hit: Hit, query: str) -> int | None:
+    label, wanted = hit.label.lower(), query.lower()
+    if wanted in (label, label.partition("/")[2]):
+        return 0
+    if hit.note in _PLACES:  # found by their beginning
+        return 2
+    if label.startswith(wanted) or f" {wanted}" in label:
+        return 1
+    return 3 if wanted in label else None
+
+
+_PLACES = ("namespace", "entry", "thread", "run")
+
+
+def _places(request: Request, query: str) -> Iterator[Hit]:
     actor = request.actor
-    namespaces = Namespace.objects.visible_to(actor).registered()
-    found += [
-        Hit("layers", name, "namespace", namespace_url(name))
-        for name in namespaces.filter(name__startswith=query)
+    namespaces = Namespace.objects.visible_to(actor).registered().open()
+    for name in (
+        namespaces.filter(name__startswith=query)
         .order_by("name")
         .values_list("name", flat=True)[:_EACH]
-    ]
+    ):
+        yield Hit("layers", name, "namespace", namespace_url(name))
     namespace, slash, key = query.partition("/")
-    lines = entry_page(
-        actor, namespace=namespace if slash else "", prefix=key if slash else query, limit=_EACH
-    )
-    found += [
-        Hit("database", f"{e.namespace}/{e.key}", "entry", entry_url(e.namespace, e.key))
-        for e in lines
-    ]
-    for icon, kind, model, url in (
+    wanted = EntryFilter(namespace, prefix=key) if slash else EntryFilter(prefix=query)
+    for line in entry_page(actor, wanted, limit=_EACH):
+        url = entry_url(line.namespace, line.key)
+        yield Hit("database", f"{line.namespace}/{line.key}", "entry", url)
+    for icon, kind, model, url_of in (
         ("messages-square", "thread", Thread, thread_url),
         ("play", "run", Run, run_url),
     ):
@@ -70,18 +98,34 @@ def _hits(request: Request, query: str) -> list[Hit]:
             .order_by("public_id")
             .values_list("public_id", flat=True)[:_EACH]
         )
-        found += [Hit(icon, identifier, kind, url(identifier)) for identifier in ids]
-    return found
+        for identifier in ids:
+            yield Hit(icon, identifier, kind, url_of(identifier))
 
 
-def _pages(query: str) -> list[Hit]:
-    found = []
-    for group, items in NAVIGATION:
+def _pages(request: Request) -> Iterator[Hit]:
+    for group, items in items_for(request.actor):
         for item in items:
-            if query.lower() not in item.label.lower():
-                continue
-            found.append(Hit(item.icon, item.label, group or "page", reverse(item.url_name)))
-    return found
+            yield Hit(item.icon, item.label, group or "page", reverse(item.url_name))
+
+
+def _actions(request: Request) -> Iterator[Hit]:
+    """What can be done from anywhere, as far as the actor may."""
+    may = request.actor.may
+    if may(Role.EDITOR):
+        yield Hit("plus", "New entry", "action", reverse("web:entry-new"))
+    if may(Role.ADMIN):
+        yield Hit("plus", "New namespace", "action", reverse("web:namespace-new"))
+        yield Hit("key-round", "New token", "action", f"{reverse('web:token-list')}#new-token")
+    yield Hit("pause", "Pause or resume live updates", "action", does="live-toggle")
+    yield Hit("rotate-ccw", "Show new changes", "action", does="live-show")
+    for name, choices, icon in (("theme", THEMES, "moon"), ("density", DENSITIES, "rows-3")):
+        for choice in choices:
+            label = f"{name.capitalize()}: {choice}"
+            yield Hit(icon, label, "action", form="preferences", name=name, value=choice)
+    yield Hit("keyboard", "Keyboard shortcuts", "action", does="keys-show")
+    yield Hit("layers", "Switch workspace", "action", reverse("web:workspaces"))
+    yield Hit("key-round", "Change password", "action", reverse("web:password"))
+    yield Hit("log-out", "Sign out", "action", form="sign-out")
 
 
 urlpatterns = [path("go", palette, name="palette")]

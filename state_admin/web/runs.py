@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
-from django.http import HttpResponse, JsonResponse
+from django.db.models import F
+from django.http import HttpResponse
 from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Revision, Run, RunStatus, Thread, Ticket, TicketStatus
+from state_admin.models import Run, RunStatus, Thread, Ticket, TicketStatus, ViewPage
 from state_admin.services.runs import find_run
 
 from . import paging, snippets
 from .actors import page
-from .addresses import run_url, thread_url, with_query
+from .addresses import run_action_url, run_url, thread_url, with_query
 from .htmx import Request, render, target_id, wants_part
 from .id_address import id_page, id_paths
-from .thread_states import touched_in_words
+from .lists import list_paths
+from .run_timeline import tell
+from .saved_views import views_of
 from .tickets import question_of
 
 PAGE = 50
 STUCK = 50
-_TIMELINE = 40
 _AGES = {
     "10m": timedelta(minutes=10),
     "1h": timedelta(hours=1),
@@ -76,6 +79,9 @@ def read_filters(request: Request) -> Filters:
 @require_safe
 @page
 def run_list(request: Request) -> HttpResponse:
+    views, default = views_of(request, ViewPage.RUNS)
+    if default:
+        return default
     filters = read_filters(request)
     first_page = filters.before is None and not filters.any
     stuck = list(_stuck(request.actor)) if first_page else []
@@ -86,6 +92,7 @@ def run_list(request: Request) -> HttpResponse:
         request,
         "runs/list.html",
         {
+            **views,
             "filters": filters,
             "stuck_runs": stuck,
             "runs": [run for run in rows if run.pk not in seen],
@@ -127,6 +134,9 @@ def find_runs(actor: Actor, filters: Filters, name: str = "web:run-list") -> tup
         rows = rows.filter(agent_id=filters.agent)
     if filters.age:
         rows = rows.filter(created_at__lt=timezone.now() - _AGES[filters.age])
+        if filters.status not in ("", RunStatus.DONE):
+            # `+ 0` hides the order: PostgreSQL would walk all newer runs for the few that are old.
+            rows = rows.order_by((F("pk") + 0).desc())
     if filters.before:
         rows = rows.filter(pk__lt=filters.before)
     shown, next_url = paging.cut(
@@ -135,11 +145,8 @@ def find_runs(actor: Actor, filters: Filters, name: str = "web:run-list") -> tup
     return list(shown), next_url
 
 
-@require_safe
-@page
-def run_list_json(request: Request) -> HttpResponse:
-    """The same rows for programs and for saving."""
-    rows, next_url = find_runs(request.actor, read_filters(request), "web:run-list-json")
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    rows, next_url = find_runs(request.actor, read_filters(request), name)
     now = timezone.now()
     items = [
         {
@@ -157,7 +164,7 @@ def run_list_json(request: Request) -> HttpResponse:
         }
         for run in rows
     ]
-    return JsonResponse({"items": items, "next": next_url or None})
+    return items, next_url
 
 
 def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
@@ -177,20 +184,6 @@ def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Moment:
-    """A revision that the run made: what it touched, and which messages came with it."""
-
-    revision: Revision
-    url: str
-    messages: tuple[int, int] | None
-    messages_url: str
-
-    @property
-    def touched(self) -> str:
-        return touched_in_words(self.revision)
-
-
 @require_safe
 @id_page()
 def run_detail(request: Request, run_id: str) -> HttpResponse:
@@ -198,6 +191,13 @@ def run_detail(request: Request, run_id: str) -> HttpResponse:
     target = target_id(request)
     part = target if wants_part(request) and target == "run-now" else "run"
     return render(request, "runs/detail.html", context, part=part)
+
+
+def run_tabs(run_id: str) -> list[tuple[str, str, str]]:
+    return [
+        ("timeline", "Timeline", run_url(run_id)),
+        ("knowledge", "What it knew", run_action_url("knowledge", run_id)),
+    ]
 
 
 def run_context(request: Request, run: Run) -> dict[str, Any]:
@@ -208,18 +208,19 @@ def run_context(request: Request, run: Run) -> dict[str, Any]:
     pending = [question_of(ticket) for ticket in tickets if ticket.status == TicketStatus.PENDING]
     waiting = run.waiting or {}
     before = paging.whole_number(request, "before")
-    timeline, older_url = _timeline(run, before)
+    timeline, older_url = tell(run, tickets, before)
     done = run.status == RunStatus.DONE
     edits = request.actor.may(Role.EDITOR) and not done
     return {
         "run": run,
         "thread": run.thread,
+        "tabs": run_tabs(run_id),
+        "tab": "timeline",
         "done": done,
         "waits_for": WAITS_FOR.get(str(waiting.get("reason")), str(waiting.get("reason") or "")),
         "waiting_message": waiting.get("message") or "",
         "ended": run.termination_reason or {},
         "questions": pending,
-        "decided": [ticket for ticket in tickets if ticket.status != TicketStatus.PENDING],
         "timeline": timeline,
         "pager": {"first": run_url(run_id) if before else "", "next": older_url},
         "metadata": values.load(run.metadata or "{}"),
@@ -229,43 +230,17 @@ def run_context(request: Request, run: Run) -> dict[str, Any]:
         ),
         "can_act": edits,
         "can_renew": edits and run.status in (RunStatus.CREATED, RunStatus.RUNNING),
-        "can_resume": edits and run.status == RunStatus.WAITING and not pending,
+        "can_release": edits and run.lease_expires_at is not None,
+        "can_resume": edits
+        and (run.status == RunStatus.WAITING or bool(run.stuck_reason(timezone.now()))),
         "curl": snippets.curl("GET", api_path),
         "python": snippets.python("GET", api_path),
+        "typescript": snippets.typescript(f"runs.get({json.dumps(run_id)})"),
     }
-
-
-def _timeline(run: Run, before: int | None) -> tuple[list[Moment], str]:
-    """The run's revisions, newest first. All of them lie between its first and its last, so this
-    reads one range of the primary key."""
-    rows = Revision.objects.filter(
-        thread=run.thread, number__gte=run.start_revision - 1, number__lte=run.last_revision
-    ).order_by("-number")
-    if before:
-        rows = rows.filter(number__lt=before)
-    found = list(rows[: _TIMELINE + 1])
-    thread_id = run.thread.public_id
-    moments = []
-    for row, earlier in zip(found, [*found[1:], None], strict=True):
-        if row.run_id != run.pk:
-            continue
-        count = earlier.message_count if earlier else row.message_count
-        first, last = count + 1, row.message_count
-        moments.append(
-            Moment(
-                row,
-                thread_url(thread_id, tab="state", at=row.number),
-                (first, last) if last >= first else None,
-                thread_url(thread_id, message=first),
-            )
-        )
-    more = len(found) > _TIMELINE
-    older = run_url(run.public_id, before=found[_TIMELINE - 1].number) if more else ""
-    return moments[:_TIMELINE], older
 
 
 urlpatterns = [
     path("runs", run_list, name="run-list"),
-    path("runs.json", run_list_json, name="run-list-json"),
+    *list_paths("runs", "run-list", _items),
     *id_paths("runs", run_detail, "run-detail"),
 ]

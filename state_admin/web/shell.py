@@ -1,4 +1,5 @@
-"""What every page's frame needs: navigation with counts, theme, pending toasts."""
+"""What every page's frame needs: navigation with counts, theme, pending toasts, and where the page
+stands in the change feed (static/js/live.js goes on from there)."""
 
 from __future__ import annotations
 
@@ -9,9 +10,13 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
-from state_admin.models.counts import MOST, Counts, bounded_counts
+from state_admin.domain.access import Actor, Role
+from state_admin.models.counts import FEW, MOST, Counts, bounded_counts
+from state_admin.streams import cursors
+from state_admin.templatetags import ui
 
-from .htmx import pending_toasts, wants_part
+from .health import worker_state
+from .htmx import Request, pending_toasts, wants_part
 
 THEMES = ("system", "light", "dark")
 DENSITIES = ("comfortable", "compact")
@@ -20,7 +25,8 @@ THEME_COOKIE, DENSITY_COOKIE = "statehouse_theme", "statehouse_density"
 
 @dataclass(frozen=True)
 class Item:
-    """One line of the navigation. `key` is the letter after `g`; `at` the addresses it covers."""
+    """One line of the navigation. `key` is the letter after `g`; `at` the addresses it covers;
+    `health` is "ok", "failed" or "" where there is nothing to be ill."""
 
     label: str
     url_name: str
@@ -28,11 +34,20 @@ class Item:
     key: str
     at: tuple[str, ...]
     count: Callable[[Counts], str] = lambda counts: ""
+    health: Callable[[Counts], str] = lambda counts: ""
+    role: Role = Role.VIEWER
 
 
 def shown(number: int) -> str:
     """A bounded count in words: "12,480", or "10,000+" beyond what we count."""
     return f"{MOST:,}+" if number > MOST else f"{number:,}"
+
+
+def about(number: int) -> str:
+    """A count of many in words: "812", "1,000+", "≈ 10.0 M" where it was measured."""
+    if number <= FEW:
+        return f"{number:,}"
+    return f"{FEW:,}+" if number == FEW + 1 else f"≈ {ui.tokens(number)}"
 
 
 def _runs(counts: Counts) -> str:
@@ -41,26 +56,51 @@ def _runs(counts: Counts) -> str:
     return shown(counts.active_runs) if counts.active_runs else ""
 
 
+def _inbox(counts: Counts) -> str:
+    return shown(counts.pending_tickets) if counts.pending_tickets else ""
+
+
+def _mailbox(counts: Counts) -> str:
+    if counts.dead_dispatches:
+        return f"{shown(counts.dead_dispatches)} dead"
+    return shown(counts.open_dispatches) if counts.open_dispatches else ""
+
+
 def _compactions(counts: Counts) -> str:
     if counts.failed_compactions:
         return f"{shown(counts.failed_compactions)} failed"
     return shown(counts.unfinished_compactions) if counts.unfinished_compactions else ""
 
 
+def _system(counts: Counts) -> str:
+    return "no worker" if worker_state(counts.worker_seen) == "silent" else ""
+
+
+def _failing(number: Callable[[Counts], object]) -> Callable[[Counts], str]:
+    return lambda counts: "failed" if number(counts) else ""
+
+
 NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
-    ("", (Item("Overview", "web:overview", "layout-dashboard", "o", ("/",)),)),
+    (
+        "",
+        (
+            Item("Overview", "web:overview", "layout-dashboard", "o", ("/",)),
+            Item("Changes", "web:change-list", "activity", "l", ("/changes",)),
+        ),
+    ),
     (
         "State",
         (
             Item(
                 "State browser", "web:entry-list", "database", "s", ("/state", "/entry", "/entries"),
-                lambda counts: shown(counts.entries),
+                lambda counts: about(counts.entries),
             ),
             Item(
                 "Namespaces", "web:namespace-list", "layers", "n", ("/namespaces",),
                 lambda counts: shown(counts.namespaces),
             ),
-            Item("State keys", "web:state-key-list", "hash", "k", ("/state-keys",)),
+            Item("State keys", "web:state-key-list", "hash", "k", ("/state-keys", "/plugins")),
+            Item("Config", "web:config", "wrench", "f", ("/config",)),
         ),
     ),
     (
@@ -68,26 +108,48 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             Item(
                 "Threads", "web:thread-list", "messages-square", "t", ("/threads", "/thread"),
-                lambda counts: shown(counts.threads),
+                lambda counts: about(counts.threads),
             ),
-            Item("Runs", "web:run-list", "play", "r", ("/runs", "/run", "/ticket"), _runs),
             Item(
-                "Compactions", "web:compaction-list", "fold-vertical", "c", ("/compactions",),
+                "Runs", "web:run-list", "play", "r", ("/runs", "/run"), _runs,
+                _failing(lambda counts: counts.stuck_runs),
+            ),
+            Item("Inbox", "web:inbox", "circle-check", "i", ("/inbox", "/ticket"), _inbox),
+            Item(
+                "Mailbox", "web:mailbox", "inbox", "m", ("/mailbox",), _mailbox,
+                _failing(lambda counts: counts.dead_dispatches),
+            ),
+            Item(
+                "Compactions", "web:compaction-list", "fold-vertical", "c",
+                ("/compactions", "/policies", "/policy"),
                 _compactions,
+                _failing(lambda counts: counts.failed_compactions),
             ),
         ),
     ),
     (
         "Access",
         (
+            Item("Members", "web:member-list", "users", "p", ("/members",)),
             Item(
                 "Tokens", "web:token-list", "key-round", "a", ("/tokens",),
-                lambda counts: shown(counts.tokens),
+                lambda counts: shown(counts.tokens), role=Role.ADMIN,
             ),
+            Item("Explain access", "web:access", "shield", "x", ("/access",)),
             Item("Webhooks", "web:webhook-list", "zap", "w", ("/webhooks",)),
+            Item("Audit", "web:audit-list", "history", "u", ("/audit",), role=Role.ADMIN),
         ),
     ),
-    ("", (Item("System", "web:system", "heart-pulse", "y", ("/system",)),)),
+    (
+        "",
+        (
+            Item("Usage", "web:usage", "gauge", "z", ("/usage",)),
+            Item(
+                "System", "web:system", "heart-pulse", "y", ("/system",), _system,
+                lambda counts: "failed" if _system(counts) else "ok",
+            ),
+        ),
+    ),
 )  # fmt: skip
 
 
@@ -104,16 +166,36 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     made["toasts"] = pending_toasts(request)
     actor = getattr(request, "actor", None)
     if actor is not None:
-        counts = bounded_counts(actor)
+        counts = getattr(request, "counts", None) or bounded_counts(actor)
         made |= {
             "actor": actor,
             "workspace": counts.workspace,
-            "navigation": navigation(request.path, counts),
+            "cursor": cursor_of(counts),
+            "navigation": navigation(request.path, actor, counts),
         }
     return made
 
 
-def navigation(path: str, counts: Counts) -> list[tuple[str, list[dict[str, Any]]]]:
+def look_first(request: Request) -> None:
+    """Count before the page reads anything: behind this place in the feed lies all that the page
+    has not seen. Only where a browser loads a document; others have no stream that goes on."""
+    if request.headers.get("Sec-Fetch-Dest") == "document":
+        request.counts = bounded_counts(request.actor)
+
+
+def cursor_of(counts: Counts) -> str:
+    """Where the change stream goes on behind what was counted."""
+    return cursors.seal(counts.end.position, counts.end.at)
+
+
+def items_for(actor: Actor) -> list[tuple[str, list[Item]]]:
+    """The groups of the navigation, without what the actor may not open."""
+    return [
+        (group, [item for item in items if actor.may(item.role)]) for group, items in NAVIGATION
+    ]
+
+
+def navigation(path: str, actor: Actor, counts: Counts) -> list[tuple[str, list[dict[str, Any]]]]:
     return [
         (
             group,
@@ -125,11 +207,12 @@ def navigation(path: str, counts: Counts) -> list[tuple[str, list[dict[str, Any]
                     "key": item.key,
                     "current": _covers(item.at, path),
                     "count": item.count(counts),
+                    "health": item.health(counts),
                 }
                 for item in items
             ],
         )
-        for group, items in NAVIGATION
+        for group, items in items_for(actor)
     ]
 
 

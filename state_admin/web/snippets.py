@@ -1,4 +1,5 @@
-"""The curl and the Python that do what a page shows. Copied by people, so always complete."""
+"""The curl, the Python and the TypeScript that do what a page shows. Copied by people, so always
+complete."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def python(method: str, path: str, body: str = "", *headers: str) -> str:
     extra = "".join(
         f"        {name!r}: {value!r},\n" for name, value in (h.split(": ", 1) for h in headers)
     )
-    data = f"    data=json.dumps({body}).encode(),\n" if body else ""
+    # As a text: true and null are no Python.
+    data = f"    data={body!r}.encode(),\n" if body else ""
     kind = '        "Content-Type": "application/json",\n' if body else ""
     return (
         "import json, os, urllib.request\n\n"
@@ -48,4 +50,12 @@ def python(method: str, path: str, body: str = "", *headers: str) -> str:
         "    },\n"
         ")\n"
         "print(json.load(urllib.request.urlopen(request)))\n"
+    )
+
+
+def typescript(call: str) -> str:
+    """The same with our client (clients/typescript): `call` is of its `Statehouse`."""
+    return (
+        'import { Statehouse } from "@statehouse/client";\n\n'
+        f"const state = Statehouse.fromEnv();\nconsole.log(await state.{call});\n"
     )

@@ -1,4 +1,5 @@
-"""State keys: which slots of thread state are registered, and how they merge. Read only."""
+"""State keys: which slots of thread state are registered, whose they are, how they merge, who
+holds them; and the plugins that bring them. Read only."""
 
 from __future__ import annotations
 
@@ -6,14 +7,18 @@ from django.http import HttpResponse
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from state_admin.domain import values
-from state_admin.models import StateKey
+from state_admin.domain import reducers, values
+from state_admin.domain.access import Role
+from state_admin.models import Plugin, StateKey
+from state_admin.models.state_keys import count_holders
+from state_admin.services.plugins import parts_of
 
 from . import paging, snippets
 from .actors import page
 from .htmx import Request, render
 
 MOST = 200
+NEWEST = 1000
 
 
 @require_safe
@@ -25,19 +30,42 @@ def state_key_list(request: Request) -> HttpResponse:
     if prefix:
         rows = rows.filter(name__startswith=prefix)
     found = list(rows[: MOST + 1])
+    holders = count_holders(request.actor, NEWEST)
+    plugins = list(Plugin.objects.visible_to(request.actor).order_by("name")[:MOST])
+    parts = parts_of(request.actor, [plugin.name for plugin in plugins])
     body = '{"reducer": "append", "scope": "thread", "default": [], "schema": {"type": "array"}}'
     context = {
         "keys": [
-            (row, values.load(row.schema or "{}"), values.load(row.default or "null"))
+            (
+                row,
+                holders.get(row.name, 0),
+                values.load(row.schema or "{}"),
+                values.load(row.default or "null"),
+            )
             for row in found[:MOST]
         ],
+        "runtime": [
+            {"name": name, "held": holders.get(name, 0), **marks}
+            for name, marks in sorted(reducers.RUNTIME_KEYS.items())
+        ],
+        "unregistered": _unregistered(request, holders),
+        "plugins": [(plugin, *parts[plugin.name]) for plugin in plugins],
+        "may_uninstall": request.actor.may(Role.ADMIN),
         "more": len(found) > MOST,
         "most": MOST,
+        "newest": NEWEST,
         "prefix": prefix,
         "curl": snippets.curl("PUT", "state-keys/plan", body),
         "python": snippets.python("PUT", "state-keys/plan", body),
     }
     return render(request, "state_keys/list.html", context, part="state-keys")
+
+
+def _unregistered(request: Request, holders: dict[str, int]) -> list[tuple[str, int]]:
+    """What threads hold of keys that are no longer registered: retained by an uninstallation."""
+    known = StateKey.objects.visible_to(request.actor).filter(name__in=holders)
+    registered = {*known.values_list("name", flat=True), *reducers.RUNTIME_KEYS}
+    return [(name, held) for name, held in holders.items() if name not in registered][:MOST]
 
 
 urlpatterns = [path("state-keys", state_key_list, name="state-key-list")]

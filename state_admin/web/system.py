@@ -14,7 +14,7 @@ from state_admin.models import Sweep
 from state_admin.models.database import describe_database
 
 from .actors import page
-from .health import migrations_applied, worker_seen
+from .health import migrations_applied, newest_sweep, worker_state
 from .htmx import Request, render
 
 
@@ -24,7 +24,7 @@ def system(request: Request) -> HttpResponse:
     context: dict[str, Any] = {
         "database": describe_database(),
         "migrated": migrations_applied(),
-        "worker": worker_seen(),
+        "worker": worker_state(newest_sweep()),
         "sweeps": Sweep.objects.order_by("name"),
         "python": platform.python_version(),
         "django": django.get_version(),

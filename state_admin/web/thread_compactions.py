@@ -17,13 +17,18 @@ from .addresses import thread_action_url, thread_url
 from .compactions import can_do, replaced
 from .htmx import Request, see_other, target_id, toast
 from .id_address import id_page, id_paths
+from .policies import policy_url
 
 _JOBS = 30
+# A longer view is planned behind the page.
+_PLANNED_AT_ONCE = 5_000
 
 
 def show(request: Request, thread: Thread) -> dict[str, Any]:
     """The context of the tab. A poll of the jobs alone plans nothing."""
-    jobs = list(Compaction.objects.filter(thread=thread).order_by("-pk")[:_JOBS])
+    jobs = list(
+        Compaction.objects.filter(thread=thread).select_related("summary").order_by("-pk")[:_JOBS]
+    )
     summary = standing_summary(thread)
     context: dict[str, Any] = {
         "jobs": [(job, can_do(request, job, summary)) for job in jobs],
@@ -33,10 +38,19 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     if target_id(request) == "thread-jobs":
         return context
     standing = next((job for job in jobs if summary and job.summary_id == summary.pk), None)
+    length = thread.message_count - (summary.folds_to or 0 if summary else 0)
+    at_once = length <= _PLANNED_AT_ONCE or "plan" in request.GET
     return {
         **context,
-        "preview": preview_compaction(actor=request.actor, thread_id=thread.public_id),
+        "preview": preview_compaction(actor=request.actor, thread_id=thread.public_id)
+        if at_once
+        else None,
+        "plan_url": thread_url(thread.public_id, tab="compactions", plan="now"),
+        "policy_url": policy_url("thread", thread.public_id),
         "compact_url": thread_action_url("compact", thread.public_id),
+        "snapshots_url": thread_action_url("compact-snapshots", thread.public_id)
+        if request.actor.may(Role.ADMIN)
+        else "",
         "job": standing,
         **(replaced(request, standing) if standing else {}),
     }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from state_admin.domain import values
 from state_admin.models import Message, Thread
-from state_admin.services.contexts import Context, read_context
+from state_admin.models.messages import MessageRole
+from state_admin.services.contexts import INTERRUPTED, read_outline
 
 from . import paging
 from .addresses import thread_url
@@ -17,7 +17,8 @@ from .htmx import Request
 
 PAGE = 60
 _MOST_SEEN = 200
-_SAID = 300
+# Of the newest messages, so many at most.
+_LOOKED_AT = 500
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,9 @@ class Line:
 
 def show(request: Request, thread: Thread) -> dict[str, Any]:
     limit = paging.whole_number(request, "max_tokens") or None
-    context = read_context(actor=request.actor, thread_id=thread.public_id, max_tokens=limit)
-    seen = list(_seen(thread, context))
+    outline = read_outline(
+        actor=request.actor, thread_id=thread.public_id, most=_LOOKED_AT, max_tokens=limit
+    )
     log = Message.objects.filter(thread=thread)
     standing = list(log.standing_summaries().lines().order_by("-folds_to", "-seq"))
     before = paging.whole_number(request, "before")
@@ -50,10 +52,10 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
 
     shown, older_url = paging.cut(rows, PAGE, older)
     return {
-        "view": context,
+        "view": outline,
         "limit": limit,
-        "seen": seen[-_MOST_SEEN:],
-        "seen_before": max(len(seen) - _MOST_SEEN, 0),
+        "seen": [_seen(thread, row) for row in outline.rows[-_MOST_SEEN:]],
+        "seen_before": max(len(outline.rows) - _MOST_SEEN, 0) + outline.between,
         "log": [line_of(thread, row, standing) for row in reversed(shown)],
         "older_url": older_url,
         "newest_url": thread_url(thread.public_id, tab="context") if before else "",
@@ -62,30 +64,19 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     }
 
 
-def _seen(thread: Thread, context: Context) -> Iterator[Line]:
-    """The messages of the view as lines; what is no row of the log stands in for a result."""
-    for text, row in zip(context.messages, context.rows, strict=True):
-        body = values.load(text)
-        if row is None:
-            yield Line(0, str(body.get("role")), _said(body))
-            continue
-        yield Line(
-            row.seq,
-            row.role,
-            _said(body),
-            row.estimated_tokens,
-            len(row.opens),
-            summary_to=row.folds_to,
-            url=thread_url(thread.public_id, message=row.seq),
-        )
-
-
-def _said(body: Any) -> str:
-    content = body.get("content")
-    if isinstance(content, list):
-        texts = (block.get("text") for block in content if isinstance(block, dict))
-        content = next((text for text in texts if isinstance(text, str)), "")
-    return str(content or "").removeprefix("<conversation-summary>\n")[:_SAID]
+def _seen(thread: Thread, row: Any) -> Line:
+    """A message of the view in a line; what is no row of the log stands in for a result."""
+    if row is None:
+        return Line(0, MessageRole.TOOL, INTERRUPTED)
+    return Line(
+        row.seq,
+        row.role,
+        row.said.removeprefix("<conversation-summary>\n"),
+        row.estimated_tokens,
+        len(row.opens),
+        summary_to=row.folds_to,
+        url=thread_url(thread.public_id, message=row.seq),
+    )
 
 
 def line_of(thread: Thread, row: Any, standing: Sequence[Message]) -> Line:

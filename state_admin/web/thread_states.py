@@ -22,6 +22,7 @@ from state_admin.services.snapshots import (
     restore_snapshot,
 )
 from state_admin.services.threads import find_thread
+from state_admin.templatetags.json_html import MOST_NODES
 from state_admin.templatetags.ui import plural
 
 from . import paging
@@ -34,6 +35,8 @@ from .trees import answer_piece
 LIST = 12
 _AHEAD = 4  # revisions newer than the chosen one at the top of the list
 RUNTIME = "__"
+BIG = 100_000  # characters of a value that is fetched behind the page
+_FEW = 10  # trees that may be as large as one alone
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class Held:
     """A key of the state at the chosen revision."""
 
     key: str
-    value: JSON
+    value: JSON  # None where it is `big`: then it is fetched behind the page
+    big: int  # its characters, 0 when it is not
     scope: str
     since: int
     since_url: str
@@ -98,6 +102,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
         "newest_url": _at_url(public_id, newest) if at != newest else "",
         "mark_url": thread_action_url("mark", public_id, at=at),
         "restore_url": thread_action_url("restore", public_id, at=at),
+        "fork_url": thread_action_url("fork", public_id, at=at),
         "run_url": run_url(chosen.run.public_id) if chosen and chosen.run else "",
         "marked": list(
             revisions.exclude(label="").order_by("-number").values_list("number", "label")[:50]
@@ -107,20 +112,31 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     }
     if not gone:
         now = read_snapshot(actor=request.actor, thread_id=public_id, revision=at)
-        context |= {"keys": _held(now, chosen), "changes": []}
-        if at and previous == at - 1:
+        context |= {
+            "keys": held_values(now, chosen),
+            "changes": [],
+            "nodes": nodes_of(len(now.rows)),
+        }
+        asked = context["compared"]
+        if at and previous == at - 1 and not asked and _changed_big(now, chosen):
+            context["compare_url"] = thread_url(
+                public_id, tab="state", at=at, **{"from": at - 1, "to": at}
+            )
+        elif at and previous == at - 1 and not asked:
             before = read_snapshot(actor=request.actor, thread_id=public_id, revision=at - 1)
             rows = diffs.rows(before.parsed(), now.parsed())
             context["changes"] = sorted(rows, key=lambda row: row.pointer.startswith("/" + RUNTIME))
     return context
 
 
-def _held(now: Snapshot, chosen: Revision | None) -> list[Held]:
+def held_values(now: Snapshot, chosen: Revision | None = None) -> list[Held]:
+    """The keys of a state with what they hold; those that the chosen revision touched are lit."""
     lit = set(chosen.touched) if chosen else set()
     return [
         Held(
             key=row.key,
-            value=values.load(row.value),
+            value=None if len(row.value) > BIG else values.load(row.value),
+            big=len(row.value) if len(row.value) > BIG else 0,
             scope=row.scope,
             since=row.valid_from,
             since_url=_at_url(now.thread_id, row.valid_from),
@@ -129,6 +145,17 @@ def _held(now: Snapshot, chosen: Revision | None) -> list[Held]:
         )
         for row in sorted(now.rows, key=lambda row: (row.key.startswith(RUNTIME), row.key))
     ]
+
+
+def _changed_big(now: Snapshot, chosen: Revision | None) -> bool:
+    """Whether the revision touched a value that is compared only when somebody asks."""
+    touched = set(chosen.touched) if chosen else set()
+    return any(row.key in touched and len(row.value) > BIG for row in now.rows)
+
+
+def nodes_of(trees: int) -> int:
+    """How much each of so many trees on one page shows at first."""
+    return MOST_NODES if trees <= _FEW else max(_FEW * MOST_NODES // (2 * trees), 3)
 
 
 def _at_url(thread_id: str, revision: int | None) -> str:
@@ -183,7 +210,7 @@ def value_piece(request: Request, thread_id: str, revision: int, key: str) -> Ht
 @id_page(role=Role.EDITOR)
 def mark(request: Request, thread_id: str) -> HttpResponse:
     """Name or pin a revision, so that compaction keeps it."""
-    at = _asked(request)
+    at = asked_revision(request)
     pinned = request.POST.get("pinned") == "on"
     label = request.POST.get("label", "").replace("\0", "").strip()[:128]
     row = mark_revision(
@@ -198,7 +225,7 @@ def mark(request: Request, thread_id: str) -> HttpResponse:
 @id_page(role=Role.EDITOR)
 def restore(request: Request, thread_id: str) -> HttpResponse:
     """Make the state what it was at an old revision: as a new one, history stays."""
-    at = _asked(request)
+    at = asked_revision(request)
     thread = find_thread(request.actor, thread_id)
     if request.method == "GET":
         return _ask_restore(request, thread, at)
@@ -247,7 +274,8 @@ def _ask_restore(request: Request, thread: Thread, at: int) -> HttpResponse:
     return ask(request, confirm, part="thread")
 
 
-def _asked(request: Request) -> int:
+def asked_revision(request: Request) -> int:
+    """The revision that an action is about."""
     at = paging.whole_number(request, "at")
     if at is None:
         raise BadRequest("name the revision: ?at=")

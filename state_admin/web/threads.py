@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Run, Thread
+from state_admin.models import Run, Thread, ViewPage, lineages_sql
 from state_admin.services.threads import thread_not_found
 
 from . import conversations, paging, snippets, thread_compactions, thread_contexts, thread_states
@@ -20,10 +21,12 @@ from .actors import page
 from .addresses import thread_action_url, thread_url, with_query
 from .htmx import Request, render, target_id, wants_part
 from .id_address import id_page, id_paths
+from .lists import list_paths
 from .runs import runs_of_thread
+from .saved_views import views_of
 
 PAGE = 50
-_CHILDREN = 8
+_CHILDREN = 8  # and as many forks
 _STATUSES = ("active", "stuck", "running", "waiting", "created", "idle")
 
 
@@ -58,6 +61,9 @@ def read_filters(request: Request) -> Filters:
 @require_safe
 @page
 def thread_list(request: Request) -> HttpResponse:
+    views, default = views_of(request, ViewPage.THREADS)
+    if default:
+        return default
     filters = read_filters(request)
     rows, next_url = find_threads(request.actor, filters)
     body = '{"id": "t1", "title": "Refund of order 9921"}'
@@ -66,6 +72,7 @@ def thread_list(request: Request) -> HttpResponse:
         request,
         "threads/list.html",
         {
+            **views,
             "filters": filters,
             "rows": rows,
             "here": filters.url(),
@@ -89,12 +96,9 @@ def thread_list(request: Request) -> HttpResponse:
     return response
 
 
-@require_safe
-@page
-def thread_list_json(request: Request) -> HttpResponse:
-    """The same rows for programs and for saving."""
-    rows, next_url = find_threads(request.actor, read_filters(request), "web:thread-list-json")
-    return JsonResponse({"items": [_as_json(row) for row in rows], "next": next_url or None})
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    rows, next_url = find_threads(request.actor, read_filters(request), name)
+    return [_as_json(row) for row in rows], next_url
 
 
 def find_threads(
@@ -157,7 +161,7 @@ TABS = {
     "conversation": Tab("Conversation", conversations.show),
     "context": Tab("Context", thread_contexts.show),
     "state": Tab("State", thread_states.show, ("state-at",)),
-    "compactions": Tab("Compactions", thread_compactions.show, ("thread-jobs",)),
+    "compactions": Tab("Compactions", thread_compactions.show, ("thread-jobs", "thread-plan")),
     "runs": Tab("Runs", runs_of_thread, ("run-table",)),
 }
 
@@ -191,7 +195,9 @@ def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:
     seen = paging.whole_number(request, "seen")
     seen = thread.message_count if seen is None else min(seen, thread.message_count)
     children = Thread.objects.visible_to(actor).filter(parent=thread).order_by("-pk")
+    children = children.select_related("active_run")
     public_id = thread.public_id
+    forks = Thread.objects.visible_to(actor).forks_of(public_id).order_by("-pk")
     api_path = f"threads/{quote(public_id, safe='')}/context"
     return {
         "thread": thread,
@@ -201,7 +207,9 @@ def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:
             (name, each.label, thread_url(public_id, tab="" if name == "conversation" else name))
             for name, each in TABS.items()
         ],
+        "ancestors": _ancestors(actor, thread),
         "children": list(children[: _CHILDREN + 1]),
+        "forks": list(forks[: _CHILDREN + 1]),
         "most_children": _CHILDREN,
         "poll_url": thread_url(public_id, tab=tab, seen=seen),
         "unseen": thread.message_count - seen,
@@ -211,11 +219,20 @@ def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:
         "can_delete": actor.may(Role.ADMIN),
         "curl": snippets.curl("GET", api_path),
         "python": snippets.python("GET", api_path),
+        "typescript": snippets.typescript(f"threads.context({json.dumps(public_id)})"),
     }
+
+
+def _ancestors(actor: Actor, thread: Thread) -> list[str]:
+    """The root of the tree first, the parent last."""
+    if thread.parent_id is None:
+        return []
+    above = lineages_sql.read_ancestors(thread.pk)
+    return [each.public_id for each in reversed(above) if actor.sees_thread(each.public_id)]
 
 
 urlpatterns = [
     path("threads", thread_list, name="thread-list"),
-    path("threads.json", thread_list_json, name="thread-list-json"),
+    *list_paths("threads", "thread-list", _items),
     *id_paths("threads", thread_detail, "thread-detail"),
 ]

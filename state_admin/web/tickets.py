@@ -1,33 +1,93 @@
-"""What the form of a pending ticket shows; deciding it is in run_actions."""
+"""What the form of a pending ticket shows, and what was filled in; all tickets as a list for programs.
+Deciding one is in inbox."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from state_admin.domain import values
-from state_admin.domain.values import JSON
-from state_admin.models import Ticket
+from django.urls import reverse
+from django.utils import timezone
+
+from state_admin.domain import answers, values
+from state_admin.domain.values import JSON, Fault, Raw
+from state_admin.models import Ticket, TicketStatus
+from state_admin.services.errors import Invalid
 from state_admin.templatetags.json_html import pretty
+
+from . import paging
+from .addresses import with_query
+from .asked import Asked, asked, read_typed
+from .htmx import Request
+from .lists import list_paths
+
+PAGE = 50
 
 
 @dataclass
 class Question:
-    """A pending ticket with what its form shows: parsed arguments, a draft of the answer, and
+    """A pending ticket with what its form shows: parsed arguments, the fields of its response
+    schema, or where a form cannot ask for it (`asked` is None) a draft of the answer as JSON; and
     after a mistake what was typed and what is wrong with it."""
 
     ticket: Ticket
     args: JSON
     schema: JSON
+    asked: list[Asked] | None
     typed: str
+    expired: bool
     mistake: str = ""
     errors: Sequence[Mapping[str, str]] = ()
 
 
 def question_of(ticket: Ticket) -> Question:
-    schema = values.load(ticket.response_schema) if ticket.response_schema else None
-    typed = pretty(draft(schema)) if schema is not None else ""
-    return Question(ticket, values.load(ticket.arguments or "null"), schema, typed)
+    schema = _schema(ticket)
+    fields = answers.fields_of(schema)
+    return Question(
+        ticket,
+        values.load(ticket.arguments or "null"),
+        schema,
+        None if fields is None else asked(fields, {f.name: f.typed for f in fields}),
+        typed=pretty(draft(schema)) if schema is not None else "",
+        expired=ticket.expires_at is not None and ticket.expires_at <= timezone.now(),
+    )
+
+
+def read_answer(request: Request, ticket: Ticket) -> Raw:
+    """The answer that was typed: into the fields, or as JSON. Invalid with what is wrong."""
+    fields = answers.fields_of(_schema(ticket))
+    if fields is None or "payload" in request.POST:
+        return _read(request.POST.get("payload", "").strip() or "null")
+    text, faults = answers.compose(fields, read_typed(request.POST, fields))
+    if faults:
+        raise Invalid("the answer is not complete", faults)
+    return _read(text)
+
+
+def _read(text: str) -> Raw:
+    try:
+        return values.read(text)
+    except values.MalformedJSON as malformed:
+        raise Invalid("the answer is not JSON", [Fault("", str(malformed))]) from malformed
+    except values.RefusedJSON as refused:
+        raise Invalid("the answer cannot be stored", refused.faults) from refused
+
+
+def point_out(question: Question, request: Request, refused: Invalid) -> None:
+    """Show the question again with what was typed, each mistake at its field."""
+    question.mistake, question.errors = refused.title, refused.data.get("errors", [])
+    question.typed = request.POST.get("payload", "")
+    if question.asked is None or "payload" in request.POST:
+        question.asked = None
+        return
+    fields = [each.field for each in question.asked]
+    at, question.errors = answers.faults_by_field(fields, question.errors)
+    question.asked = asked(fields, read_typed(request.POST, fields), at)
+
+
+def _schema(ticket: Ticket) -> JSON:
+    return values.load(ticket.response_schema) if ticket.response_schema else None
 
 
 def draft(schema: JSON) -> JSON:
@@ -44,3 +104,37 @@ def draft(schema: JSON) -> JSON:
         parts = schema.get("properties")
         return {name: draft(part) for name, part in parts.items()} if parts else {}
     return {"string": "", "boolean": True, "integer": 0, "number": 0, "array": []}.get(str(kind))
+
+
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    """Tickets, newest first, for programs and for saving; people decide them in the inbox."""
+    status = paging.choice(request, "status", TicketStatus.values)
+    rows = Ticket.objects.visible_to(request.actor).select_related("run__thread").order_by("-pk")
+    if status:
+        rows = rows.filter(status=status)
+    if before := paging.whole_number(request, "before"):
+        rows = rows.filter(pk__lt=before)
+    shown, next_url = paging.cut(
+        list(rows[: PAGE + 1]),
+        PAGE,
+        lambda last: with_query(reverse(name), status=status, before=last.pk),
+    )
+    return [_as_json(row) for row in shown], next_url
+
+
+def _as_json(row: Ticket) -> dict[str, Any]:
+    return {
+        "id": row.public_id,
+        "run_id": row.run.public_id,
+        "thread_id": row.run.thread.public_id,
+        "tool_name": row.tool_name or None,
+        "status": row.status,
+        "reason": row.reason or None,
+        "created_at": row.created_at,
+        "expires_at": row.expires_at,
+        "decided_at": row.decided_at,
+        "decided_by": row.decided_by or None,
+    }
+
+
+urlpatterns = list_paths("tickets", "ticket-list", _items)

@@ -1,8 +1,9 @@
-"""API tokens: who may call, with what role; making one, shown once; revoking it."""
+"""API tokens: who may call, with what role; making and rotating one, shown once; revoking it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -15,17 +16,27 @@ from django.views.decorators.http import require_http_methods
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken
 from state_admin.services.errors import Forbidden, Invalid, NotFound
-from state_admin.services.tokens import create_token, revoke_token
+from state_admin.services.tokens import create_token, revoke_token, rotate_token
 
 from . import paging, snippets
 from .actors import page
 from .addresses import with_query
-from .confirm import Confirm, ask
+from .confirm import Choice, Confirm, ask
 from .htmx import Request, render, see_other, toast
 
 PAGE = 100
 _DAY = 24 * 3600
 _LIVES = {"": None, "1": _DAY, "7": 7 * _DAY, "30": 30 * _DAY, "90": 90 * _DAY, "365": 365 * _DAY}
+
+
+# How long the old secret of a rotated token works beside the new one.
+_OVERLAPS = {
+    "0": ("not at all: it stops now", timedelta(0)),
+    "1h": ("for an hour", timedelta(hours=1)),
+    "1d": ("for a day", timedelta(days=1)),
+    "7d": ("for a week", timedelta(days=7)),
+    "30d": ("for 30 days", timedelta(days=30)),
+}
 
 
 class TokenForm(forms.Form):
@@ -136,6 +147,8 @@ def _row(token: ApiToken) -> Row:
         return Row(token, "revoked", live=False)
     if token.expires_at and token.expires_at <= timezone.now():
         return Row(token, "expired", live=False)
+    if token.rotated_at:
+        return Row(token, "rotated", live=True)
     return Row(token, "live", live=True)
 
 
@@ -144,9 +157,7 @@ def _row(token: ApiToken) -> Row:
 def revoke(request: Request, token_id: int) -> HttpResponse:
     root = reverse("web:token-list")
     if request.method == "GET":
-        token = ApiToken.objects.visible_to(request.actor).filter(pk=token_id).first()
-        if token is None:
-            raise NotFound(f"token not found: {token_id}")
+        token = _find(request, token_id)
         used = "It was never used." if token.last_used_at is None else "It is in use."
         confirm = Confirm(
             title=f"Revoke the token “{token.name}”?",
@@ -167,7 +178,54 @@ def revoke(request: Request, token_id: int) -> HttpResponse:
     return see_other(request, root, part="tokens")
 
 
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+@sensitive_variables("secret")
+def rotate(request: Request, token_id: int) -> HttpResponse:
+    """A new secret beside the old one. Like the list's, the answer to its POST shows it once."""
+    if request.method == "GET":
+        token = _find(request, token_id)
+        confirm = Confirm(
+            title=f"Rotate the token “{token.name}”?",
+            verb="Make the new secret",
+            url=reverse("web:token-rotate", args=[token_id]),
+            back=reverse("web:token-list"),
+            lines=[
+                "A new token with the same name, role and reach takes its place. Its secret is "
+                "shown once, on the next page.",
+                f"The old one begins with sh_{token.lookup}_.",
+            ],
+            choices_name="overlap",
+            choices_label="The old secret goes on working",
+            choices=[
+                Choice(value, label, checked=value == "1d")
+                for value, (label, _) in _OVERLAPS.items()
+            ],
+            kind="primary",
+        )
+        return ask(request, confirm, part="tokens")
+    chosen = request.POST.get("overlap", "")
+    if chosen not in _OVERLAPS:
+        raise Invalid("choose how long the old secret goes on working")
+    token, secret = rotate_token(
+        actor=request.actor,
+        token_id=token_id,
+        overlap=_OVERLAPS[chosen][1],
+        reason=request.POST.get("reason", ""),
+    )
+    made = {"made": token, "secret": secret, "made_curl": _try_line(secret)}
+    return _show(request, TokenForm(), made, status=201)
+
+
+def _find(request: Request, token_id: int) -> ApiToken:
+    token = ApiToken.objects.visible_to(request.actor).filter(pk=token_id).first()
+    if token is None:
+        raise NotFound(f"token not found: {token_id}")
+    return token
+
+
 urlpatterns = [
     path("tokens", token_list, name="token-list"),
+    path("tokens/<int:token_id>/rotate", rotate, name="token-rotate"),
     path("tokens/<int:token_id>/revoke", revoke, name="token-revoke"),
 ]

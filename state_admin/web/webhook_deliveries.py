@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from state_admin.domain import values
 from state_admin.domain.access import Role
@@ -19,6 +19,7 @@ from . import paging
 from .actors import page
 from .addresses import with_query
 from .htmx import Request, see_other, toast
+from .lists import list_paths
 
 PAGE = 50
 _STATES = {
@@ -78,14 +79,11 @@ def _row(request: Request, row: WebhookDelivery) -> Row:
     return Row(row, _STATES.get(DeliveryStatus(row.status), ""), values.load(row.body), can)
 
 
-@require_safe
-@page
-def deliveries_json(request: Request, webhook_id: str) -> HttpResponse:
-    """The same rows for programs and for saving."""
+def _items(request: Request, name: str, webhook_id: str) -> tuple[list[dict[str, Any]], str]:
     hook = find_webhook(request.actor, webhook_id)
     status = paging.choice(request, "status", DeliveryStatus.values)
     before = paging.whole_number(request, "before")
-    rows, next_url = _find(hook, status, before, request.path)
+    rows, next_url = _find(hook, status, before, reverse(name, args=[webhook_id]))
     items = [
         {
             "id": row.public_id,
@@ -102,7 +100,7 @@ def deliveries_json(request: Request, webhook_id: str) -> HttpResponse:
         }
         for row in rows
     ]
-    return JsonResponse({"items": items, "next": next_url or None})
+    return items, next_url
 
 
 @require_POST
@@ -115,10 +113,6 @@ def replay(request: Request, delivery_id: str) -> HttpResponse:
 
 
 urlpatterns = [
-    path(
-        "webhooks/<str:webhook_id>/deliveries.json",
-        deliveries_json,
-        name="webhook-deliveries-json",
-    ),
+    *list_paths("webhooks/<str:webhook_id>/deliveries", "webhook-deliveries", _items),
     path("deliveries/<str:delivery_id>/replay", replay, name="delivery-replay"),
 ]

@@ -1,4 +1,4 @@
-// Keys, palette, toasts, live updates, copying. Every page works without this file.
+// Keys, palette, toasts, copying. Every page works without this file. Live updates: live.js.
 // All listeners sit on the document: htmx may replace anything below it.
 
 const $ = (selector, root = document) => root.querySelector(selector);
@@ -66,54 +66,12 @@ function showToast({ text, kind, undo }) {
 document.addEventListener("toast", (event) => event.detail.toasts.forEach(showToast));
 for (const toast of $$("[data-toast]")) startToast(toast);
 
-// Live updates ---------------------------------------------------------------------------------
+// Requests that nobody asked for (live.js) say nothing when they fail: the pill does.
+const isLive = (ctx) => ["live", "every"].includes(ctx.sourceEvent?.type);
 
-const live = {
-  paused: sessionStorage.getItem("paused") === "yes",
-  failing: false,
-  show() {
-    const pill = $("#live");
-    if (!pill) return;
-    pill.hidden = !$("[data-live]");
-    const [state, text] = this.paused
-      ? ["waiting", "paused"]
-      : this.failing
-        ? ["failed", "reconnecting"]
-        : ["done", "live"];
-    pill.dataset.state = state;
-    pill.textContent = text;
-    pill.setAttribute("aria-pressed", String(this.paused));
-    pill.title = this.paused ? "Resume live updates (p)" : "Pause live updates (p)";
-  },
-  toggle() {
-    this.paused = !this.paused;
-    sessionStorage.setItem("paused", this.paused ? "yes" : "no");
-    this.show();
-  },
-};
-live.show();
-
-const isPoll = (ctx) => ctx.sourceEvent?.type === "every";
-
-document.addEventListener("htmx:before:request", (event) => {
-  const { ctx } = event.detail;
-  if (isPoll(ctx) && (live.paused || document.hidden)) event.preventDefault();
-});
-document.addEventListener("htmx:before:swap", (event) => {
-  const { ctx } = event.detail;
-  if (!isPoll(ctx)) return;
-  live.failing = ctx.response.status >= 400;
-  live.show();
-  // What stands there stays; the pill says that it is not fresh.
-  if (live.failing) event.preventDefault();
-});
 document.addEventListener("htmx:error", (event) => {
   const { ctx } = event.detail;
-  if (!ctx) return;
-  if (isPoll(ctx)) {
-    live.failing = true;
-    live.show();
-  } else {
+  if (ctx && !isLive(ctx)) {
     showToast({ text: "The server does not answer. Nothing was changed; try again.", kind: "failed" });
   }
 });
@@ -121,14 +79,13 @@ document.addEventListener("htmx:error", (event) => {
 // Dialogs --------------------------------------------------------------------------------------
 
 document.addEventListener("htmx:after:swap", (event) => {
-  live.show();
   const { ctx } = event.detail;
   const dialog = $("#dialog > dialog[data-open]");
   if (dialog && !dialog.open) dialog.showModal();
   const problem = $("#problem > .problem");
-  if (problem && ctx.response?.status >= 400 && !isPoll(ctx)) {
+  if (problem && ctx.response?.status >= 400 && !isLive(ctx)) {
     problem.scrollIntoView({ block: "center" });
-  } else if (problem && !isPoll(ctx)) {
+  } else if (problem && !isLive(ctx)) {
     problem.remove();
   }
 });
@@ -143,6 +100,25 @@ document.addEventListener(
   },
   true,
 );
+
+// Focus ----------------------------------------------------------------------------------------
+
+// Whoever acted from the keyboard goes on where they were: when what had the focus was swapped away,
+// it moves to the row that stands there now, else to the top of what is new.
+const rows = () => $$("main [data-row]").filter((row) => row.offsetParent);
+const current = () =>
+  rows().findIndex((row) => (row.closest("tr, li, [data-ticket]") ?? row).contains(document.activeElement));
+let place = -1;
+
+document.addEventListener("htmx:before:swap", () => {
+  place = current();
+});
+document.addEventListener("htmx:after:swap", (event) => {
+  const { ctx } = event.detail;
+  if (isLive(ctx) || document.activeElement !== document.body) return;
+  const row = place < 0 ? null : (rows()[place] ?? rows().at(-1));
+  (row ?? $("#main")).focus({ preventScroll: true });
+});
 
 // Palette --------------------------------------------------------------------------------------
 
@@ -184,22 +160,34 @@ function keyInPalette(event) {
 let going = 0;
 
 function step(direction) {
-  const rows = $$("main [data-row]").filter((row) => row.offsetParent);
-  if (!rows.length) return;
-  const at = rows.findIndex((row) => row === document.activeElement || row.closest("tr, li")?.contains(document.activeElement));
-  const next = rows[Math.min(Math.max(at + direction, 0), rows.length - 1)];
+  const all = rows();
+  if (!all.length) return;
+  const next = all[Math.min(Math.max(current() + direction, 0), all.length - 1)];
   next.focus();
   next.scrollIntoView({ block: "nearest" });
+}
+
+// Approve or refuse the ticket that j and k have reached; the browser points at what is not filled in.
+function decide(action) {
+  const row = document.activeElement?.closest("[data-ticket]");
+  const button = row && $(`button[value=${action}]`, row);
+  button?.form.requestSubmit(button);
 }
 
 const KEYS = {
   j: () => step(1),
   k: () => step(-1),
+  a: () => decide("resume"),
+  r: () => decide("cancel"),
   e: () => $("[data-edit]")?.click(),
-  p: () => live.toggle(),
+  u: () => $$("[data-undo] button").at(-1)?.click(),
+  p: () => document.dispatchEvent(new CustomEvent("live-toggle")),
+  ".": () => document.dispatchEvent(new CustomEvent("live-show")),
   "/": () => $("[data-filter]")?.focus(),
-  "?": () => $("#keys")?.showModal(),
+  "?": () => document.dispatchEvent(new CustomEvent("keys-show")),
 };
+
+document.addEventListener("keys-show", () => $("#keys")?.showModal());
 
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
@@ -216,8 +204,9 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]")) {
-    if (event.key === "Escape") event.target.blur();
+  if (event.target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, .code, [contenteditable]")) {
+    // The editor has its own use of Escape (editor.js).
+    if (event.key === "Escape" && !event.target.matches(".code")) event.target.blur();
     return;
   }
   if (document.querySelector("dialog[open]")) return;
@@ -241,10 +230,25 @@ document.addEventListener("keydown", (event) => {
 
 addEventListener("beforeunload", (event) => {
   const typed = (area) => area.value !== area.defaultValue;
-  if ($$("form[data-guard] textarea").some(typed) && !$("form[data-sent]")) event.preventDefault();
+  const unsaved = $("form[data-unsaved]") || $$("form[data-guard] textarea").some(typed);
+  if (unsaved && !$("form[data-sent]")) event.preventDefault();
 });
 document.addEventListener("submit", (event) => {
   if (event.target.matches("[data-guard]")) event.target.dataset.sent = "yes";
+});
+document.addEventListener("submit", (event) => {
+  if (event.target.matches("[data-download]")) event.target.closest("dialog")?.close(); // the page stays
+});
+// What is saved as a view is what the address says now, after filters that htmx swapped in.
+document.addEventListener("submit", (event) => {
+  if (event.target.matches("[data-view]")) event.target.elements.query.value = location.search.slice(1);
+});
+// An answer that refuses, none at all, or the way to the login: still not saved.
+const notSent = () => $("form[data-sent]")?.removeAttribute("data-sent");
+document.addEventListener("htmx:error", notSent);
+document.addEventListener("htmx:after:request", (event) => {
+  const { response } = event.detail.ctx;
+  if (!response || response.status >= 400 || response.headers.get("HX-Redirect")) notSent();
 });
 
 // Clicks ---------------------------------------------------------------------------------------
@@ -264,11 +268,14 @@ document.addEventListener("click", (event) => {
   if (at("[data-palette]") && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
     openPalette();
-  } else if (at("#live")) {
-    live.toggle();
-  } else if (at("[data-keys]")) {
+  } else if (at("[data-discard]")) {
+    $$("form[data-guard]").forEach((form) => (form.dataset.sent = "yes")); // meant, so not asked again
+  } else if (at("[data-does]")) {
     $("#me")?.hidePopover();
-    $("#keys").showModal();
+    $("#palette")?.close();
+    document.dispatchEvent(new CustomEvent(at("[data-does]").dataset.does));
+  } else if (at("#palette button.hit")) {
+    $("#palette").close(); // its form is sent all the same
   } else if (at("[data-dismiss]")) {
     at("[data-toast]").remove();
   } else if (at("[data-copy], [data-copy-text]")) {

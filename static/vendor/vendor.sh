@@ -1,6 +1,7 @@
 #!/bin/sh
 # Fetches the front-end files we vendor from npm, checks the tarballs, writes VENDORED.md.
-# `make vendor` calls it; tests/web/test_vendor.py recomputes the hashes. No CDN, no bundler.
+# `make vendor` calls it; tests/web/test_shell.py recomputes the hashes. No CDN. Only CodeMirror, which
+# comes in pieces, is bundled: its pieces and the bundler are pinned, so the same file comes out.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -12,6 +13,26 @@ RELATIVE_TIME=5.3.1
 RELATIVE_TIME_SHA=d99f62cc01067eb749b2807d620fce2f1782cd87af986beb9baa5cdc5ee2d4bc
 LUCIDE=1.62.0
 LUCIDE_SHA=386f9080c440d6f5049cefe3456ae8357f7a0c7f76e59670cd1cb83bc7050a44
+CODEMIRROR_VERSION=6.43.15 # that of @codemirror/view; all pieces stand below
+ESBUILD=0.28.2
+CODEMIRROR="
+@codemirror/view 6.43.15 f0d5921406f841d211fa0887aabf10626c47676bfc63a4abed2a4d207e27c5ac
+@codemirror/state 6.7.6 91d75acc955ceeaf86af9396c11cda7694fe6222aac8427fa033d89eff5ac839
+@codemirror/language 6.13.1 e711ec28da046f6c163e777c5466d8ac805ee9ef5f51c511e8729c6789be7f83
+@codemirror/streamparser 6.0.0 b4888c5ab40350e7a1747d765948a8fa45cfd127c479dd4cdef8097046efe14a
+@codemirror/lang-json 6.0.2 cf896487f9b2bc9fb0ca6331b84c3a20c7a12687f52ae41777d24ef719e1bcc3
+@codemirror/lint 6.9.8 637290fb6a6633a1a08f44c721afb75e0387d86c9b7c42d723a00a974811aae8
+@codemirror/commands 6.11.1 f477f46d8c00278e1b387baebd53bd6556fd5f3c7401ebe2a05543600fcbff0f
+@codemirror/search 6.7.2 cea9bcf62e34f89f2a49bc5e37bcf6d4f32049892f5a0b1cbd0b8160094dec97
+@lezer/common 1.5.5 ed93cee36403124f51eae638b8a032d6694914c19704de7610db7f2a9441c963
+@lezer/highlight 1.2.5 e349eec1ff4382439c1e6286ae937e0203a8349c5192e2e133863391775ac7ff
+@lezer/json 1.0.3 af9487c7c44816fc40e6c4b586c2cb1404f06fac4c71bedd07b5031675782fc1
+@lezer/lr 1.4.12 64382ee7f144221e4c655f2034393c6be9cecaf5ea2ec1c1edeb99424defb272
+style-mod 4.1.4 769073434ab698eb035cbaa9df5d028231c25d95bc7b8676a46d603fb2e89e39
+crelt 1.0.7 3542299c0278fdc26aceb2b13d31bffbcb89d7367706bbc457130e3fd103c03e
+w3c-keyname 2.2.8 05d21484026d1f2dd842c843181e391e66d60f1d5dff292d562c3f40302dab36
+@marijn/find-cluster-break 1.0.4 5d12b770b64d46632c84fcd18e1d4c09f195ed0f5dbc71f94a41f0af333eaeae
+"
 ICONS="activity archive ban box check chevron-down chevron-left chevron-right circle-alert
 circle-check clock command copy corner-down-left database download external-link file-json
 fold-vertical folder-tree gauge git-compare git-fork hash heart-pulse history inbox info key-round
@@ -32,6 +53,33 @@ fetch lucide-static $LUCIDE $LUCIDE_SHA lucide
 cp "$work/htmx/package/dist/htmx.min.js" "$here/htmx-$HTMX.min.js"
 sed -i '/^\/\/# sourceMappingURL=/d' "$here/htmx-$HTMX.min.js"
 cp "$work/relative-time/package/dist/bundle.js" "$here/relative-time-element-$RELATIVE_TIME.js"
+
+# CodeMirror: the pieces side by side as node_modules, then one ES module out of what editor.js uses.
+echo "$CODEMIRROR" | while read -r package version sha256; do
+    [ -n "$package" ] || continue
+    fetch "$package" "$version" "$sha256" codemirror-piece
+    mkdir -p "$work/node_modules/$package"
+    mv "$work/codemirror-piece/package"/* "$work/node_modules/$package"
+    rm -r "$work/codemirror-piece"
+done
+cat > "$work/editor.mjs" <<'EOF'
+export { EditorState } from "@codemirror/state";
+export {
+  EditorView, drawSelection, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers,
+} from "@codemirror/view";
+export {
+  HighlightStyle, bracketMatching, codeFolding, foldGutter, foldKeymap, indentOnInput, syntaxHighlighting,
+} from "@codemirror/language";
+export { json } from "@codemirror/lang-json";
+export { forEachDiagnostic, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
+export { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+export { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
+export { tags } from "@lezer/highlight";
+EOF
+npm install --silent --no-save --prefix "$work/bundler" "esbuild@$ESBUILD"
+(cd "$work" && bundler/node_modules/.bin/esbuild editor.mjs --bundle --format=esm --minify \
+    --target=es2022 --charset=utf8 --legal-comments=none --log-level=warning \
+    --outfile="$here/codemirror-json-$CODEMIRROR_VERSION.mjs")
 
 # One <symbol> per icon; colour and stroke come from the page's CSS.
 {
@@ -59,5 +107,15 @@ row() { # file name version package tarball-sha licence
     row "vendor/htmx-$HTMX.min.js" htmx $HTMX "htmx.org/-/htmx.org-$HTMX.tgz" 0BSD
     row "vendor/relative-time-element-$RELATIVE_TIME.js" "@github/relative-time-element" $RELATIVE_TIME \
         "@github/relative-time-element/-/relative-time-element-$RELATIVE_TIME.tgz" MIT
+    row "vendor/codemirror-json-$CODEMIRROR_VERSION.mjs" "CodeMirror (bundled from the pieces below)" \
+        $CODEMIRROR_VERSION "@codemirror/view/-/view-$CODEMIRROR_VERSION.tgz" MIT
     row "icons.svg" "lucide-static (a sprite cut from it)" $LUCIDE "lucide-static/-/lucide-static-$LUCIDE.tgz" ISC
+    echo
+    echo "The pieces of CodeMirror, all MIT, bundled by esbuild $ESBUILD:"
+    echo
+    echo "| package | version | sha256 of the tarball |"
+    echo "|---|---|---|"
+    echo "$CODEMIRROR" | while read -r package version sha256; do
+        [ -z "$package" ] || echo "| $package | $version | \`$sha256\` |"
+    done
 } > "$here/VENDORED.md"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, expect
@@ -17,7 +17,7 @@ from tests.builders import Person
 # Playwright runs an event loop in this thread; the ORM calls of a test are not in it.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
-# Longer than the five seconds between two polls of a live page.
+# Longer than a page needs to notice, on a busy machine.
 expect.set_options(timeout=10_000)
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -68,9 +68,14 @@ class Watched:
             self.errors.append(f"{response.status} {response.url}")
 
 
-def open_context(
-    browser: Browser, server: LiveServer, person: Person, **options: Any
-) -> BrowserContext:
+class Site(Protocol):
+    """What a browser visits: the live server, or a process of its own."""
+
+    @property
+    def url(self) -> str: ...
+
+
+def open_context(browser: Browser, server: Site, person: Person, **options: Any) -> BrowserContext:
     """A browser in which `person` is logged in."""
     client = person.browser()
     context = browser.new_context(base_url=server.url, **options)

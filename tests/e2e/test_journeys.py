@@ -12,6 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 from state_admin.services.entries import read_entry
 from state_admin.services.logins import set_password
 from tests.builders import Person, make_namespace, put
+from tests.web.stories import tell
 
 from .conftest import Watched, open_context
 from .pages import BIG
@@ -32,26 +33,29 @@ def value(alice: Person, key: str = "thread::t1") -> object:
 
 
 @pytest.mark.usefixtures("team")
-def test_journey__keyboard_only__find_edit_undo(
+def test_journey__keyboard_only__find_edit_undo_decide(
     browser: Browser, server: LiveServer, alice: Person
 ) -> None:
+    tell(alice.actor)
     set_password(user=alice.user, password="correct horse battery")
     context = browser.new_context(base_url=server.url)
     page = context.new_page()
     page.goto("/")
     expect(page).to_have_url(re.compile("/login"))
+    expect(page.get_by_label("Name")).to_be_focused()
     page.keyboard.type("alice")
     page.keyboard.press("Tab")
     page.keyboard.type("correct horse battery")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
     page.keyboard.press("Control+k")
+    expect(page.get_by_role("combobox")).to_be_focused()
     page.keyboard.type("thread::t1")
     expect(page.locator("#palette-results [aria-selected=true]")).to_contain_text("thread::t1")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="thread::t1")).to_be_visible()
     page.keyboard.press("e")
-    expect(page.locator("#value")).to_be_focused()
+    expect(page.locator(".cm-content")).to_be_focused()
     page.keyboard.press("Control+a")
     page.keyboard.type('{"goal": "rest"}')
     page.keyboard.press("Control+Enter")
@@ -59,11 +63,7 @@ def test_journey__keyboard_only__find_edit_undo(
     expect(toast).to_contain_text("Saved version 2")
     expect(page).to_have_url(re.compile("/state/team/thread"))
     assert value(alice) == {"goal": "rest"}
-    for _ in range(60):
-        page.keyboard.press("Shift+Tab")
-        if page.evaluate("document.activeElement.closest('[data-undo]') !== null"):
-            break
-    page.keyboard.press("Enter")
+    page.keyboard.press("u")
     expect(page.locator("[data-toast]")).to_contain_text("Undone")
     assert value(alice) == {"goal": "ship", "steps": ["a"]}
     page.keyboard.press("g")
@@ -71,11 +71,52 @@ def test_journey__keyboard_only__find_edit_undo(
     expect(page.get_by_role("heading", name="State browser")).to_be_visible()
     page.keyboard.press("j")
     page.keyboard.press("j")
+    expect(page.get_by_role("link", name="thread::t2")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="thread::t2")).to_be_visible()
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    keys = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(keys).to_be_visible()
+    expect(keys.get_by_role("button", name="Close")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(keys).to_be_hidden()
+    page.keyboard.press("g")
+    page.keyboard.press("i")
+    expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
+    page.keyboard.press("j")
+    ticket = page.locator("[data-ticket]")
+    expect(ticket.locator("[data-row]")).to_be_focused()
+    page.keyboard.press("a")  # the browser points at the field that is not filled in
+    expect(ticket.get_by_label("yes")).to_be_focused()
+    page.keyboard.press("Space")
+    page.keyboard.press("a")
+    expect(page.locator("[data-toast]").last).to_contain_text("Approved: issue_refund")
+    expect(ticket).to_have_count(0)
+    expect(page.locator("#main")).to_be_focused()  # where the ticket was
     context.close()
+
+
+@pytest.mark.usefixtures("team")
+def test_focus__after_each_swap__stays_where_a_person_was(page: Page, alice: Person) -> None:
+    for number in range(3, 6):
+        put(alice.actor, "team", f"thread::t{number}", {"goal": "rest"})
+    page.goto("/state?namespace=team")
+    page.get_by_role("link", name="thread::t2").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")  # ticks the row below
+    expect(page.get_by_label("Tick thread::t3")).to_be_focused()
+    page.get_by_role("button", name="Ticked…").press("Enter")
+    dialog = page.get_by_role("dialog", name="Delete 1 entry?")
+    expect(dialog.get_by_label("Reason")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Ticked…")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_label("Reason")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="thread::t3")).to_have_count(0)
+    expect(page.locator("#main")).to_be_focused()
+    page.keyboard.press("u")
+    expect(page.get_by_role("link", name="thread::t3")).to_be_visible()
 
 
 @pytest.mark.usefixtures("team")
@@ -83,7 +124,7 @@ def test_edit__invalid__keeps_the_text_and_points(watched: Watched, alice: Perso
     watched.expected.add(422)
     page = watched.page
     page.goto("/entry/edit/team/thread::t1")
-    page.fill("#value", '{\n  "goal": 7\n}')
+    page.locator(".cm-content").fill('{\n  "goal": 7\n}')
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert").filter(has_text="does not satisfy")).to_contain_text("line 2")
     expect(page.locator("#value")).to_have_value('{\n  "goal": 7\n}')
@@ -96,7 +137,7 @@ def test_edit__someone_wrote__merges_in_place(watched: Watched, alice: Person) -
     page = watched.page
     page.goto("/entry/edit/team/thread::t1")
     put(alice.actor, "team", "thread::t1", {"goal": "ship", "steps": ["a", "theirs"]})
-    page.fill("#value", '{"goal": "mine", "steps": ["a"]}')
+    page.locator(".cm-content").fill('{"goal": "mine", "steps": ["a"]}')
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="changed while you edited")).to_be_visible()
     expect(page.locator("main")).to_contain_text("No place clashes")
@@ -129,7 +170,7 @@ def test_palette__escape__closes_at_once(page: Page) -> None:
 @pytest.mark.usefixtures("team")
 def test_undo__someone_wrote_since__refuses(page: Page, alice: Person) -> None:
     page.goto("/entry/edit/team/thread::t1")
-    page.fill("#value", '{"goal": "oops"}')
+    page.locator(".cm-content").fill('{"goal": "oops"}')
     page.get_by_role("button", name="Save").click()
     expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
     put(alice.actor, "team", "thread::t1", {"goal": "later"})
@@ -160,9 +201,9 @@ def test_delete__dialog__asks_first_and_undo_brings_back(page: Page, alice: Pers
 @pytest.mark.usefixtures("team")
 def test_list__delete_ticked__asks_deletes_and_undoes(page: Page, alice: Person) -> None:
     page.goto("/state?namespace=team")
-    expect(page.get_by_role("button", name="Delete ticked…")).to_be_hidden()
+    expect(page.get_by_role("button", name="Ticked…")).to_be_hidden()
     page.get_by_label("Tick all").check()
-    page.get_by_role("button", name="Delete ticked…").click()
+    page.get_by_role("button", name="Ticked…").click()
     dialog = page.get_by_role("dialog", name="Delete 2 entries?")
     expect(dialog).to_contain_text("team/thread::t2")
     dialog.get_by_role("button", name="Delete 2 entries").click()
@@ -212,23 +253,6 @@ def test_tree__large__opens_pieces_on_demand(page: Page, alice: Person) -> None:
     expect(page.locator(".tree")).to_contain_text("199")
     page.get_by_role("button", name="200 more").click()
     expect(page.locator(".tree")).to_contain_text("399")
-
-
-@pytest.mark.usefixtures("team")
-def test_overview__someone_writes__shows_it_unless_paused(page: Page, alice: Person) -> None:
-    page.goto("/")
-    pill = page.locator("#live")
-    expect(pill).to_have_text("live")
-    put(alice.actor, "team", "thread::new-one", {"goal": "x"})
-    expect(page.locator("#overview")).to_contain_text("thread::new-one")
-    page.keyboard.press("p")
-    expect(pill).to_have_text("paused")
-    with page.expect_event("console", lambda message: message.text == "waited", timeout=9000):
-        put(alice.actor, "team", "thread::unseen", {"goal": "x"})
-        page.evaluate("setTimeout(() => console.log('waited'), 6000)")
-    expect(page.locator("#overview")).not_to_contain_text("thread::unseen")
-    pill.click()
-    expect(page.locator("#overview")).to_contain_text("thread::unseen")
 
 
 def test_theme__chosen__stays(page: Page) -> None:

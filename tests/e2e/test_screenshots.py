@@ -1,92 +1,345 @@
-"""Pictures of every page, on the demo workspace: for looking at, and for the README.
+"""Pictures of every page in every state, on the demo workspace: for looking at, and for the README.
 
 make screenshots        writes artifacts/screenshots/<page>-<theme>-<width>.png
 """
 
 from __future__ import annotations
 
-import re
+import json
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from itertools import count, product
 from pathlib import Path
 
 import pytest
 from django.db.models.functions import Now
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from state_admin.domain.access import Role
-from state_admin.models import Run
-from state_admin.services import maintenance
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Compaction, Run, Webhook, WebhookDelivery, Workspace
+from state_admin.models.sessions import SessionStore
+from state_admin.services import maintenance, storage
+from state_admin.services.actors import system_actor
 from state_admin.services.demo import load_demo
 from state_admin.web.actors import WORKSPACE
-from state_admin.web.addresses import entry_url, run_url, thread_url
-from tests.builders import make_person
+from state_admin.web.addresses import (
+    entry_action_url,
+    entry_url,
+    run_action_url,
+    run_url,
+    thread_action_url,
+    thread_url,
+)
+from tests.builders import Person, make_person, put
 
 from .conftest import open_context
+from .pages import EMPTY_PAGES
 
 ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "artifacts" / "screenshots"
+WIDTHS = (1280, 360)
 TEAM = ("team_context", "parent_thread::trip-lisbon")
 
 
 def pages() -> dict[str, str]:
+    """Every page as its address shows it, by the name of its picture."""
+    run, thread = "trip-lisbon-1", "trip-lisbon"
+    job, hook = Compaction.objects.get().public_id, Webhook.objects.get().public_id
     return {
         "overview": "/",
         "state": "/state",
+        "state-view": "/state?namespace=fare_quotes&tag=may",
+        "state-orphans": "/state?show=orphans",
+        "state-none": "/state?prefix=nothing",
         "entry": entry_url(*TEAM),
+        "entry-text": entry_url(*TEAM, tab="text"),
+        "entry-blame": entry_url(*TEAM, tab="blame"),
+        "entry-code": entry_url(*TEAM, tab="code"),
         "entry-history": entry_url(*TEAM, tab="history", diff="1..3"),
+        "entry-past": entry_url(*TEAM, version=1),
+        "entry-invalid": entry_url("fare_quotes", "HAM-OPO"),
+        "entry-tagged": entry_url("fare_quotes", "HAM-LIS"),
+        "entry-orphan": entry_url("winter_campaign", "global"),
+        "entry-edit": entry_action_url("edit", *TEAM),
+        "entry-delete": entry_action_url("delete", *TEAM),
+        "entry-restore": entry_action_url("restore", *TEAM, version=1),
+        "entry-readers": entry_action_url("readers", "traveller", "customer-118"),
+        "entry-new": "/entries/new",
         "namespaces": "/namespaces",
         "namespace": "/namespaces/team_context",
+        "namespace-edit": "/namespaces/fare_quotes/edit",
+        "namespace-unregister": "/namespaces/fare_quotes/unregister",
+        "namespace-compact": "/namespaces/team_context/compact",
+        "namespace-new": "/namespaces/+new",
+        "state-keys": "/state-keys",
+        "plugin-uninstall": "/plugins/loyalty/uninstall",
         "threads": "/threads",
-        "thread": thread_url("trip-lisbon"),
-        "thread-context": thread_url("trip-lisbon", tab="context"),
-        "thread-state": thread_url("trip-lisbon", tab="state", at=12),
-        "thread-compactions": thread_url("trip-lisbon", tab="compactions"),
+        "thread": thread_url(thread),
+        "thread-context": thread_url(thread, tab="context"),
+        "thread-state": thread_url(thread, tab="state", at=12),
+        "thread-state-diff": thread_url(thread, tab="state", at=12, **{"from": 2, "to": 12}),
+        "thread-compactions": thread_url(thread, tab="compactions"),
+        "thread-runs": thread_url(thread, tab="runs"),
+        "thread-fork": thread_url("trip-lisbon-by-train", tab="state"),
+        "thread-restore-preview": thread_action_url("restore", thread, at=5),
+        "thread-fork-preview": thread_action_url("fork", thread, at=5),
+        "thread-delete-preview": thread_action_url("delete", thread),
+        "thread-compact-preview": thread_action_url("compact-snapshots", thread),
         "runs": "/runs",
+        "run-done": run_url(run),
+        "run-knowledge": run_action_url("knowledge", run, step=2),
         "run-waiting": run_url("refund-77-1"),
         "run-stuck": run_url("review-lisbon-1"),
+        "run-cancel": run_action_url("cancel", "review-lisbon-1"),
+        "run-release": run_action_url("release", "review-lisbon-1"),
+        "inbox": "/inbox",
+        "mailbox": "/mailbox",
+        "mailbox-dead": "/mailbox?status=DeadLetter",
+        "mailbox-replay": "/mailbox/replay",
+        "mailbox-clear": "/mailbox/clear",
         "compactions": "/compactions",
-        "state-keys": "/state-keys",
+        "compaction": f"/compactions/{job}",
+        "compaction-undo": f"/compactions/{job}/undo",
+        "policies": "/policies",
+        "policy": "/policy",
+        "policy-agent": "/policy?scope=agent&name=planner",
+        "changes": "/changes",
+        "audit": "/audit",
+        "config-providers": "/config/providers",
+        "config-models": "/config/models",
+        "config-agents": "/config/agents",
+        "config-provider": "/config/providers/models-example",
+        "config-agent": "/config/agents/planner",
+        "config-edit": "/config/providers/models-example/edit",
+        "config-delete": "/config/providers/models-example/delete",
+        "config-new": "/config/models/+new",
+        "members": "/members",
         "tokens": "/tokens",
+        "access": "/access?username=ines&namespace=team_context&key=parent_thread::trip-lisbon",
+        "sessions": "/sessions",
+        "password": "/password",
+        "workspaces": "/workspaces",
+        "webhooks": "/webhooks",
+        "webhook": f"/webhooks/{hook}",
+        "webhook-resume": f"/webhooks/{hook}/resume",
+        "search": "/go?q=trip",
+        "usage": "/usage",
         "system": "/system",
+        "not-found": "/threads/nothing",
     }
 
 
-def test_screenshots__every_page__both_themes_and_widths(
-    pytestconfig: pytest.Config, browser: Browser, server: LiveServer
-) -> None:
+# Pages of a workspace in which nothing has happened yet.
+EMPTY = {
+    path.partition("?")[0].strip("/").replace("/", "-") or "overview": path for path in EMPTY_PAGES
+}
+# A number that no picture has used: each pass writes something new.
+FRESH = count(1)
+
+
+def show_palette(page: Page) -> None:
+    page.goto("/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("trip")
+    expect(page.locator("#palette-results [role=option]").first).to_contain_text("trip")
+
+
+def show_keys(page: Page) -> None:
+    page.goto("/runs")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+
+
+def show_me(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("button", name="You and the look").click()
+    expect(page.locator("#me")).to_be_visible()
+
+
+def show_side(page: Page) -> None:
+    page.goto("/")
+    if (menu := page.get_by_role("button", name="Menu")).is_visible():
+        menu.click()
+
+
+def show_views(page: Page) -> None:
+    page.goto("/state")
+    page.get_by_text("Save or change").click()
+
+
+def show_dialog(page: Page) -> None:
+    page.goto("/runs/review-lisbon-1")
+    page.get_by_role("link", name="Cancel…").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def show_bulk(page: Page) -> None:
+    page.goto("/state?namespace=fare_quotes")
+    page.get_by_label("What to do").select_option("tag")
+    page.get_by_label("Tick HAM-OPO").check()
+    page.get_by_label("Tick HAM-LIS").check()
+    page.get_by_role("button", name="Ticked…").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def show_bulk_done(page: Page) -> None:
+    show_bulk(page)
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Tag").fill(f"seen-{next(FRESH)}")
+    dialog.get_by_label("Reason").fill("seen by the desk")
+    dialog.get_by_role("button", name="Tag").click()
+    expect(page.locator("[data-toast]")).to_be_visible()
+
+
+def show_dry_run(page: Page) -> None:
+    page.goto("/namespaces/traveller/edit")
+    page.locator("[name=schema]").fill('{"required": ["name", "tier"]}')
+    page.get_by_role("button", name="Check").click()
+    expect(page.get_by_role("button", name="Save anyway")).to_be_visible()
+
+
+def show_undo(page: Page) -> None:
+    page.goto(entry_action_url("edit", "agent_settings", "agent_type::critic"))
+    settings = {"temperature": next(FRESH) / 100, "tools": ["search_trips"]}
+    page.locator(".cm-content").fill(json.dumps(settings))
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Undo")
+
+
+def show_refusal(page: Page) -> None:
+    page.goto(entry_action_url("edit", *TEAM))
+    page.locator(".cm-content").fill('{\n  "goal": 7,\n  "budget_eur": -1\n}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").filter(has_text="does not satisfy")).to_be_visible()
+
+
+def show_conflict(page: Page) -> None:
+    page.goto(entry_action_url("edit", "traveller", "customer-204"))
+    tomas = {"name": "Tomas", "allergies": ["peanuts", "shellfish"], "miles": 4_000 + next(FRESH)}
+    put(demo_person(), "traveller", "customer-204", tomas)
+    page.locator(".cm-content").fill('{"name": "Tomas", "allergies": ["nuts"], "miles": 7}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="changed while you edited")).to_be_visible()
+
+
+def show_late_answer(page: Page) -> None:
+    page.goto("/inbox")
+    page.locator("[data-ticket]").get_by_role("button", name="Approve").click()
+
+
+def show_made_token(page: Page) -> None:
+    page.goto("/tokens")
+    page.get_by_label("Name", exact=True).fill("ci")
+    page.get_by_role("button", name="Make token").click()
+    expect(page.get_by_role("heading", name="is ready")).to_be_visible()
+
+
+# What takes a hand: by the name of its picture.
+STATES: dict[str, Callable[[Page], None]] = {
+    "palette": show_palette,
+    "keys": show_keys,
+    "me": show_me,
+    "menu": show_side,
+    "views": show_views,
+    "dialog": show_dialog,
+    "bulk-preview": show_bulk,
+    "bulk-done": show_bulk_done,
+    "namespace-dry-run": show_dry_run,
+    "entry-undo": show_undo,
+    "entry-refused": show_refusal,
+    "entry-conflict": show_conflict,
+    "inbox-missing": show_late_answer,
+    "token-made": show_made_token,
+}
+
+
+def demo_person() -> Actor:
+    return system_actor(Workspace.objects.get(slug="demo").pk, "planner")
+
+
+def make_deliveries() -> None:
+    """What the webhook of the demo, which is paused, would have sent."""
+    hook = Webhook.objects.get()
+    for number, (status, error, code) in enumerate(
+        (
+            ("delivered", "", 200),
+            ("dead", "it answered 410 Gone", 410),
+            ("failed", "it did not answer within 10 s", None),
+            ("queued", "", None),
+        )
+    ):
+        WebhookDelivery.objects.create(
+            webhook=hook, public_id=f"d{number}", change_xid=1, change_id=number, kind="run.waiting",
+            subject="refund-77-1", status=status, body='{"type": "run.waiting"}', error=error,
+            response_status=code, latency_ms=84 if code else None, attempts=number % 3 + 1,
+        )  # fmt: skip
+
+
+def take(page: Page, name: str) -> None:
+    # By its own height: what stands below the fold is looked at too.
+    page.evaluate("scrollTo(0, 0)")
+    page.screenshot(path=FOLDER / f"{name}.png", full_page=not page.locator("dialog[open]").count())
+
+
+@pytest.fixture
+def ines(pytestconfig: pytest.Config, db: None) -> Person:
     if not pytestconfig.getoption("--screenshots"):
         pytest.skip("asked for by make screenshots")
-    ines = make_person("ines", "default", Role.ADMIN)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    return make_person("ines", "default", Role.ADMIN)
+
+
+def visitors(
+    browser: Browser, server: LiveServer, person: Person, themes: Sequence[str]
+) -> Iterator[tuple[Page, str]]:
+    """A page for each theme and width, and how its pictures end."""
+    for theme, width in product(themes, WIDTHS):
+        context = open_context(browser, server, person, viewport={"width": width, "height": 860})
+        context.add_cookies([{"name": "statehouse_theme", "value": theme, "url": server.url}])
+        yield context.new_page(), f"{theme}-{width}"
+        context.close()
+
+
+@pytest.mark.timeout(900)
+def test_screenshots__demo__every_page_and_state(
+    browser: Browser, server: LiveServer, ines: Person
+) -> None:
     load_demo()
+    make_deliveries()
     silent = Now() - timedelta(minutes=14)
     Run.objects.filter(public_id="review-lisbon-1").update(lease_expires_at=silent)
     maintenance.run_sweep("flag stuck runs", maintenance.flag_stuck_runs)
     maintenance.run_sweep("expire entries", maintenance.expire_entries)
     maintenance.run_sweep("measure usage", maintenance.measure_usage)
-    folder = ROOT / "artifacts" / "screenshots"
-    folder.mkdir(parents=True, exist_ok=True)
-    for theme in ("light", "dark"):
-        for width in (1280, 360):
-            context = open_context(browser, server, ines, viewport={"width": width, "height": 860})
-            client_cookie = context.cookies()[0]["value"]
-            choose_demo(client_cookie)
-            context.add_cookies([{"name": "statehouse_theme", "value": theme, "url": server.url}])
-            page = context.new_page()
-            for name, path in pages().items():
-                page.goto(path)
-                page.wait_for_load_state("networkidle")
-                page.screenshot(path=folder / f"{name}-{theme}-{width}.png")
-            context.close()
-    picture = folder / "overview-light-1280.png"
-    (ROOT / "docs" / "images").mkdir(exist_ok=True)
-    (ROOT / "docs" / "images" / "overview.png").write_bytes(picture.read_bytes())
-    assert len(list(folder.glob("*.png"))) >= 4 * len(pages())
-    assert all(re.fullmatch(r"[a-z-]+-(light|dark)-\d+\.png", p.name) for p in folder.glob("*.png"))
+    maintenance.run_sweep("measure storage", storage.measure_storage)
+    for page, end in visitors(browser, server, ines, ("light", "dark")):
+        choose_demo(page.context.cookies()[0]["value"])
+        if end == "light-1280":
+            page.goto("/")
+            page.screenshot(path=ROOT / "docs" / "images" / "overview.png")
+        for name, path in pages().items():
+            page.goto(path)
+            take(page, f"{name}-{end}")
+        for name, show in STATES.items():
+            show(page)
+            take(page, f"{name}-{end}")
+
+
+def test_screenshots__empty_workspace__every_first_page(
+    browser: Browser, server: LiveServer, ines: Person
+) -> None:
+    for page, end in visitors(browser, server, ines, ("light",)):
+        for name, path in EMPTY.items():
+            page.goto(path)
+            take(page, f"empty-{name}-{end}")
+        page.context.clear_cookies(name="statehouse_session")
+        for name, path in {"login": "/login", "login-once": "/login/once/anything"}.items():
+            page.goto(path)
+            take(page, f"{name}-{end}")
 
 
 def choose_demo(session_key: str) -> None:
-    from django.contrib.sessions.backends.db import SessionStore
-
     session = SessionStore(session_key=session_key)
     session[WORKSPACE] = "demo"
     session.save()

@@ -15,6 +15,8 @@ from .conftest import Watched, open_context
 from .pages import ANONYMOUS_PAGES, EMPTY_PAGES, PAGES, fill
 
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+# What a window of 1280 by 800 shows at a zoom of 200 %.
+ZOOMED = {"width": 640, "height": 400}
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -47,6 +49,20 @@ def test_pages__full__are_clean(
     context = open_context(browser, server, alice, viewport=viewport)
     context.add_cookies([{"name": "statehouse_theme", "value": theme, "url": server.url}])
     assert sweep(context, PAGES) == []
+    context.close()
+
+
+def test_pages__at_200_percent__scroll_only_downwards(
+    browser: Browser, server: LiveServer, alice: Person
+) -> None:
+    fill(alice)
+    context = open_context(browser, server, alice, viewport=ZOOMED, device_scale_factor=2)
+    page = context.new_page()
+    wide = {}
+    for path in (path for path in PAGES if "?" not in path):
+        page.goto(path)
+        wide[path] = page.evaluate(OVERFLOW)
+    assert {path: wider for path, wider in wide.items() if wider > 0} == {}
     context.close()
 
 

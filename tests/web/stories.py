@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from state_admin.domain.access import Actor
 from state_admin.models import Compaction
-from state_admin.services import compactions, runs
+from state_admin.services import compaction_jobs, compactions, plugins, runs
 from state_admin.services.runs import RunChange
-from tests.builders import append, commit, conversation, make_run, make_state_key, make_thread
+from tests.builders import append, commit, conversation, make_run, make_state_key, make_thread, raw
 
 # Texts that become a script, a tag or an attribute wherever a page forgets to escape.
 HOSTILE = (
@@ -44,6 +44,10 @@ class Story:
 def tell(actor: Actor) -> Story:
     make_state_key(actor, "plan", scope="thread")
     make_state_key(actor, "note", scope="run")
+    part = {"name": "kit.memory", "schema": raw({}), "default": raw(None)}
+    plugins.install_plugin(
+        actor=actor, name="kit", description="What an agent remembers", state_keys=[part]
+    )
     make_thread(actor, "t1", title="Refund of order 9921", resource_id="user-1")
     make_thread(actor, "t1-child", parent_thread_id="t1")
     append(actor, "t1", *conversation(8))
@@ -59,5 +63,5 @@ def tell(actor: Actor) -> Story:
 def compact(actor: Actor, thread_id: str) -> Compaction:
     """A compaction that a worker has done."""
     job = compactions.request_compaction(actor=actor, thread_id=thread_id)
-    compactions.run_compaction(job.public_id)
+    compaction_jobs.run_compaction(job.public_id)
     return compactions.find_compaction(actor, job.public_id)

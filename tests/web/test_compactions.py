@@ -72,7 +72,13 @@ def test_compaction__a_later_one_builds_on_it__undo_is_refused_and_not_offered(
     append(alice.actor, "t1", *conversation(8)[1:])
     second = compact(alice.actor, "t1")
     assert second.status == "done"
-    assert "Undo…" not in page(admin, f"/compactions/{first.public_id}")
+    inner = page(admin, f"/compactions/{first.public_id}")
+    assert "Undo…" not in inner
+    assert "It cannot be undone by itself" in inner
+    assert f"/compactions/{second.public_id}" in inner
+    outer = page(admin, f"/compactions/{second.public_id}")
+    assert "The summary before it" in outer
+    assert f"/compactions/{first.public_id}" in outer
     assert f"summary of messages 1 to {first.boundary_seq}" in page(
         admin, f"/compactions/{second.public_id}/undo"
     )
@@ -89,8 +95,32 @@ def test_compact__asked_on_the_thread__one_job_in_flight(admin: Client, alice: P
     assert job.status == "queued"
     shown = page(admin, f"/compactions/{job.public_id}")
     assert "Waits for a worker" in shown
+    assert 'data-live="compaction."' in shown
+    assert 'data-live="compaction."' in page(admin, "/threads/t1?tab=compactions")
+
+
+def test_compaction__at_work__says_where_it_is(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(8))
+    job = compactions.request_compaction(actor=alice.actor, thread_id="t1")
+    Compaction.objects.update(
+        status="running", phase="asking", attempts=2, provider="acme", model="small-1",
+        detail="provider acme answered 503",
+    )  # fmt: skip
+    shown = " ".join(page(admin, f"/compactions/{job.public_id}").split())
+    assert "<strong>Waiting for the summary</strong> of small-1 at acme, attempt 2 of 3." in shown
+    assert "Last time: provider acme answered 503." in shown
     assert "data-live" in shown
-    assert 'hx-trigger="every 2s"' in page(admin, "/threads/t1?tab=compactions")
+    assert "waiting for the summary, attempt 2" in page(admin, "/threads/t1?tab=compactions")
+
+
+def test_preview__call_without_result__is_named(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    lost = {"role": "assistant", "tool_calls": [{"id": "c9", "name": "f", "arguments": {}}]}
+    append(alice.actor, "t1", lost, *conversation(8))
+    words = "tool call c9 of message 1 has no result"
+    assert words in page(admin, "/threads/t1?tab=compactions")
+    assert words in page(admin, f"/compactions/{compact(alice.actor, 't1').public_id}")
 
 
 def test_compaction__queued__can_be_cancelled_and_asked_again(admin: Client, alice: Person) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from state_admin.models import AuditRow
 from state_admin.services.entries import EntryView, delete_entry, read_entry
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, put
 
@@ -128,6 +130,10 @@ def test_edit__someone_wrote_meanwhile__shows_base_theirs_mine(
         "&quot;theirs&quot;",
         "&quot;mine&quot;",
     ]
+    assert page.count("not saved") == 1
+    assert "{&quot;goal&quot;: &quot;mine&quot;" in page
+    marks = json.loads(unescape(re.findall(r'data-marks="([^"]*)"', page)[0]))
+    assert [(mark["pointer"], mark["clash"]) for mark in marks] == [("/goal", True)]
     merged = re.search(r'<textarea class="editor"[^>]*>\n(.*?)</textarea>', page, re.S)
     assert merged
     value = json.loads(merged[1].replace("&quot;", '"'))
@@ -158,6 +164,59 @@ def test_create__missing__writes_once(admin: Client, alice: Person, team: EntryV
     assert save(admin, {"goal": "a"}, 0, path=path).status_code == 302
     assert stored(alice, "thread::new").version == 1
     assert save(admin, {"goal": "b"}, 0, path=path).status_code == 409
+
+
+def check(client: Client, text: str, path: str = "/entry/check/team/global") -> Any:
+    return client.post(path, {"value": text})
+
+
+def test_check__places__are_told_as_browsers_count_and_nothing_is_written(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    before = AuditRow.objects.count()
+    text = '{\n  "constraints": ["\U0001f680"],\n  "count": "many"\n}'
+    told = check(admin, text.replace("\n", "\r\n")).json()
+    assert told["title"] == "The value does not satisfy the schema of team"
+    (error,) = told["errors"]
+    assert (error["pointer"], error["line"]) == ("/count", 3)
+    sent = text.encode("utf-16-le")
+    assert sent[2 * error["start"] : 2 * error["end"]].decode("utf-16-le") == '"many"'
+    assert check(admin, '{"goal": "fine"}').json() == {"title": "", "errors": []}
+    assert AuditRow.objects.count() == before
+    assert stored(alice).version == team.version
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "start"),
+    [('{"goal": }', 1, 9), ('\n\n {"goal":\n tru}', 4, 13), ('["a"', 1, 4)],
+)
+def test_check__not_json__says_where_it_stopped(
+    text: str, line: int, start: int, admin: Client, team: EntryView
+) -> None:
+    told = check(admin, text).json()
+    assert told["title"] == "This is not JSON"
+    (error,) = told["errors"]
+    assert (error["line"], error["start"]) == (line, start)
+    assert "char" not in error["message"]
+
+
+@pytest.mark.parametrize("text", ["", "NaN", "[" * 300, '{"a": 1, "a": 2}', "1e999"])
+def test_check__text_we_cannot_store__is_told_not_raised(
+    text: str, admin: Client, team: EntryView
+) -> None:
+    response = check(admin, text)
+    assert response.status_code == 200
+    assert response.json()["errors"]
+
+
+def test_presence__another_editor__is_told_by_a_beat_not_by_a_view(
+    admin: Client, editor: Client, team: EntryView
+) -> None:
+    editor.get(EDIT)
+    beat = "/entry/presence/team/global"
+    assert b"banner" not in admin.post(beat).content
+    assert b"alice</strong> has been editing this" in editor.post(beat).content
+    assert admin.get(beat).status_code == 405
 
 
 def test_new__address__leads_to_the_editor(admin: Client, team: EntryView) -> None:
@@ -254,7 +313,7 @@ def test_htmx__save__shows_the_entry_in_place(admin: Client, team: EntryView) ->
     assert toast["undo"]["fields"] == {"made": 2, "before": 1}
 
 
-@pytest.mark.parametrize("action", ["edit", "delete", "restore", "undo"])
+@pytest.mark.parametrize("action", ["edit", "delete", "restore", "undo", "check", "presence"])
 def test_write__viewer__is_refused(
     action: str, viewer: Client, alice: Person, team: EntryView
 ) -> None:
@@ -263,7 +322,7 @@ def test_write__viewer__is_refused(
     assert stored(alice).version == team.version
 
 
-@pytest.mark.parametrize("action", ["edit", "delete", "restore", "undo"])
+@pytest.mark.parametrize("action", ["edit", "delete", "restore", "undo", "check", "presence"])
 def test_write__other_workspace__looks_absent(
     action: str, stranger: Client, alice: Person, team: EntryView
 ) -> None:

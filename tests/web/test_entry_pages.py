@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
@@ -11,7 +10,6 @@ from django.urls import resolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from state_admin.models.browsing import entry_page
 from state_admin.services.entries import delete_entry
 from state_admin.services.namespaces import unregister_namespace
 from state_admin.web.addresses import entry_url
@@ -213,44 +211,6 @@ def test_list__more_than_a_page__pages_without_gap_or_double(admin: Client, alic
     assert len(set(seen)) == len(seen) == 120
     html = admin.get("/state").content.decode()
     assert 'rel="next"' in html
-
-
-def test_list__delete_ticked__asks_then_deletes_what_was_seen(admin: Client, alice: Person) -> None:
-    make_namespace(alice.actor, "n")
-    for key in ("a", "b", "c/d"):
-        put(alice.actor, "n", key, 1, tags=[key])
-    ticked = ["1 n/a", "1 n/b", "1 n/c/d"]
-    question = admin.post("/entries/delete", {"entry": ticked, "back": "/state?namespace=n"})
-    assert b"Delete 3 entries?" in question.content
-    assert b"n/c/d" in question.content
-    put(alice.actor, "n", "b", "changed since")
-    data = {"entry": ticked, "back": "/state?namespace=n", "confirmed": "yes", "reason": "old"}
-    response = admin.post("/entries/delete", data)
-    assert response["Location"] == "/state?namespace=n"
-    assert [line.key for line in entry_page(alice.actor, limit=9)] == ["b"]
-    page = admin.get("/state?namespace=n").content.decode()
-    assert "Deleted 2 entries; left 1 alone" in page
-    undo = re.search(r'name="entries" value="([^"]+)"', page)
-    assert undo
-    entries = undo[1].replace("&quot;", '"')
-    assert json.loads(entries) == [["n", "a", 2], ["n", "c/d", 2]]
-    put(alice.actor, "n", "a", "written since")
-    admin.post("/entries/undelete", {"entries": entries, "back": "/state"})
-    lines = {line.key: line for line in entry_page(alice.actor, limit=9)}
-    assert lines["c/d"].tags == ["c/d"]
-    assert lines["a"].version == 3
-
-
-@pytest.mark.parametrize(
-    "back", ["https://evil.example/", "//evil.example", "/logout", "/statement"]
-)
-def test_list__back_address_not_ours__is_ignored(back: str, admin: Client) -> None:
-    assert admin.post("/entries/delete", {"back": back})["Location"] == "/state"
-
-
-@pytest.mark.parametrize("entry", ["", "x", "1 n", "1 /k", "-1 n/k", "9" * 30 + " n/k"])
-def test_list__delete_of_nonsense__is_refused(entry: str, admin: Client) -> None:
-    assert admin.post("/entries/delete", {"entry": entry}).status_code == 400
 
 
 def test_list__nothing_yet__shows_how_to_begin(admin: Client) -> None:

@@ -48,7 +48,7 @@ def test_register__not_acceptable__says_why_and_stores_nothing(
     response = admin.post("/namespaces/+new", fields(**changes))
     assert response.status_code == 422
     assert said in response.content.decode()
-    assert not Namespace.objects.exists()
+    assert not Namespace.objects.open().exists()
 
 
 @pytest.fixture
@@ -67,16 +67,16 @@ def test_edit__check__shows_what_would_break_and_saves_nothing(admin: Client) ->
     page = response.content.decode()
     assert "1 entry does not fit" in page
     assert re.findall(r'href="(/state/team/[^"]+)"', page) == ["/state/team/breaks"]
-    assert Namespace.objects.get().schema_version == 1
+    assert Namespace.objects.open().get().schema_version == 1
 
 
 @pytest.mark.usefixtures("numbers")
 def test_edit__breaks_entries__saves_only_when_agreed(admin: Client) -> None:
     first = admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1))
     assert b"Save anyway" in first.content
-    assert Namespace.objects.get().schema_version == 1
+    assert Namespace.objects.open().get().schema_version == 1
     admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, agreed=1))
-    assert Namespace.objects.get().schema_version == 2
+    assert Namespace.objects.open().get().schema_version == 2
     page = admin.get("/namespaces/team").content.decode()
     assert "Entries that the schema refuses" in page
     assert "/state/team/breaks" in page
@@ -96,7 +96,7 @@ def test_edit__same_meaning_other_spelling__changes_nothing(admin: Client) -> No
     form = admin.get("/namespaces/team/edit").content.decode()
     assert "<textarea" in form
     admin.post("/namespaces/team/edit", fields(schema="{ }", default="{ }", base=1))
-    assert Namespace.objects.get().schema_version == 1
+    assert Namespace.objects.open().get().schema_version == 1
     assert b"Nothing changed" in admin.get("/namespaces/team").content
 
 
@@ -105,12 +105,12 @@ def test_unregister__retain__keeps_entries_and_undo_registers_again(admin: Clien
     question = admin.get("/namespaces/team/unregister").content.decode()
     assert "It holds 2 entries." in question
     admin.post("/namespaces/team/unregister", {"entries": "retain", "reason": "over"})
-    assert Namespace.objects.get().unregistered_at
+    assert Namespace.objects.open().get().unregistered_at
     page = admin.get("/namespaces/team").content.decode()
     assert 'action="/namespaces/team/reregister" data-undo' in page
     assert admin.get("/state.json?show=orphans").json()["items"][0]["registered"] is False
     admin.post("/namespaces/team/reregister")
-    assert Namespace.objects.get().unregistered_at is None
+    assert Namespace.objects.open().get().unregistered_at is None
 
 
 @pytest.mark.usefixtures("numbers")

@@ -13,10 +13,12 @@ PAGES = {
     "overview": "/",
     "state browser": "/state",
     "state browser, one namespace": "/state?namespace=notes",
+    "state browser, by tag and writer": "/state?namespace=notes&tag=vip&actor=alice",
     "state browser, filtered": "/state?prefix=thread::&scope=thread&since=day&show=invalid",
     "entry": "/state/notes/thread::t1",
     "entry, text": "/state/notes/thread::t1?tab=text",
     "entry, history": "/state/notes/thread::t1?tab=history",
+    "entry, blame": "/state/notes/thread::t1?tab=blame",
     "entry, code": "/state/notes/thread::t1?tab=code",
     "entry, past": "/state/notes/thread::t1?version=1",
     "entry, difference": "/state/notes/thread::t1?tab=history&old=1&new=3",
@@ -31,16 +33,20 @@ PAGES = {
     "namespace": "/namespaces/notes",
     "namespace, edit": "/namespaces/notes/edit",
     "namespace, unregister": "/namespaces/notes/unregister",
+    "namespace, compact": "/namespaces/notes/compact",
     "new namespace": "/namespaces/+new",
     "search": "/go?q=n",
     "system": "/system",
     "password": "/password",
     "workspaces": "/workspaces",
+    "how one signs in": "/sign-in",
+    "authenticator, set up": "/sign-in/totp",
+    "authenticator, off": "/sign-in/totp/remove",
     "state as JSON": "/state.json?namespace=notes",
     "namespaces as JSON": "/namespaces.json",
 }
 EDITORS_ONLY = {"entry, edit", "entry, delete", "entry, restore", "new entry"}
-ADMINS_ONLY = {"namespace, edit", "namespace, unregister", "new namespace"}
+ADMINS_ONLY = {"namespace, edit", "namespace, unregister", "namespace, compact", "new namespace"}
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,9 +10,11 @@ from django.test import Client
 
 from state_admin.domain.lifecycle import in_words, stuck_reason
 from state_admin.models import Run, Ticket
+from state_admin.services import runs
+from state_admin.services.runs import RunChange
 from state_admin.web.tickets import draft
-from tests.builders import Person, make_run, make_thread
-from tests.web.stories import tell
+from tests.builders import Person, commit, make_run, make_thread
+from tests.web.stories import TICKET, tell
 from tests.web.test_threads import htmx, page
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -37,6 +40,16 @@ def minutes(count: float) -> datetime:
             "waiting 2 h past its deadline of 2026-01-31 09:30:00 UTC",
         ),
         ({"status": "waiting", "deadline_at": minutes(-5)}, ""),
+        (
+            {"status": "running", "lease_released_at": minutes(3)},
+            "its lease was released 3 min ago and no worker has taken it over",
+        ),
+        ({"status": "waiting", "lease_released_at": minutes(3)}, ""),
+        (
+            {"status": "waiting", "ticket_due_at": minutes(150)},
+            "a ticket expired undecided at 2026-01-31 09:30:00 UTC",
+        ),
+        ({"status": "waiting", "ticket_due_at": minutes(-5)}, ""),
         (
             {"status": "running", "step_count": 20, "max_rounds": 20},
             "all of its 20 rounds are used: it has taken 20 steps",
@@ -70,6 +83,9 @@ def test_in_words__length__largest_unit(seconds: int, said: str) -> None:
     [
         {"status": "running", "lease_expires_at": minutes(0)},
         {"status": "waiting", "deadline_at": minutes(0), "lease_expires_at": None},
+        {"lease_expires_at": None, "lease_released_at": minutes(0)},
+        {"lease_expires_at": None},
+        {"status": "waiting", "ticket_due_at": minutes(0), "lease_expires_at": None},
         {"max_rounds": 3, "step_count": 3},
         {"times_out_at": minutes(0)},
         {"status": "done", "times_out_at": minutes(0)},
@@ -184,7 +200,7 @@ def test_run__done__offers_nothing_and_refuses(admin: Client, alice: Person) -> 
 
 def test_ticket__right_answer__resumes_the_run(admin: Client, alice: Person) -> None:
     tell(alice.actor)
-    assert "&quot;approved&quot;: true" in page(admin, "/runs/r1")
+    assert 'name="answer/approved"' in page(admin, "/runs/r1")
     response = admin.post(
         "/ticket/tk1", {"action": "resume", "payload": '{"approved": true}', "reason": "fine"}
     )
@@ -237,3 +253,57 @@ def test_ticket__decided_twice__the_first_stands(admin: Client, alice: Person) -
 )
 def test_draft__schema__shape_with_empty_leaves(schema: object, answer: object) -> None:
     assert draft(schema) == answer
+
+
+def test_timeline__everything_that_happened__newest_first(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor)
+    names = ("search", "issue_refund")
+    calls = [
+        {"id": n, "type": "function", "function": {"name": n, "arguments": "{}"}} for n in names
+    ]
+    messages = [{"role": "assistant", "content": None, "tool_calls": calls}]
+    commit(alice.actor, "r1", messages=messages)
+    waiting = {"reason": "tool_permission", "wake": "dispatch", "tickets": [TICKET]}
+    runs.change_run(
+        actor=alice.actor, run_id="r1", change=RunChange(status="waiting", waiting=waiting)
+    )
+    asked = page(admin, "/runs/r1")
+    assert "asked</span>" in asked
+    assert "approved</span>" not in asked
+    admin.post("/ticket/tk1", {"action": "resume", "payload": '{"approved": true}'})
+    shown = page(admin, "/runs/r1")
+    places = [
+        shown.index(said)
+        for said in (
+            "dispatch queued", "approved</span>", "asked</span>", "search, issue_refund",
+            ">Revision 1<",
+        )
+    ]  # fmt: skip
+    assert places == sorted(places)
+    assert "by alice: {&quot;approved&quot;: true}" in shown
+    assert "Refunds above 100 need a person." in shown
+
+
+def test_timeline__long__each_event_stands_on_one_page(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    admin.post("/ticket/tk1", {"action": "cancel"})
+    for count in range(45):
+        commit(alice.actor, "r1", {"plan": {"count": 100 + count}})
+    newest = page(admin, "/runs/r1")
+    older_url = re.search(r"/runs/r1\?before=\d+", newest)
+    assert older_url
+    older = page(admin, older_url[0])
+    shown = [part.count("refused</span>") + part.count("asked</span>") for part in (newest, older)]
+    assert shown == [0, 2]
+    numbers = [int(number) for number in re.findall(r">Revision (\d+)<", newest + older)]
+    assert numbers == list(range(len(numbers), 0, -1))
+
+
+def test_run__stuck_while_running__can_be_resumed(admin: Client, alice: Person) -> None:
+    make_stuck(alice)
+    assert "Resume…" in page(admin, "/runs/r1")
+    assert "Resume…" not in page(admin, "/runs/r2")
+    admin.post("/run/resume/r1", {"reason": "a worker is back"})
+    run = Run.objects.get(public_id="r1")
+    assert (run.status, run.stuck_reason(datetime.now(UTC))) == ("running", "")

@@ -13,10 +13,13 @@ from django.test import Client
 from django.utils import timezone
 
 from project.env import BASE_DIR
-from state_admin.models import Run, Sweep
+from state_admin.domain.access import Actor
+from state_admin.models import Change, Run, Sweep
 from state_admin.models.counts import bounded_counts
+from state_admin.models.feed_sql import Position
 from state_admin.services.errors import Invalid, Unavailable
-from state_admin.web import errors, shell
+from state_admin.streams import cursors
+from state_admin.web import errors, overview, shell
 from state_admin.web.shell import shown
 from tests.builders import Person, make_namespace, make_run, make_thread, put
 
@@ -85,6 +88,80 @@ def test_palette__typed__finds_pages_keys_and_namespaces(admin: Client, alice: P
     assert found("notes/ni") == ["/state/notes/nice%2Fkey"]
 
 
+def hits(client: Client, query: str) -> list[str]:
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    page = client.get(f"/go?q={query}", headers=headers).content.decode()
+    return re.findall(r"</svg><span>([^<]*)</span>", page)
+
+
+def test_palette__ranked__exact_before_words_before_places_before_parts(
+    admin: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "runs-archive")
+    make_thread(alice.actor, "run")
+    make_thread(alice.actor, "run-1")
+    assert hits(admin, "run") == ["run", "Runs", "runs-archive", "run-1"]
+    assert hits(admin, "runs")[0] == "Runs"
+    assert hits(admin, "ser") == ["State browser"]
+
+
+def test_palette__actions__as_far_as_the_person_may(admin: Client, viewer: Client) -> None:
+    assert hits(admin, "new") == ["New entry", "New namespace", "New token", "Show new changes"]
+    assert hits(viewer, "new") == ["Show new changes"]
+    assert hits(viewer, "audit") == []
+    assert "Sign out" in hits(viewer, "sign")
+
+
+def test_help__every_shortcut__is_listed(admin: Client) -> None:
+    script = (STATIC / "js/app.js").read_text()
+    table = script[script.index("const KEYS = {") : script.index("};", script.index("const KEYS"))]
+    keys = re.findall(r'^  "?(.)"?: \(\)', table, re.M)
+    assert len(keys) >= 7
+    page = admin.get("/").content.decode()
+    shown = set(re.findall(r"<kbd>([^<]+)</kbd>", page[page.index('id="keys"') :]))
+    letters = {item.key for _, items in shell.NAVIGATION for item in items}
+    assert shown >= {*keys, *letters, "g"}
+
+
+def test_live__cursor__resumes_unless_it_is_too_old_or_not_ours(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("state_admin.web.health.STARTING_SECONDS", 0.0)
+    make_namespace(alice.actor, "n")
+    now = admin.get("/live").json()
+    assert now["resumes"]
+    assert now["items"]["n"] == {"count": "1", "health": ""}
+    assert now["items"]["y"] == {"count": "no worker", "health": "failed"}
+    assert admin.get("/live", {"after": now["cursor"]}).json()["resumes"]
+    old = cursors.seal(Position(1, 1), timezone.now() - timedelta(days=30))
+    assert not admin.get("/live", {"after": old}).json()["resumes"]
+    assert not admin.get("/live", {"after": "nonsense"}).json()["resumes"]
+
+
+def test_live__logged_out__is_sent_to_the_login(client: Client, db: None) -> None:
+    assert client.get("/live").status_code == 302
+
+
+@pytest.mark.django_db(transaction=True)
+def test_page__changed_while_it_is_made__lies_behind_its_cursor(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "n")
+    newest = overview._newest
+
+    def meanwhile(actor: Actor) -> list[Change]:
+        found = newest(actor)
+        put(alice.actor, "n", "unseen", 1)
+        return found
+
+    monkeypatch.setattr(overview, "_newest", meanwhile)
+    page = admin.get("/", headers={"Sec-Fetch-Dest": "document"}).content.decode()
+    assert "unseen" not in page
+    (cursor,) = re.findall(r'data-cursor="([^"]+)"', page)
+    missed = alice.api("GET", f"/changes?after={cursor}").json()["items"]
+    assert [item["key"] for item in missed] == ["unseen"]
+
+
 def test_palette__other_workspace__finds_nothing(stranger: Client, alice: Person) -> None:
     make_namespace(alice.actor, "secretive")
     assert b"/namespaces/secretive" not in stranger.get("/go?q=secret").content
@@ -128,7 +205,10 @@ def test_healthz__process__answers_without_database(client: Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
 
 
-def test_readyz__worker__is_seen_by_its_sweeps(client: Client, db: None) -> None:
+def test_readyz__worker__is_seen_by_its_sweeps(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("state_admin.web.health.STARTING_SECONDS", 0.0)
     assert client.get("/readyz").json()["status"] == "degraded"
     Sweep.objects.create(name="x", started_at=timezone.now())
     assert client.get("/readyz").json() == {

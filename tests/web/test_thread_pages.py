@@ -26,7 +26,9 @@ PAGES = {
     "thread, runs": "/threads/t1?tab=runs",
     "thread, delete": "/thread/delete/t1",
     "thread, restore": "/thread/restore/t1?at=3",
+    "thread, fork": "/thread/fork/t1?at=3",
     "message": "/thread/message/3/t1",
+    "message, as sent": "/thread/sent/3/t1",
     "message, part": "/thread/piece/3/call.0/t1",
     "state value, part": "/thread/value/3/plan/t1",
     "runs": "/runs",
@@ -38,15 +40,21 @@ PAGES = {
     "compactions as JSON": "/compactions.json",
     "compaction": f"/compactions/{JOB}",
     "compaction, undo": f"/compactions/{JOB}/undo",
+    "policies": "/policies",
+    "policy of the workspace": "/policy",
+    "policy of an agent": "/policy?scope=agent&name=helper-7",
+    "policy of a thread": "/policy?scope=thread&name=t1",
     "state keys": "/state-keys",
+    "plugin, uninstall": "/plugins/kit/uninstall",
     "tokens": "/tokens",
 }
-EDITORS_ONLY = {"thread, restore", "run, cancel", "compaction, undo"}
-ADMINS_ONLY = {"thread, delete", "tokens"}
+EDITORS_ONLY = {"thread, restore", "thread, fork", "run, cancel", "compaction, undo"}
+ADMINS_ONLY = {"thread, delete", "tokens", "plugin, uninstall"}
 # Lists answer everybody, each with their own rows.
 LISTS = {
     "threads", "threads, filtered", "threads, stuck", "threads as JSON", "runs", "runs, filtered",
-    "runs as JSON", "compactions", "compactions as JSON", "state keys", "tokens",
+    "runs as JSON", "compactions", "compactions as JSON", "policies", "policy of the workspace",
+    "policy of an agent", "state keys", "tokens",
 }  # fmt: skip
 
 
@@ -87,6 +95,7 @@ def test_page__viewer__reads_but_does_not_act(name: str, viewer: Client, story: 
     page = response.content.decode()
     for act in (
         "Restore…",
+        "Fork…",
         "Cancel…",
         "Undo…",
         "Delete…",

@@ -222,7 +222,7 @@ def test_message_piece__large_result__comes_in_parts(admin: Client, alice: Perso
         },
         {"role": "tool", "tool_call_id": "c", "content": rows},
     )
-    assert "700 more" in page(admin, "/threads/t1")
+    assert "870 more" in page(admin, "/threads/t1")
     assert ">899<" in page(admin, "/thread/piece/2/content/t1?start=800")
     assert admin.get("/thread/piece/2/content/t1?pointer=/9999").status_code == 404
     assert admin.get("/thread/piece/2/call.7/t1").status_code == 404

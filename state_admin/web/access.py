@@ -1,0 +1,48 @@
+"""Explain access: what a member or a token may do somewhere, and why."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_safe
+
+from state_admin.domain.access import Role
+from state_admin.models import ApiToken, Membership
+from state_admin.services.access import Explanation, explain_access
+
+from . import paging
+from .actors import page
+from .htmx import Request, render
+
+_OFFERED = 200
+
+
+@require_safe
+@page(role=Role.ADMIN)
+def access(request: Request) -> HttpResponse:
+    actor = request.actor
+    members = Membership.objects.filter(workspace_id=actor.workspace_id).order_by("user__username")
+    tokens = ApiToken.objects.visible_to(actor).order_by("-pk")
+    asked = {name: paging.text(request, name) for name in ("namespace", "key", "thread_id")}
+    username, token_id = paging.text(request, "username"), paging.whole_number(request, "token_id")
+    found: Explanation | None = None
+    if username or token_id is not None:
+        found = explain_access(
+            actor=actor,
+            username=username or None,
+            token_id=None if username else token_id,
+            **asked,
+        )
+    context = {
+        **asked,
+        "username": username,
+        "token_id": token_id,
+        "members": members.values_list("user__username", flat=True)[:_OFFERED],
+        "tokens": tokens.values_list("pk", "name", "lookup")[:_OFFERED],
+        "found": found,
+        "root": reverse("web:access"),
+    }
+    return render(request, "access/explain.html", context, part="verdict")
+
+
+urlpatterns = [path("access", access, name="access")]

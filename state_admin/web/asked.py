@@ -1,0 +1,44 @@
+"""What a form made from a JSON Schema shows: each field, what stands in it, what is wrong there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.http import QueryDict
+
+from state_admin.domain.answers import Field
+
+_MOST_ROWS = 16
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A field with what stands in it and what is wrong there."""
+
+    field: Field
+    typed: str
+    error: str = ""
+
+    @property
+    def chosen(self) -> list[str]:
+        """What is ticked of several choices."""
+        return self.typed.split("\n")
+
+    @property
+    def rows(self) -> int:
+        """The height of a field of several lines, by what stands in it."""
+        least = 3 if self.field.kind == "lines" else 2
+        return max(least, min(_MOST_ROWS, self.typed.count("\n") + 1 + len(self.typed) // 100))
+
+
+def read_typed(post: QueryDict, fields: Sequence[Field]) -> dict[str, str]:
+    """What was typed, by the names of the fields; what was ticked, one a line."""
+    return {field.name: "\n".join(post.getlist(f"answer{field.name}")) for field in fields}
+
+
+def asked(
+    fields: Sequence[Field], typed: Mapping[str, str], errors: Mapping[str, str] | None = None
+) -> list[Asked]:
+    at = errors or {}
+    return [Asked(field, typed[field.name], at.get(field.name, "")) for field in fields]

@@ -1,0 +1,212 @@
+"""The audit: who did what, one card per request, back through its retention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_safe
+
+from state_admin.domain import diffs, moments, values
+from state_admin.domain.access import Role
+from state_admin.models import AuditRow, EntryRevision
+from state_admin.models.stamps import ActorKind
+from state_admin.services.errors import BadRequest, NotFound
+
+from . import paging, snippets
+from .actors import page
+from .addresses import entry_url, with_query
+from .changes import SAID, Told, tell
+from .htmx import Request, render
+from .lists import list_paths
+
+PAGE = 50
+# Among how many rows a page looks for those that fit its filters.
+WINDOW = 20_000
+_FIELDS = ("actor", "action", "subject", "request", "since", "until")
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the address says. `before` is the place of the last row of the page before."""
+
+    actor: str = ""
+    action: str = ""
+    subject: str = ""
+    request: str = ""
+    since: str = ""
+    until: str = ""
+    before: int | None = None
+
+    @property
+    def any(self) -> bool:
+        return replace(self, before=None) != Filters()
+
+    @property
+    def live_actions(self) -> str:
+        return f"{self.action}." if self.action and "." not in self.action else self.action
+
+    def url(self, name: str = "web:audit-list", **changes: Any) -> str:
+        return with_query(reverse(name), **asdict(replace(self, **changes)))
+
+
+@dataclass(frozen=True)
+class Act:
+    """One row of the audit. `diff_url`: where what it changed in an entry is shown."""
+
+    row: AuditRow
+    told: Told
+    diff_url: str
+    history_url: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """What one request did, as far as it stands on this page."""
+
+    acts: list[Act]
+    url: str
+
+    @property
+    def first(self) -> AuditRow:
+        return self.acts[0].row
+
+
+def read_filters(request: Request) -> Filters:
+    given = {name: paging.text(request, name) for name in _FIELDS}
+    return Filters(**given, before=paging.whole_number(request, "before"))
+
+
+@require_safe
+@page(role=Role.ADMIN)
+def audit_list(request: Request) -> HttpResponse:
+    filters = read_filters(request)
+    rows, next_url = _find(request, filters, "web:audit-list")
+    context = {
+        "filters": filters,
+        "cards": _cards(rows),
+        "actions": sorted(SAID),
+        "window": WINDOW,
+        "root": reverse("web:audit-list"),
+        "here": filters.url(before=None),
+        "json_url": filters.url("web:audit-list-json"),
+        "pager": {"first": filters.url(before=None) if filters.before else "", "next": next_url},
+        "curl": snippets.curl("GET", "audit"),
+    }
+    response = render(request, "audit/list.html", context, part="audit-table")
+    if (request.htmx.source or "").startswith("form"):
+        response["HX-Replace-Url"] = filters.url()
+    return response
+
+
+def _find(request: Request, filters: Filters, name: str) -> tuple[Sequence[AuditRow], str]:
+    """A page of rows, newest first, and the address of the next one."""
+    rows = AuditRow.objects.visible_to(request.actor)
+    if filters.before:
+        rows = rows.filter(pk__lt=filters.before)
+    if filters.since:
+        rows = rows.since(_moment("since", filters.since))
+    if filters.until:
+        rows = rows.until(_moment("until", filters.until))
+    end = None
+    if filters.actor or filters.action or filters.subject or filters.request:
+        end = rows.nth_newest(WINDOW)
+        if end is not None:
+            rows = rows.filter(pk__gte=end)
+    if filters.actor:
+        rows = rows.filter(actor_name=filters.actor)
+    if filters.action:
+        rows = rows.of_action(filters.action)
+    if filters.subject:
+        rows = rows.about(filters.subject)
+    if filters.request:
+        rows = rows.filter(request_id=filters.request)
+    found, next_url = paging.cut(
+        list(rows.order_by("-pk")[: PAGE + 1]), PAGE, lambda last: filters.url(name, before=last.pk)
+    )
+    return found, next_url or (filters.url(name, before=end) if end else "")
+
+
+def _moment(name: str, text: str) -> datetime:
+    """A time of the form's fields, in UTC unless it says otherwise."""
+    moment = moments.read(text, assume_utc=True)
+    if moment is None:
+        raise BadRequest(f"{name} must be a time like 2026-01-31T18:30")
+    return moment
+
+
+def _cards(rows: Sequence[AuditRow]) -> list[Card]:
+    """Rows of one request together, in the order of each one's newest row."""
+    cards: dict[str, Card] = {}
+    for row in rows:
+        name = row.request_id or f"row {row.pk}"
+        # A request's rows lie close together, so nobody need look for them from the newest on.
+        near = row.pk + WINDOW // 2
+        url = with_query(reverse("web:audit-list"), request=row.request_id, before=near)
+        card = cards.setdefault(name, Card([], url if row.request_id else ""))
+        card.acts.append(_act(row))
+    return list(cards.values())
+
+
+def _act(row: AuditRow) -> Act:
+    told = tell(row, row.action, row.actor_name)
+    if not (row.action.startswith("entry.") and row.key and row.version):
+        return Act(row, told, "", "")
+    between = f"{row.version - 1}..{row.version}" if row.version > 1 else ""
+    history = entry_url(row.namespace, row.key, tab="history", diff=between)
+    return Act(row, told, reverse("web:audit-diff", args=[row.pk]), history)
+
+
+@require_safe
+@page(role=Role.ADMIN)
+def audit_diff(request: Request, pk: int) -> HttpResponse:
+    """What a write changed in its entry, opened beneath its line."""
+    row = AuditRow.objects.visible_to(request.actor).filter(pk=pk).first()
+    if row is None or not (row.key and row.version):
+        raise NotFound(f"no entry was written by row {pk} of the audit")
+    kept = dict(
+        EntryRevision.objects.visible_to(request.actor)
+        .of_key(row.namespace, row.key)
+        .filter(version__in=[row.version - 1, row.version])
+        .values_list("version", "value")
+    )
+    # What was deleted, and what was not there yet, holds nothing: for the difference that is null.
+    kept.setdefault(0, "null")
+    context: dict[str, Any] = {"row": row, "rows": None}
+    if row.version in kept and row.version - 1 in kept:
+        before, after = (values.load(kept[row.version - back] or "null") for back in (1, 0))
+        context["rows"] = diffs.rows(before, after)
+    return render(request, "audit/diff.html", context, part="audit-diff")
+
+
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    rows, next_url = _find(request, read_filters(request), name)
+    return [_as_json(row) for row in rows], next_url
+
+
+def _as_json(row: AuditRow) -> dict[str, Any]:
+    return {
+        "at": row.at,
+        "actor": row.actor_name,
+        "actor_kind": ActorKind(row.actor_kind).value,
+        "action": row.action,
+        "namespace": row.namespace or None,
+        "key": row.key or None,
+        "thread_id": row.thread or None,
+        "run_id": row.run or None,
+        "version": row.version,
+        "reason": row.reason,
+        "request_id": row.request_id,
+        "detail": row.detail,
+    }
+
+
+urlpatterns = [
+    path("audit", audit_list, name="audit-list"),
+    *list_paths("audit", "audit-list", _items, role=Role.ADMIN),
+    path("audit/<int:pk>/diff", audit_diff, name="audit-diff"),
+]

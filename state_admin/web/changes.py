@@ -1,0 +1,261 @@
+"""Changes: the live feed for people, back through its retention. Programs read /api/v1/changes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import Any, Protocol
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_safe
+
+from state_admin.models import feed_sql
+from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
+from state_admin.services.errors import BadRequest
+from state_admin.streams import events
+
+from . import paging, snippets
+from .actors import page
+from .addresses import entry_url, namespace_url, run_url, thread_url, with_query
+from .htmx import Request, render
+from .lists import list_paths
+
+PAGE = 50
+# Among how many changes a page looks for those that fit its filters.
+WINDOW = 20_000
+
+SAID = {
+    "entry.put": "wrote",
+    "entry.patch": "patched",
+    "entry.delete": "deleted",
+    "entry.restore": "restored",
+    "entry.expire": "let expire",
+    "entry.import": "imported",
+    "entry.redact": "redacted",
+    "entry.pin": "pinned a version of",
+    "namespace.register": "registered namespace",
+    "namespace.change": "changed namespace",
+    "namespace.unregister": "unregistered namespace",
+    "thread.create": "made thread",
+    "thread.delete": "deleted thread",
+    "thread.change": "changed thread",
+    "thread.fork": "forked thread",
+    "thread.import": "imported the state of thread",
+    "thread.interrupt": "interrupted thread",
+    "thread.mark": "marked a revision of thread",
+    "thread.restore": "restored thread",
+    "run.start": "started run",
+    "run.running": "went on with run",
+    "run.waiting": "let wait run",
+    "run.commit": "committed a step of run",
+    "run.done": "ended run",
+    "run.stuck": "found stuck run",
+    "run.lease": "took over run",
+    "run.release": "released run",
+    "run.renew": "renewed the lease of run",
+    "run.change": "changed run",
+    "run.resume": "resumed run",
+    "ticket.open": "asked for a decision in run",
+    "ticket.resume": "decided in run",
+    "ticket.cancel": "refused a call of run",
+    "dispatch.enqueue": "sent work to thread",
+    "dispatch.claim": "took work of thread",
+    "dispatch.ack": "finished work of thread",
+    "dispatch.nack": "gave back work of thread",
+    "dispatch.extend": "kept work of thread",
+    "dispatch.expire": "took back work of thread",
+    "dispatch.cancel": "cancelled work of thread",
+    "dispatch.clear": "cleared dead letters of thread",
+    "dispatch.replay": "sent again work of thread",
+    "mailbox.ready": "has work ready for thread",
+    "compaction.request": "asked to compact thread",
+    "compaction.apply": "compacted thread",
+    "compaction.undo": "undid a compaction of thread",
+    "compaction_policy.put": "set a compaction policy",
+    "state_key.register": "registered state key",
+    "state_key.change": "changed state key",
+    "state_key.unregister": "unregistered state key",
+    "plugin.install": "installed plugin",
+    "plugin.uninstall": "uninstalled plugin",
+    "token.create": "made token",
+    "token.rotate": "rotated token",
+    "member.add": "let in",
+    "member.set": "set the role of",
+    "workspace.create": "made workspace",
+    "member.role": "changed the role of",
+    "member.remove": "removed member",
+    "member.link": "made a login link for",
+    "session.end": "ended sessions of",
+    "identity.link": "linked single sign-on of",
+    "identity.unlink": "unlinked single sign-on of",
+    "totp.enrol": "turned on the authenticator of",
+    "totp.remove": "turned off the authenticator of",
+    "totp.reset": "reset the authenticator of",
+    "totp.codes": "made new recovery codes of",
+    "token.revoke": "revoked token",
+    "saved_view.put": "shared a view",
+    "saved_view.delete": "deleted a shared view",
+    "webhook.create": "made webhook",
+    "webhook.change": "changed webhook",
+    "webhook.pause": "paused webhook",
+    "webhook.resume": "resumed webhook",
+    "webhook.rotate": "made a new secret for webhook",
+    "webhook.test": "sent a test to webhook",
+    "webhook.replay": "delivered again to webhook",
+    "webhook.disable": "switched off webhook",
+    "webhook.delete": "deleted webhook",
+    "config.rotate": "encrypted the secrets of the config again",
+    "workspace.quota": "set the quotas of workspace",
+}
+
+
+class Happened(Protocol):
+    """What a change row and an audit row have in common."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def thread(self) -> str: ...
+    @property
+    def run(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def at(self) -> datetime: ...
+
+
+@dataclass(frozen=True)
+class Told:
+    """Something that happened, as a sentence: who did what to which, and where that is seen."""
+
+    who: str
+    said: str
+    place: str
+    url: str
+    version: int
+    at: datetime
+    kind: str
+    also: list[tuple[str, str, str]] = field(default_factory=list)  # what, name, address
+
+
+def tell(row: Happened, kind: str, who: str) -> Told:
+    noun = kind.partition(".")[0]
+    also = []
+    if row.namespace and row.key:
+        place = f"{row.namespace}/{row.key}"
+        url = entry_url(row.namespace, row.key, version=row.version)
+    elif row.namespace:
+        place, url = row.namespace, namespace_url(row.namespace)
+    elif row.run:
+        place, url = row.run, run_url(row.run)
+    elif row.thread:
+        place, url = row.thread, thread_url(row.thread)
+    else:
+        place, url = row.key, ""
+    if row.thread and place != row.thread:
+        also.append(("thread", row.thread, thread_url(row.thread)))
+    if row.run and place != row.run:
+        also.append(("run", row.run, run_url(row.run)))
+    if row.thread and row.version and not row.namespace:
+        state = thread_url(row.thread, tab="state", at=row.version)
+        also.append(("revision", str(row.version), state))
+    gone = kind.endswith("delete") and noun != "entry"
+    said = SAID.get(kind) or kind.replace(".", " ").replace("_", " ")
+    return Told(
+        who, said, place, "" if gone else url, row.version, row.at, kind, [] if gone else also
+    )
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the address says. `before` is the place of the last row of the page before."""
+
+    namespace: str = ""
+    key: str = ""
+    prefix: str = ""
+    thread: str = ""
+    run: str = ""
+    kind: str = ""
+    actor: str = ""
+    before: str = ""
+
+    @property
+    def any(self) -> bool:
+        return replace(self, before="") != Filters()
+
+    @property
+    def wanted(self) -> FeedFilter:
+        return FeedFilter(**{name: getattr(self, name) for name in FeedFilter._fields})
+
+    @property
+    def position(self) -> Position:
+        if not self.before:
+            return feed_sql.LATEST
+        numbers = self.before.split("-")
+        fine = all(part.isascii() and part.isdigit() and len(part) <= 18 for part in numbers)
+        if len(numbers) != 2 or not fine:
+            raise BadRequest("before must be a place that this page gave out")
+        return Position(*map(int, numbers))
+
+    @property
+    def live_kinds(self) -> str:
+        """The kind as live.js reads it: a beginning."""
+        return f"{self.kind}." if self.kind and "." not in self.kind else self.kind
+
+    def url(self, name: str = "web:change-list", **changes: str) -> str:
+        return with_query(reverse(name), **asdict(replace(self, **changes)))
+
+
+def read_filters(request: Request) -> Filters:
+    return Filters(**{name: paging.text(request, name) for name in Filters.__dataclass_fields__})
+
+
+@require_safe
+@page
+def change_list(request: Request) -> HttpResponse:
+    filters = read_filters(request)
+    rows, next_url = _find(request, filters, "web:change-list")
+    context = {
+        "filters": filters,
+        "rows": [tell(row, row.kind, row.actor_name) for row in rows],
+        "nouns": sorted({kind.partition(".")[0] for kind in SAID}),
+        "kinds": sorted(SAID),
+        "window": WINDOW,
+        "days": settings.CHANGE_RETENTION.days,
+        "root": reverse("web:change-list"),
+        "here": filters.url(before=""),
+        "json_url": filters.url("web:change-list-json"),
+        "pager": {"first": filters.url(before="") if filters.before else "", "next": next_url},
+        "curl": snippets.curl("GET", "changes/stream"),
+    }
+    response = render(request, "changes/list.html", context, part="change-table")
+    if (request.htmx.source or "").startswith("form"):
+        response["HX-Replace-Url"] = filters.url()
+    return response
+
+
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    rows, next_url = _find(request, read_filters(request), name)
+    return [events.show(row) for row in rows], next_url
+
+
+def _find(request: Request, filters: Filters, name: str) -> tuple[list[FeedRow], str]:
+    rows, end = feed_sql.read_back(
+        request.actor.workspace_id,
+        before=filters.position,
+        wanted=filters.wanted,
+        actor_name=filters.actor,
+        limit=PAGE,
+        window=WINDOW,
+    )
+    return rows, filters.url(name, before=f"{end.xid}-{end.id}") if end else ""
+
+
+urlpatterns = [
+    path("changes", change_list, name="change-list"),
+    *list_paths("changes", "change-list", _items),
+]

@@ -1,0 +1,405 @@
+"""The config registry for people: providers, models and agents, their secrets never shown.
+
+History, differences and the past of a record are on the page of its entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import re_path, reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from state_admin.domain import answers, values
+from state_admin.domain import config as rules
+from state_admin.domain.access import Role
+from state_admin.domain.config import Kind
+from state_admin.domain.values import JSON, Raw
+from state_admin.models import Entry
+from state_admin.services.config import (
+    check_id,
+    check_record,
+    delete_record,
+    find_dependents,
+    put_record,
+    read_record,
+)
+from state_admin.services.entries import EntryView, Precondition, read_entry, read_past
+from state_admin.services.errors import (
+    BadRequest,
+    Conflict,
+    Gone,
+    Invalid,
+    NotFound,
+    TooLarge,
+    VersionConflict,
+)
+from state_admin.templatetags.json_html import pretty
+
+from . import paging, snippets
+from .actors import page
+from .addresses import entry_action_url, entry_url
+from .asked import Asked, asked, read_typed
+from .confirm import Confirm, ask
+from .drafts import (
+    Mark,
+    Sides,
+    answer_check,
+    conflict_context,
+    marks_of,
+    read_value,
+    seen_version,
+    title_of,
+    typed_text,
+)
+from .htmx import Request, render, see_other, toast
+
+MOST = 200
+_TEMPLATES: dict[Kind, JSON] = {
+    Kind.PROVIDERS: {"adapter": "", "base_url": None, "timeout_secs": 300},
+    Kind.MODELS: {"provider_id": "", "upstream_model": "", "context_window": None},
+    Kind.AGENTS: {"model_id": "", "description": "", "system_prompt": ""},
+}
+# What an empty page shows; each can be written as it stands, after the one before.
+EXAMPLES: dict[Kind, JSON] = {
+    Kind.PROVIDERS: {"adapter": "anthropic", "timeout_secs": 300},
+    Kind.MODELS: {"provider_id": "main", "upstream_model": "example-large"},
+    Kind.AGENTS: {"model_id": "main", "system_prompt": "You plan trips."},
+}
+
+
+@dataclass
+class Draft:
+    """What a person typed, and what is wrong with it. `base` is the version they saw, `asked` the
+    fields of the form, None where the text was typed itself."""
+
+    text: str
+    base: int
+    reason: str = ""
+    title: str = ""
+    errors: list[Mark] = field(default_factory=list)
+    asked: list[Asked] | None = None
+
+    @property
+    def groups(self) -> list[tuple[str, list[Asked]]]:
+        """The fields by the object that they stand in, "" for the record itself."""
+        found = groupby(self.asked or [], lambda each: each.field.group)
+        return [(group, list(fields)) for group, fields in found]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of a secret: its pointer, its field in the form, and what is known of it."""
+
+    pointer: str
+    name: str
+    is_set: bool
+    hint: str
+
+
+@require_safe
+@page
+def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
+    """By id; a workspace has few, so more than a page is rare and reached by prefix."""
+    chosen = Kind(kind)
+    prefix = paging.text(request, "prefix")
+    rows = Entry.objects.visible_to(request.actor).live().filter(namespace__name=chosen.namespace)
+    if prefix:
+        rows = rows.filter(key__startswith=prefix)
+    found = list(rows.order_by("key").select_related("namespace")[: MOST + 1])
+    body = values.dump({"value": EXAMPLES[chosen]})
+    context = {
+        "kinds": [(each, reverse("web:config-list", args=[each])) for each in Kind],
+        "kind": chosen,
+        "records": [_line(chosen, row) for row in found[:MOST]],
+        "more": len(found) > MOST,
+        "most": MOST,
+        "prefix": prefix,
+        "can_edit": request.actor.may(Role.ADMIN),
+        "new_url": reverse("web:config-new", args=[chosen]),
+        "curl": snippets.curl("PUT", f"config/{chosen}/main", body),
+        "python": snippets.python("PUT", f"config/{chosen}/main", body),
+    }
+    return render(request, "config/list.html", context, part="config")
+
+
+def _line(kind: Kind, row: Entry) -> dict[str, Any]:
+    value = values.load(row.value or "null")
+    markers = rules.markers(kind, value)
+    return {
+        "id": row.key,
+        "url": reverse("web:config-detail", args=[kind, row.key]),
+        "names": [each.id for each in rules.references(kind, value)],
+        "secrets": [each.get("hint", "set") for each in markers.values() if rules.is_marker(each)],
+        "version": row.version,
+        "updated_at": row.updated_at,
+        "actor": row.actor_name,
+    }
+
+
+@require_safe
+@page
+def record_detail(request: Request, kind: str, record_id: str) -> HttpResponse:
+    chosen = Kind(kind)
+    record = read_record(actor=request.actor, kind=chosen, identity=record_id)
+    context = _frame(chosen, record_id) | {
+        "record": record,
+        "value": _without_secrets(chosen, values.load(record.value)),
+        "slots": _slots(chosen, record),
+        "dependents": [
+            (each, reverse("web:config-detail", args=[each.kind, each.id]))
+            for each in find_dependents(actor=request.actor, kind=chosen, identity=record_id)
+        ],
+        "can_edit": request.actor.may(Role.ADMIN),
+        "delete_url": reverse("web:config-delete", args=[chosen, record_id]),
+        "history_url": entry_url(chosen.namespace, record_id, tab="history"),
+    }
+    return render(request, "config/detail.html", context, part="record")
+
+
+@require_safe
+@page(role=Role.ADMIN)
+def record_new(request: Request, kind: str) -> HttpResponse:
+    """Asks for the id, then leads to the editor, which says whether it exists."""
+    chosen, identity, error = Kind(kind), request.GET.get("id", "").strip(), ""
+    if identity:
+        try:
+            check_id(identity)
+        except BadRequest as bad:
+            error = bad.detail
+        else:
+            return redirect("web:config-edit", chosen, identity)
+    context = {"kind": chosen, "id": identity, "error": error}
+    return render(request, "config/new.html", context, status=422 if error else 200)
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
+    """The value without its secrets, as a form or as JSON; each secret is kept, replaced or cleared
+    beside it."""
+    chosen = Kind(kind)
+    check_id(record_id)
+    now = read_entry(actor=request.actor, namespace=chosen.namespace, key=record_id)
+    if request.method == "GET":
+        draft = _fresh_draft(chosen, now, as_json=request.GET.get("as") == "json")
+        return _form(request, chosen, record_id, now, draft)
+    draft = _draft(request)
+    try:
+        if "value" not in request.POST:
+            _read_form(request, chosen, now, draft)
+        made = put_record(
+            actor=request.actor,
+            kind=chosen,
+            identity=record_id,
+            value=_value(request, chosen, now, draft.text),
+            when=Precondition(draft.base),
+            reason=draft.reason,
+        ).entry
+    except VersionConflict:
+        return _conflict(request, chosen, record_id, draft)
+    except (Invalid, TooLarge, BadRequest) as problem:
+        draft.title, draft.errors = title_of(problem), marks_of(draft.text, problem)
+        if draft.asked is not None:
+            fields = [each.field for each in draft.asked]
+            at, rest = answers.faults_by_field(fields, draft.errors)
+            draft.errors = [dict(error) for error in rest]
+            draft.asked = asked(fields, read_typed(request.POST, fields), at)
+        return _form(request, chosen, record_id, now, draft, status=422)
+    toast(request, f"Saved version {made.version}")
+    return see_other(request, reverse("web:config-detail", args=[chosen, record_id]), part="record")
+
+
+@require_POST
+@page(role=Role.ADMIN)
+def record_check(request: Request, kind: str, record_id: str) -> HttpResponse:
+    """What saving the typed value would say of it. Writes nothing."""
+    chosen, text = Kind(kind), typed_text(request.POST)
+    check_id(record_id)
+    now = read_entry(actor=request.actor, namespace=chosen.namespace, key=record_id)
+
+    def check() -> None:
+        value = _value(request, chosen, now, text)
+        check_record(actor=request.actor, kind=chosen, identity=record_id, value=value)
+
+    return answer_check(text, check)
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
+    """Shows who names the record before it goes; what names it must be accepted to name nothing."""
+    chosen = Kind(kind)
+    record = read_record(actor=request.actor, kind=chosen, identity=record_id)
+    address: Any = {"actor": request.actor, "kind": chosen, "identity": record_id}
+    if request.method == "POST":
+        try:
+            delete_record(
+                **address,
+                when=Precondition(seen_version(request.POST)),
+                force=request.POST.get("force") == "true",
+                reason=request.POST.get("reason", "").strip()[:500],
+            )
+        except (Conflict, VersionConflict) as problem:
+            toast(request, problem.title, kind="failed")
+            return see_other(request, reverse("web:config-detail", args=[chosen, record_id]))
+        toast(request, f"Deleted {record_id}")
+        return see_other(request, reverse("web:config-list", args=[chosen]))
+    dependents = find_dependents(**address)
+    lines = ["Its secrets are destroyed. Its history stays, and can be restored without them."]
+    if dependents:
+        lines.insert(0, f"{len(dependents)} name it, and will name nothing:")
+    confirm = Confirm(
+        title=f"Delete {chosen}/{record_id}?",
+        verb="Delete all the same" if dependents else "Delete",
+        url=reverse("web:config-delete", args=[chosen, record_id]),
+        back=reverse("web:config-detail", args=[chosen, record_id]),
+        lines=lines,
+        preview=[f"{each.kind}/{each.id} {each.pointer}" for each in dependents[:20]],
+        more=max(0, len(dependents) - 20),
+        fields=[("base", record.version), *([("force", "true")] if dependents else [])],
+    )
+    return ask(request, confirm)
+
+
+def _slots(kind: Kind, now: EntryView) -> list[Slot]:
+    held = rules.markers(kind, values.load(now.value)) if now.exists else {}
+    return [
+        Slot(
+            pointer=pointer,
+            name=f"secret{number}",
+            is_set=rules.is_marker(held.get(pointer)),
+            hint=(held.get(pointer) or {}).get("hint", ""),
+        )
+        for number, pointer in enumerate(rules.SECRET_PLACES[kind])
+    ]
+
+
+def _without_secrets(kind: Kind, value: JSON) -> JSON:
+    return rules.reseal(kind, value, {})
+
+
+def _value(request: Request, kind: Kind, now: EntryView, text: str) -> Raw:
+    """The typed value with what the form says of each secret put in its place."""
+    value = values.load(read_value(text).text)
+    if isinstance(value, dict):
+        for slot in _slots(kind, now):
+            name = slot.pointer.removeprefix("/")
+            choice = request.POST.get(slot.name, "keep")
+            if choice == "replace":
+                value[name] = request.POST.get(f"{slot.name}_value", "").strip()
+            elif choice == "keep" and slot.is_set and name not in value:
+                value[name] = {"$secret": "keep"}
+    made = values.dump(value)
+    return Raw(made, values.load(made))
+
+
+def _draft(request: Request) -> Draft:
+    return Draft(
+        text=typed_text(request.POST),
+        base=seen_version(request.POST),
+        reason=request.POST.get("reason", "").strip()[:500],
+    )
+
+
+def _fresh_draft(kind: Kind, now: EntryView, *, as_json: bool) -> Draft:
+    held = _without_secrets(kind, values.load(now.value)) if now.exists else {}
+    if as_json or not isinstance(held, dict):
+        return Draft(pretty(held if now.exists else _TEMPLATES[kind]), now.version)
+    fields = answers.fields_over(rules.form_schema(kind), held)
+    typed = answers.typed_of(fields, held)
+    for each in fields:
+        if each.kind == "json" and typed[each.name]:
+            typed[each.name] = pretty(values.load(typed[each.name]))
+    return Draft("", now.version, asked=asked(fields, typed))
+
+
+def _read_form(request: Request, kind: Kind, now: EntryView, draft: Draft) -> None:
+    """Put what was typed into the fields into the draft, over the version that they showed. Raises
+    Invalid with what is wrong with it."""
+    held = _value_at(request, kind, now, draft.base)
+    held = held if isinstance(held, dict) else {}
+    fields = answers.fields_over(rules.form_schema(kind), held)
+    typed = read_typed(request.POST, fields)
+    draft.asked = asked(fields, typed)
+    text, faults = answers.compose(fields, typed, held)
+    draft.text = pretty(values.load(text))
+    if faults:
+        raise Invalid(f"this is not one of {kind}", faults)
+
+
+def _value_at(request: Request, kind: Kind, now: EntryView, version: int) -> JSON:
+    """The value at a version without its secrets; {}: never there, or no longer kept."""
+    if version != now.version:
+        address: Any = {"namespace": kind.namespace, "key": now.key}
+        try:
+            now = read_past(actor=request.actor, **address, at_version=version)
+        except (Gone, NotFound):
+            return {}
+    return _without_secrets(kind, values.load(now.value)) if now.exists else {}
+
+
+def _conflict(request: Request, kind: Kind, record_id: str, draft: Draft) -> HttpResponse:
+    """Base, theirs and mine without secrets. What was said of a secret is asked again beside the
+    merged value: a typed one is never sent back to the page."""
+    now = read_entry(actor=request.actor, namespace=kind.namespace, key=record_id)
+    sides = Sides(
+        _value_at(request, kind, now, draft.base),
+        _without_secrets(kind, values.load(now.value)),
+        values.load(read_value(draft.text).text),
+    )
+    frame = _frame(kind, record_id)
+    context = frame | conflict_context(now, draft.base, draft.text, sides)
+    context |= {
+        "draft": draft,
+        "part": "record",
+        "slots": _slots(kind, now),
+        "rest_template": "config/_draft_rest.html",
+        "save_url": frame["edit_url"],
+        "done_url": frame["detail_url"] if now.exists else frame["list_url"],
+        "crumbs": [("Config", reverse("web:config")), (str(kind), frame["list_url"])],
+    }
+    return render(request, "entries/conflict.html", context, part="conflict", status=409)
+
+
+def _form(
+    request: Request, kind: Kind, record_id: str, now: EntryView, draft: Draft, *, status: int = 200
+) -> HttpResponse:
+    context = _frame(kind, record_id) | {
+        "record": now,
+        "draft": draft,
+        "slots": _slots(kind, now),
+        "schema": pretty(rules.SCHEMAS[kind]),
+    }
+    return render(request, "config/edit.html", context, part="record", status=status)
+
+
+def _frame(kind: Kind, record_id: str) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "id": record_id,
+        "list_url": reverse("web:config-list", args=[kind]),
+        "detail_url": reverse("web:config-detail", args=[kind, record_id]),
+        "edit_url": reverse("web:config-edit", args=[kind, record_id]),
+        "check_url": reverse("web:config-check", args=[kind, record_id]),
+        "presence_url": entry_action_url("presence", kind.namespace, record_id),
+    }
+
+
+_KIND = f"(?P<kind>{'|'.join(Kind)})"
+_RECORD = rf"{_KIND}/(?P<record_id>[^/+][^/]*)"
+
+urlpatterns = [
+    re_path(r"^config\Z", record_list, name="config"),
+    re_path(rf"^config/{_KIND}\Z", record_list, name="config-list"),
+    # "+" begins no id, so this address is nobody's record.
+    re_path(rf"^config/{_KIND}/\+new\Z", record_new, name="config-new"),
+    re_path(rf"^config/{_RECORD}/edit\Z", record_edit, name="config-edit"),
+    re_path(rf"^config/{_RECORD}/check\Z", record_check, name="config-check"),
+    re_path(rf"^config/{_RECORD}/delete\Z", record_delete, name="config-delete"),
+    re_path(rf"^config/{_RECORD}\Z", record_detail, name="config-detail"),
+]

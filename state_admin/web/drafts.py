@@ -1,0 +1,131 @@
+"""JSON as a person types it: read, and where it is wrong. Of entries and of config records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from django.http import JsonResponse, QueryDict
+
+from state_admin.domain import diffs, values
+from state_admin.domain.diffs import Clash
+from state_admin.domain.values import JSON, Raw
+from state_admin.services.entries import EntryView
+from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
+from state_admin.templatetags.json_html import pretty
+
+from .json_lines import line_of, span_of, utf16
+
+# How the parser says where it stopped. It counts from the first character that is no space.
+_STOPPED = re.compile(r"\(char (\d+)\)\Z")
+
+Mark = dict[str, Any]  # message, pointer; line, and start and end as browsers count
+
+
+class Sides(NamedTuple):
+    """The three values of a conflict."""
+
+    base: JSON
+    theirs: JSON
+    mine: JSON
+
+
+def typed_text(post: QueryDict) -> str:
+    return post.get("value", "").replace("\r\n", "\n")
+
+
+def seen_version(post: QueryDict) -> int:
+    """The version that was edited, 0 for none."""
+    text = post.get("base", "0")
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise BadRequest("base is the version that was edited")
+    return int(text)
+
+
+def read_value(text: str) -> Raw:
+    """The typed text as a value, compact: the indentation of the editor is not part of it."""
+    try:
+        raw = values.read(text)
+        values.check(raw)
+    except values.MalformedJSON as bad:
+        raise BadRequest("this is not JSON", detail=str(bad)) from bad
+    except values.RefusedJSON as refused:
+        raise Invalid("the value cannot be stored", refused.faults) from refused
+    return Raw(values.dump(values.load(raw.text)), raw.value)
+
+
+def marks_of(text: str, problem: Problem) -> list[Mark]:
+    """What is wrong with a text, and where in it."""
+    errors = [dict(error) for error in problem.data.get("errors", [])]
+    for error in errors:
+        error["line"] = line_of(text, error["pointer"])
+        error["start"], error["end"] = span_of(text, error["pointer"])
+    if errors or not problem.detail:
+        return errors
+    if stopped := _STOPPED.search(problem.detail):
+        at = int(stopped[1]) + len(text) - len(text.lstrip(" \t\n\r"))
+        place = {"line": text.count("\n", 0, at) + 1, "start": utf16(text, at)}
+        said = problem.detail.rpartition(": ")[0]
+        return [{"message": said, **place, "end": place["start"] + 1}]
+    return [{"message": problem.detail}]
+
+
+def title_of(problem: Problem) -> str:
+    return problem.title[:1].upper() + problem.title[1:]
+
+
+def answer_check(text: str, check: Callable[[], object]) -> JsonResponse:
+    """What the editor asks while a person types: the title of what is wrong, "" for nothing, and
+    its places. `check` writes nothing and raises what saving would raise."""
+    try:
+        check()
+    except (Invalid, TooLarge, BadRequest) as problem:
+        return JsonResponse({"title": title_of(problem), "errors": marks_of(text, problem)})
+    return JsonResponse({"title": "", "errors": []})
+
+
+def conflict_context(now: EntryView, base: int, text: str, sides: Sides) -> dict[str, Any]:
+    """The context of entries/conflict.html: base, theirs and mine, and both joined where only one
+    side changed a place; where both did stands theirs, marked. `text` is mine as it was typed."""
+    value, clashes = diffs.three_way(sides.base, sides.theirs, sides.mine)
+    merged = pretty(value)
+    return {
+        "entry": now,
+        "base": base,
+        "typed": text,
+        "clashes": [_clash_row(clash) for clash in clashes],
+        "sides": [
+            ("Base", f"version {base}" if base else "the default", pretty(sides.base)),
+            ("Theirs", f"version {now.version}" if now.exists else "deleted", pretty(sides.theirs)),
+            ("Mine", "not saved", text),
+        ],
+        "theirs_rows": diffs.rows(sides.base, sides.theirs),
+        "mine_rows": diffs.rows(sides.base, sides.mine),
+        "merged": merged,
+        "marks": [_clash_mark(merged, clash) for clash in clashes],
+    }
+
+
+def _clash_mark(text: str, clash: Clash) -> Mark:
+    start, end = span_of(text, clash.pointer)
+    said = f"Theirs: {_short(clash, 'theirs')}. Mine: {_short(clash, 'yours')}."
+    return {"message": said, "pointer": clash.pointer, "start": start, "end": end, "clash": True}
+
+
+def _clash_row(clash: Clash) -> dict[str, Any]:
+    return {
+        "pointer": clash.pointer or "(the whole value)",
+        "sides": [
+            None if side in clash.absent else pretty(getattr(clash, side))
+            for side in ("base", "theirs", "yours")
+        ],
+    }
+
+
+def _short(clash: Clash, side: str) -> str:
+    if side in clash.absent:
+        return "absent"
+    value: JSON = getattr(clash, side)
+    text = values.dump(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"

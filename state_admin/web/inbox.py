@@ -1,0 +1,178 @@
+"""The inbox: every ticket that waits for a person, the oldest first, and its decision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from state_admin.domain.access import Role
+from state_admin.domain.values import Raw
+from state_admin.models import Ticket
+from state_admin.services.errors import Conflict, Invalid
+from state_admin.services.runs import find_run
+from state_admin.services.tickets import decide_ticket, find_ticket
+
+from . import paging, snippets
+from .actors import page
+from .addresses import run_url, with_query
+from .htmx import Request, render, see_other, target_id, toast, wants_part
+from .id_address import id_page, id_paths
+from .lists import list_paths
+from .runs import run_context
+from .tickets import point_out, question_of, read_answer
+
+PAGE = 20
+_MOST = 1000
+_NOTHING = Raw("null", None)
+
+
+@require_safe
+@page
+def inbox(request: Request) -> HttpResponse:
+    if wants_part(request) and target_id(request) == "inbox-now":
+        return render(request, "inbox/list.html", _news(request), part="inbox-now")
+    return render(request, "inbox/list.html", _context(request), part="inbox")
+
+
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    shown, next_url = _tickets(request, name)
+    items = [
+        {
+            "id": ticket.public_id,
+            "run_id": ticket.run.public_id,
+            "thread_id": ticket.run.thread.public_id,
+            "agent_id": ticket.run.agent_id or None,
+            "tool_name": ticket.tool_name,
+            "reason": ticket.reason,
+            "expires_at": ticket.expires_at,
+            "on_expiry": ticket.on_expiry,
+            "created_at": ticket.created_at,
+        }
+        for ticket in shown
+    ]
+    return items, next_url
+
+
+def _pending(request: Request) -> Any:
+    rows = Ticket.objects.visible_to(request.actor).pending()
+    tool, agent = paging.text(request, "tool"), paging.text(request, "agent")
+    rows = rows.filter(tool_name=tool) if tool else rows
+    return rows.filter(run__agent_id=agent) if agent else rows
+
+
+def _tickets(request: Request, name: str = "web:inbox") -> tuple[list[Ticket], str]:
+    after = paging.whole_number(request, "after")
+    rows = _pending(request).select_related("run__thread").order_by("pk")
+    rows = rows.filter(pk__gt=after) if after else rows
+    shown, next_url = paging.cut(
+        list(rows[: PAGE + 1]), PAGE, lambda last: _url(request, name, after=last.pk)
+    )
+    return list(shown), next_url
+
+
+def _url(request: Request, name: str = "web:inbox", **query: int | None) -> str:
+    tool, agent = paging.text(request, "tool"), paging.text(request, "agent")
+    return with_query(reverse(name), tool=tool, agent=agent, **query)
+
+
+def _context(request: Request) -> dict[str, Any]:
+    tickets, next_url = _tickets(request)
+    after = paging.whole_number(request, "after")
+    here = _url(request, after=after)
+    ticket = '{"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {}}'
+    waiting = f'{{"reason": "tool_permission", "tickets": [{ticket}]}}'
+    body = f'{{"status": "waiting", "waiting": {waiting}}}'
+    return {
+        "questions": [question_of(ticket) for ticket in tickets],
+        "tool": paging.text(request, "tool"),
+        "agent": paging.text(request, "agent"),
+        "root": reverse("web:inbox"),
+        "json_url": _url(request, "web:inbox-json"),
+        "here": here,
+        "pager": {"first": _url(request) if after else "", "next": next_url},
+        "can_act": request.actor.may(Role.EDITOR),
+        "poll_url": with_query(
+            here,
+            seen=tickets[-1].pk if tickets else None,
+            oldest=tickets[0].pk if tickets else None,
+            count=len(tickets),
+        ),
+        "curl": snippets.curl("PATCH", "runs/r1", body),
+        "python": snippets.python("PATCH", "runs/r1", body),
+    }
+
+
+def _news(request: Request) -> dict[str, Any]:
+    """What has changed since the page was shown. It is told, not swapped in: nobody's half-filled
+    form goes away."""
+    seen, oldest, count = (
+        paging.whole_number(request, n) or 0 for n in ("seen", "oldest", "count")
+    )
+    rows = _pending(request).order_by()
+    still = rows.filter(pk__gte=oldest, pk__lte=seen)[: PAGE + 1].count() if count else 0
+    return {
+        "arrived": rows.filter(pk__gt=seen)[: _MOST + 1].count() if count < PAGE else 0,
+        "gone": max(count - still, 0),
+        "here": _url(request, after=paging.whole_number(request, "after")),
+        "poll_url": request.get_full_path(),
+    }
+
+
+@require_POST
+@id_page(role=Role.EDITOR)
+def decide(request: Request, ticket_id: str) -> HttpResponse:
+    """Approve with an answer, or refuse. A mistake, and a race that was lost, show the page again
+    that was posted from: the inbox or the run."""
+    ticket = find_ticket(request.actor, ticket_id)
+    action = request.POST.get("action") or "resume"
+    try:
+        decide_ticket(
+            actor=request.actor,
+            ticket_id=ticket_id,
+            action=action,
+            payload=read_answer(request, ticket) if action == "resume" else _NOTHING,
+            reason=request.POST.get("reason", "").strip(),
+        )
+    except Invalid as refused:
+        return _again(request, ticket, refused)
+    except Conflict as late:
+        return _again(request, ticket, lost=late)
+    called = ticket.tool_name or ticket_id
+    toast(request, f"Approved: {called}" if action == "resume" else f"Refused: {called}")
+    if _from_inbox(request):
+        return see_other(request, reverse("web:inbox"), part="inbox")
+    return see_other(request, run_url(ticket.run.public_id), part="run")
+
+
+def _from_inbox(request: Request) -> bool:
+    return request.POST.get("from") == "inbox"
+
+
+def _again(
+    request: Request, ticket: Ticket, refused: Invalid | None = None, lost: Conflict | None = None
+) -> HttpResponse:
+    """The page that was posted from: with the mistakes at their fields, or telling who decided
+    what, without the form, for what was typed into it is of no use any more."""
+    if _from_inbox(request):
+        template, part, context = "inbox/list.html", "inbox", _context(request)
+    else:
+        template, part = "runs/detail.html", "run"
+        context = run_context(request, find_run(request.actor, ticket.run.public_id))
+    if refused is not None:
+        questions = context["questions"]
+        question = next((each for each in questions if each.ticket.pk == ticket.pk), None)
+        if question is None:  # it stands on a later page
+            questions.insert(0, question := question_of(ticket))
+        point_out(question, request, refused)
+    status = 409 if refused is None else 422
+    return render(request, template, context | {"lost": lost}, part=part, status=status)
+
+
+urlpatterns = [
+    path("inbox", inbox, name="inbox"),
+    *list_paths("inbox", "inbox", _items),
+    *id_paths("ticket", decide, "ticket-decide"),
+]

@@ -1,0 +1,89 @@
+"""Any list for programs and for saving, under the address and the filters of its page: a page of it
+as `.json` with the address of the next, or all of it as `.csv`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.http import HttpResponse, JsonResponse, QueryDict, StreamingHttpResponse
+from django.urls import URLPattern, path
+from django.views.decorators.http import require_safe
+
+from state_admin.domain.access import Role
+
+from .actors import page
+from .htmx import Request
+
+Item = Mapping[str, Any]
+# Of a request and the name of an address: the items of the page it asks for, all with the same
+# fields, and the address of the next page by that name, "" at the end.
+Find = Callable[..., tuple[Sequence[Item], str]]
+
+# With these a spreadsheet begins a formula; an apostrophe before them says "text".
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def list_paths(route: str, name: str, find: Find, *, role: Role = Role.VIEWER) -> list[URLPattern]:
+    """`<route>.json` and `<route>.csv`, by the names `<name>-json` and `<name>-csv`."""
+
+    @require_safe
+    @page(role=role)
+    def as_json(request: Request, **address: str) -> HttpResponse:
+        items, next_url = find(request, f"web:{name}-json", **address)
+        return JsonResponse({"items": items, "next": next_url or None})
+
+    @require_safe
+    @page(role=role)
+    def as_csv(request: Request, **address: str) -> StreamingHttpResponse:
+        def pages() -> Iterator[Sequence[Item]]:
+            items, next_url = first
+            yield items
+            while next_url:
+                request.GET = QueryDict(urlsplit(next_url).query)
+                items, next_url = find(request, f"web:{name}-csv", **address)
+                yield items
+
+        # Before the answer begins: what is wrong with the filters still is an answer of its own.
+        first = find(request, f"web:{name}-csv", **address)
+        response = StreamingHttpResponse(_lines(pages()), content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = f'attachment; filename="{route.rpartition("/")[2]}.csv"'
+        return response
+
+    return [
+        path(f"{route}.json", as_json, name=f"{name}-json"),
+        path(f"{route}.csv", as_csv, name=f"{name}-csv"),
+    ]
+
+
+def cell(value: Any) -> str:
+    """A value as a spreadsheet may see it: never a formula."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA) else value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+class _Line:
+    """What csv.writer writes into: it hands the line back."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def _lines(pages: Iterable[Sequence[Item]]) -> Iterator[str]:
+    writer = csv.writer(_Line())
+    begun = False
+    for items in pages:
+        if items and not begun:
+            begun = True
+            yield writer.writerow(items[0])
+        for item in items:
+            yield writer.writerow([cell(value) for value in item.values()])

@@ -1,0 +1,40 @@
+"""What a page asks when the change stream says that something happened, or when it went silent:
+the numbers of the navigation, and whether the stream can go on where it ended."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.http import HttpResponse, JsonResponse
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from state_admin.models.counts import bounded_counts
+from state_admin.streams import cursors
+
+from . import paging
+from .actors import page
+from .htmx import Request
+from .shell import cursor_of, items_for
+
+
+@require_safe
+@page
+def live(request: Request) -> HttpResponse:
+    """`cursor`: the feed's present end. `resumes`: whether the stream goes on behind `after`.
+    `items`: count and health of each line of the navigation, by its letter."""
+    counts = bounded_counts(request.actor)
+    resumes = True
+    if after := paging.text(request, "after"):
+        try:
+            cursors.resume(after, counts.end, settings.CHANGE_RETENTION)
+        except (cursors.BadCursor, cursors.ExpiredCursor):
+            resumes = False
+    items = {
+        item.key: {"count": item.count(counts), "health": item.health(counts)}
+        for _, items in items_for(request.actor)
+        for item in items
+    }
+    return JsonResponse({"cursor": cursor_of(counts), "resumes": resumes, "items": items})
+
+
+urlpatterns = [path("live", live, name="live")]

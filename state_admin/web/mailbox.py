@@ -1,0 +1,269 @@
+"""The mailbox page: who waits, who works, what was given up; replay, cancel and clear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from state_admin.domain import values
+from state_admin.domain.access import Role
+from state_admin.models import Dispatch, DispatchStatus
+from state_admin.models.counts import MOST
+from state_admin.services.dead_letters import (
+    clear_dead_letters,
+    replay_dead_letters,
+    replay_dispatch,
+)
+from state_admin.services.dispatches import cancel_dispatch
+from state_admin.services.errors import NotFound
+
+from . import paging, snippets
+from .actors import page
+from .addresses import with_query
+from .confirm import PREVIEW, Confirm, ask
+from .htmx import Request, render, see_other, toast
+from .lists import list_paths
+from .shell import shown
+
+PAGE = 50
+_SHOWN = 2000  # characters of a payload
+_STATES = {
+    DispatchStatus.QUEUED: "waiting",
+    DispatchStatus.CLAIMED: "running",
+    DispatchStatus.ACKED: "done",
+    DispatchStatus.DEAD: "failed",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    dispatch: Dispatch
+    state: str
+    payload: Any
+    long: int  # its characters, 0 where it is shown whole
+    can_cancel: bool
+    can_replay: bool
+
+
+@require_safe
+@page
+def mailbox(request: Request) -> HttpResponse:
+    rows, next_url, filters = _find(request, "web:mailbox")
+    root = reverse("web:mailbox")
+    wanted = {name: filters[name] for name in ("thread", "agent")}
+    seen = Dispatch.objects.visible_to(request.actor)
+    counts = seen.concerning(thread_id=wanted["thread"], agent_id=wanted["agent"]).bounded_counts(
+        MOST
+    )
+    context = {
+        "rows": [_row(request, row) for row in rows],
+        "filters": filters,
+        "filtered": any(filters[name] for name in ("status", "thread", "agent")),
+        "tabs": [
+            (status, shown(number), with_query(root, **wanted, status=status))
+            for status, number in counts.items()
+        ],
+        "dead": counts[DispatchStatus.DEAD],
+        "replay_url": with_query(reverse("web:mailbox-replay"), **wanted),
+        "clear_url": with_query(reverse("web:mailbox-clear"), **wanted),
+        "may_replay": request.actor.may(Role.EDITOR),
+        "may_clear": request.actor.may(Role.ADMIN),
+        "root": root,
+        "here": with_query(root, **filters),
+        "json_url": with_query(reverse("web:mailbox-json"), **filters),
+        "pager": {
+            "first": with_query(root, **{**filters, "before": ""}) if filters["before"] else "",
+            "next": next_url,
+        },
+        "curl": snippets.curl("POST", "threads/t1/dispatches", '{"payload": {"task": "check"}}'),
+        "python": snippets.python(
+            "POST", "threads/t1/dispatches", '{"payload": {"task": "check"}}'
+        ),
+    }
+    response = render(request, "mailbox/list.html", context, part="mailbox")
+    if (request.htmx.source or "").startswith("form"):
+        response["HX-Replace-Url"] = str(context["here"])
+    return response
+
+
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    rows, next_url, _ = _find(request, name)
+    return [_as_json(row) for row in rows], next_url
+
+
+def _find(request: Request, name: str) -> tuple[list[Dispatch], str, dict[str, Any]]:
+    filters: dict[str, Any] = {
+        "status": paging.choice(request, "status", DispatchStatus.values),
+        "thread": paging.text(request, "thread"),
+        "agent": paging.text(request, "agent"),
+        "before": paging.whole_number(request, "before"),
+    }
+    rows = Dispatch.objects.visible_to(request.actor).select_related("thread", "run")
+    rows = rows.concerning(thread_id=filters["thread"], agent_id=filters["agent"]).order_by("-pk")
+    if filters["status"]:
+        rows = rows.filter(status=filters["status"])
+    if filters["before"]:
+        rows = rows.filter(pk__lt=filters["before"])
+
+    def following(last: Dispatch) -> str:
+        return with_query(reverse(name), **{**filters, "before": last.pk})
+
+    cut, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, following)
+    return list(cut), next_url, filters
+
+
+def _row(request: Request, row: Dispatch) -> Row:
+    edits = request.actor.may(Role.EDITOR)
+    return Row(
+        row,
+        _STATES.get(DispatchStatus(row.status), ""),
+        values.load(row.payload or "null"),
+        len(row.payload or "") if len(row.payload or "") > _SHOWN else 0,
+        can_cancel=edits and row.status == DispatchStatus.QUEUED,
+        can_replay=edits and row.status == DispatchStatus.DEAD,
+    )
+
+
+def _as_json(row: Dispatch) -> dict[str, Any]:
+    return {
+        "id": row.public_id,
+        "thread_id": row.thread.public_id,
+        "run_id": row.run.public_id if row.run else None,
+        "agent_id": row.agent_id,
+        "status": row.status,
+        "priority": row.priority,
+        "attempts": row.attempts,
+        "max_attempts": row.max_attempts,
+        "last_error": row.last_error or None,
+        "claimed_by": row.claimed_by or None,
+        "available_at": row.available_at,
+        "lease_until": row.lease_until,
+        "created_at": row.created_at,
+        "finished_at": row.finished_at,
+    }
+
+
+@require_safe
+@page
+def payload(request: Request, dispatch_id: str) -> HttpResponse:
+    """The payload as it was sent, byte for byte."""
+    row = Dispatch.objects.visible_to(request.actor).filter(public_id=dispatch_id).first()
+    if row is None:
+        raise NotFound(f"no dispatch {dispatch_id}")
+    return HttpResponse(row.payload, content_type="application/json; charset=utf-8")
+
+
+@require_POST
+@page(role=Role.EDITOR)
+def replay(request: Request, dispatch_id: str) -> HttpResponse:
+    row = replay_dispatch(actor=request.actor, dispatch_id=dispatch_id)
+    toast(request, "It is in line again")
+    return _back(request, thread=row.thread.public_id)
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.EDITOR)
+def cancel(request: Request, dispatch_id: str) -> HttpResponse:
+    if request.method == "GET":
+        confirm = Confirm(
+            title="Cancel this dispatch?",
+            verb="Cancel dispatch",
+            url=reverse("web:dispatch-cancel", args=[dispatch_id]),
+            back=reverse("web:mailbox"),
+            lines=["Nobody will work on it. A dispatch that is claimed meanwhile stays claimed."],
+        )
+        return ask(request, confirm, part="mailbox")
+    row = cancel_dispatch(
+        actor=request.actor, dispatch_id=dispatch_id, reason=request.POST.get("reason", "")
+    )
+    toast(request, "Dispatch cancelled")
+    return _back(request, thread=row.thread.public_id)
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.EDITOR)
+def replay_all(request: Request) -> HttpResponse:
+    wanted = _wanted(request)
+    if request.method == "GET":
+        return _ask_about_letters(
+            request,
+            "Replay the dead letters?",
+            "Replay",
+            "They go back into line with all their attempts, the first of each thread at once.",
+            "web:mailbox-replay",
+            kind="primary",
+        )
+    number = replay_dead_letters(
+        actor=request.actor,
+        thread_id=wanted["thread"],
+        agent_id=wanted["agent"],
+        reason=request.POST.get("reason", ""),
+    )
+    toast(request, f"{number:,} in line again")
+    return _back(request, **wanted)
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def clear(request: Request) -> HttpResponse:
+    wanted = _wanted(request)
+    if request.method == "GET":
+        return _ask_about_letters(
+            request,
+            "Clear the dead letters?",
+            "Clear",
+            "They are deleted for good, with their payloads. The audit keeps how many there were.",
+            "web:mailbox-clear",
+        )
+    done = clear_dead_letters(
+        actor=request.actor,
+        thread_id=wanted["thread"],
+        agent_id=wanted["agent"],
+        reason=request.POST.get("reason", ""),
+    )
+    toast(request, f"{done.deleted:,} cleared")
+    return _back(request, **wanted)
+
+
+def _wanted(request: Request) -> dict[str, str]:
+    return {name: paging.text(request, name) for name in ("thread", "agent")}
+
+
+def _ask_about_letters(
+    request: Request, title: str, verb: str, line: str, name: str, kind: str = "danger"
+) -> HttpResponse:
+    wanted = _wanted(request)
+    letters = Dispatch.objects.visible_to(request.actor).dead()
+    letters = letters.concerning(thread_id=wanted["thread"], agent_id=wanted["agent"])
+    number = letters.count()
+    first = letters.select_related("thread").order_by("-pk")[:PREVIEW]
+    confirm = Confirm(
+        title=title,
+        verb=f"{verb} {number:,}",
+        url=with_query(reverse(name), **wanted),
+        back=with_query(reverse("web:mailbox"), **wanted, status=DispatchStatus.DEAD),
+        lines=[line],
+        preview=[f"{row.thread.public_id}: {row.last_error or 'no reason given'}" for row in first],
+        more=max(number - PREVIEW, 0),
+        kind=kind,
+    )
+    return ask(request, confirm, part="mailbox")
+
+
+def _back(request: Request, **wanted: str) -> HttpResponse:
+    return see_other(request, with_query(reverse("web:mailbox"), **wanted), part="mailbox")
+
+
+urlpatterns = [
+    path("mailbox", mailbox, name="mailbox"),
+    *list_paths("mailbox", "mailbox", _items),
+    path("mailbox/replay", replay_all, name="mailbox-replay"),
+    path("mailbox/clear", clear, name="mailbox-clear"),
+    path("mailbox/<str:dispatch_id>/payload", payload, name="dispatch-payload"),
+    path("mailbox/<str:dispatch_id>/replay", replay, name="dispatch-replay"),
+    path("mailbox/<str:dispatch_id>/cancel", cancel, name="dispatch-cancel"),
+]

@@ -1,0 +1,188 @@
+"""Members and their roles: letting people in, changing what they may do, taking them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods, require_POST
+
+from state_admin.domain.access import Role
+from state_admin.models import Membership
+from state_admin.services.errors import Conflict, Invalid
+from state_admin.services.members import (
+    add_member,
+    change_role,
+    end_member_sessions,
+    find_member,
+    remove_member,
+    renew_link,
+)
+from state_admin.templatetags.ui import plural
+
+from . import paging
+from .actors import page
+from .addresses import with_query
+from .confirm import Confirm, ask
+from .htmx import Request, render, see_other, toast
+
+PAGE = 100
+_ROLES = [role.value for role in Role]
+_SAID = [
+    (Role.VIEWER.value, "viewer: reads"),
+    (Role.EDITOR.value, "editor: also writes state, threads, runs and decides"),
+    (Role.ADMIN.value, "admin: also registers, deletes and manages"),
+]
+
+
+class MemberForm(forms.Form):
+    username = forms.CharField(
+        label="Name",
+        max_length=150,
+        help_text="A user who is not there yet is made, and comes in by a link that works once.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    role = forms.ChoiceField(choices=_SAID, initial=Role.VIEWER.value)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page(role=Role.ADMIN)
+@sensitive_variables("added")
+def member_list(request: Request) -> HttpResponse:
+    """The list with the form. The answer to its POST is the only page that shows the link."""
+    if request.method != "POST":
+        return _show(request, MemberForm())
+    form = MemberForm(request.POST)
+    if not form.is_valid():
+        return _show(request, form, status=422)
+    given = form.cleaned_data
+    try:
+        added = add_member(
+            actor=request.actor, username=given["username"], role=Role(given["role"])
+        )
+    except (Invalid, Conflict) as problem:
+        said = [error["message"] for error in problem.data.get("errors", [])]
+        text = " ".join([f"{problem.title}.", problem.detail, *said])
+        form.add_error("username", text[:1].upper() + text[1:])
+        return _show(request, form, status=422)
+    name = added.membership.user.get_username()
+    if not added.link:
+        toast(request, f"{name} is now a member")
+        return see_other(request, reverse("web:member-list"), part="members")
+    return _show(request, MemberForm(), _link(name, added.link), status=201)
+
+
+def _link(name: str, secret: str) -> dict[str, Any]:
+    address = settings.SITE_URL + reverse("web:login-once", args=[secret])
+    return {"linked": name, "link": address}
+
+
+def _show(
+    request: Request, form: MemberForm, made: dict[str, Any] | None = None, status: int = 200
+) -> HttpResponse:
+    after = paging.whole_number(request, "after")
+    root = reverse("web:member-list")
+    rows = Membership.objects.filter(workspace_id=request.actor.workspace_id)
+    rows = rows.filter(pk__gt=after) if after else rows
+    found = list(rows.select_related("user").order_by("pk")[: PAGE + 1])
+    shown, next_url = paging.cut(found, PAGE, lambda last: with_query(root, after=last.pk))
+    enrolled: set[int] = set()
+    if settings.LOGIN_TOTP != "off":
+        from state_admin.services.second_factors import enrolled_among
+
+        enrolled = enrolled_among([row.user_id for row in shown])
+    context = {
+        "form": form,
+        "rows": shown,
+        "enrolled": enrolled,
+        "roles": _ROLES,
+        "me": request.user.pk,
+        "root": root,
+        "pager": {"first": root if after else "", "next": next_url},
+        **(made or {}),
+    }
+    return render(request, "members/list.html", context, part="members", status=status)
+
+
+@require_POST
+@page(role=Role.ADMIN)
+def role(request: Request, member_id: int) -> HttpResponse:
+    chosen = request.POST.get("role", "")
+    if chosen not in _ROLES:
+        raise Invalid(f"no such role: {chosen}")
+    member = change_role(actor=request.actor, member_id=member_id, role=Role(chosen))
+    toast(request, f"{member.user.get_username()} is now {member.role}")
+    return see_other(request, reverse("web:member-list"), part="members")
+
+
+@require_POST
+@page(role=Role.ADMIN)
+@sensitive_variables("secret")
+def link(request: Request, member_id: int) -> HttpResponse:
+    secret = renew_link(actor=request.actor, member_id=member_id)
+    name = find_member(request.actor, member_id).user.get_username()
+    return _show(request, MemberForm(), _link(name, secret), status=201)
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def remove(request: Request, member_id: int) -> HttpResponse:
+    root = reverse("web:member-list")
+    if request.method == "POST":
+        member = remove_member(
+            actor=request.actor, member_id=member_id, reason=request.POST.get("reason", "")
+        )
+        toast(request, f"{member.user.get_username()} is no member any more")
+        return see_other(request, root, part="members")
+    member = find_member(request.actor, member_id)
+    name = member.user.get_username()
+    confirm = Confirm(
+        title=f"Remove {name}?",
+        verb="Remove member",
+        url=reverse("web:member-remove", args=[member_id]),
+        back=root,
+        lines=[
+            f"{'You lose' if member.user.pk == request.user.pk else 'This member loses'} access to "
+            f"this workspace at once: the role {member.role}.",
+            "What they wrote stays under their name. API tokens they made go on working: revoke "
+            "those under Tokens.",
+        ],
+    )
+    return ask(request, confirm, part="members")
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def end_sessions(request: Request, member_id: int) -> HttpResponse:
+    root = reverse("web:member-list")
+    name = find_member(request.actor, member_id).user.get_username()
+    if request.method == "POST":
+        ended = end_member_sessions(
+            actor=request.actor, member_id=member_id, reason=request.POST.get("reason", "")
+        )
+        toast(request, f"{plural(ended, 'session,sessions')} of {name} ended")
+        return see_other(request, root, part="members")
+    confirm = Confirm(
+        title=f"End the sessions of {name}?",
+        verb="End sessions",
+        url=reverse("web:member-sessions", args=[member_id]),
+        back=root,
+        lines=[
+            "Every browser in which this person is signed in is signed out, and login links not "
+            "used yet stop working. Who knows the password can sign in again.",
+        ],
+    )
+    return ask(request, confirm, part="members")
+
+
+urlpatterns = [
+    path("members", member_list, name="member-list"),
+    path("members/<int:member_id>/role", role, name="member-role"),
+    path("members/<int:member_id>/link", link, name="member-link"),
+    path("members/<int:member_id>/remove", remove, name="member-remove"),
+    path("members/<int:member_id>/sessions", end_sessions, name="member-sessions"),
+]

@@ -1,0 +1,78 @@
+"""Uninstalling a plugin: what goes and what stays, before it happens. They are listed with the
+state keys (web/state_keys.py), and installed by programs."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods
+
+from state_admin.domain.access import Role
+from state_admin.services.plugins import Removal, keys_of, namespaces_of, uninstall_plugin
+from state_admin.templatetags.ui import plural
+
+from .actors import page
+from .confirm import PREVIEW, Choice, Confirm, ask
+from .htmx import Request, see_other, toast
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def plugin_uninstall(request: Request, name: str) -> HttpResponse:
+    if request.method == "POST":
+        removal = uninstall_plugin(
+            actor=request.actor,
+            name=name,
+            entries=request.POST.get("entries", ""),
+            reason=request.POST.get("reason", "").strip()[:500],
+        )
+        toast(request, f"Uninstalled {name}; cleared {plural(removal.values, 'value,values')}")
+        return see_other(request, reverse("web:state-key-list"))
+    would = uninstall_plugin(actor=request.actor, name=name, dry_run=True)
+    parts = [
+        *(
+            f"{key.name}{' (values stay)' if key.retain_on_uninstall else ''}"
+            for key in keys_of(request.actor, name)
+        ),
+        *(f"{space.name} (namespace)" for space in namespaces_of(request.actor, name)),
+    ]
+    question = Confirm(
+        title=f"Uninstall {name}?",
+        verb="Uninstall",
+        url=reverse("web:plugin-uninstall", args=[name]),
+        back=reverse("web:state-key-list"),
+        lines=_lines(would),
+        preview=parts[:PREVIEW],
+        more=max(0, len(parts) - PREVIEW),
+        choices_name="entries",
+        choices_label="What becomes of the entries in its namespaces?",
+        choices=[
+            Choice("retain", "Keep them; registering the names again brings them back", True),
+            Choice("delete", "Delete them; their history stays"),
+        ]
+        if would.entries
+        else (),
+    )
+    return ask(request, question)
+
+
+def _lines(would: Removal) -> list[str]:
+    lines = [
+        "It unregisters "
+        f"{plural(would.state_keys, 'state key,state keys')} and "
+        f"{plural(would.namespaces, 'namespace,namespaces')}: commits and writes to them are "
+        "refused from then on.",
+    ]
+    if would.values:
+        lines.append(
+            f"{plural(would.values, 'value,values')} in {plural(would.threads, 'thread,threads')} "
+            "will be cleared, as one revision of each thread. Older revisions keep them."
+        )
+    if would.retained:
+        lines.append(f"{plural(would.retained, 'value stays,values stay')} readable in state.")
+    if would.entries:
+        lines.append(f"Its namespaces hold {plural(would.entries, 'entry,entries')}.")
+    return lines
+
+
+urlpatterns = [path("plugins/<str:name>/uninstall", plugin_uninstall, name="plugin-uninstall")]

@@ -1,0 +1,195 @@
+"""Compaction policies: all of them, and the form of one with what holds there."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from state_admin.domain import values
+from state_admin.domain.access import Role
+from state_admin.domain.policies import BY_MODEL, DESTRUCTIVE, EXTRACTIVE, LONGEST_PROMPT, MODES
+from state_admin.services import policies
+from state_admin.services.errors import Invalid, NotFound, QuotaExceeded, VersionConflict
+from state_admin.services.policies import SCOPES, PolicyView, Scope
+
+from . import snippets
+from .actors import page
+from .addresses import thread_url, with_query
+from .htmx import Request, render, see_other, toast
+
+_TEXT = {"autocomplete": "off", "spellcheck": "false"}
+# What takes back a field of a scope below; an empty field says nothing.
+NONE = "none"
+_BODY = '{"autocompact_threshold": 60000}'
+
+
+def _count(label: str, least: int = 1) -> forms.IntegerField:
+    return forms.IntegerField(label=label, required=False, min_value=least)
+
+
+def _choice(label: str, *choices: str) -> forms.ChoiceField:
+    return forms.ChoiceField(
+        label=label, required=False, choices=[("", "not said here"), *((c, c) for c in choices)]
+    )
+
+
+def _number_or_none(label: str, none: str) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=False,
+        help_text=f"A number, or {NONE}: {none}.",
+        widget=forms.TextInput(attrs={**_TEXT, "inputmode": "numeric"}),
+    )
+
+
+class PolicyForm(forms.Form):
+    """What one scope says. Its fields are those of domain.policies.Policy."""
+
+    autocompact_threshold = _number_or_none(
+        "Compact by itself from, in tokens", "never by its size"
+    )
+    every_hours = _number_or_none(
+        "Compact by the clock, every so many hours, if messages came since", "not by the clock"
+    )
+    mode = _choice("Which messages stay", *MODES)
+    raw_suffix_messages = _count("Messages that stay, by keep_recent_raw_suffix", 0)
+    min_recent_messages = _count("Messages that stay, by compact_to_safe_frontier", 0)
+    min_gain_tokens = _count("Least tokens worth folding", 0)
+    min_savings_ratio = forms.FloatField(
+        label="Least share to save, 0 to 1", required=False, min_value=0, max_value=1
+    )
+    summarizer = _choice("Who writes the summary", EXTRACTIVE, BY_MODEL, NONE)
+    summary_model = forms.CharField(
+        label="Model, by its id", required=False, max_length=128, widget=forms.TextInput(_TEXT)
+    )
+    summary_max_tokens = _count("Most tokens of a summary")
+    prompt = forms.CharField(
+        label="Instructions for the model",
+        required=False,
+        max_length=LONGEST_PROMPT,
+        help_text="Instead of our own. The rules against instructions in the conversation stay.",
+        widget=forms.Textarea(attrs={"rows": 6}),
+    )
+    fallback = _choice("When the model cannot be had", EXTRACTIVE, NONE)
+    snapshot_keep_last = _number_or_none(
+        "Newest snapshots of a thread that stay",
+        "by itself nothing goes. The others do not come back",
+    )
+    snapshot_keep_every = _number_or_none("Of the older ones stays every n-th", "none of them")
+    max_context_tokens = _count("Context window, in tokens")
+    max_output_tokens = _count("Of it for the answer, in tokens")
+    reason = forms.CharField(required=False, max_length=500)
+    # The version that was edited; a thread's policy has none.
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def body(self) -> dict[str, Any]:
+        """The fields that are said."""
+        said: dict[str, Any] = {}
+        for name, value in self.cleaned_data.items():
+            if name in ("reason", "version") or value in (None, ""):
+                continue
+            said[name] = None if value == NONE else value
+        for name in ("autocompact_threshold", "every_hours", *DESTRUCTIVE):
+            if isinstance(number := said.get(name), str) and number.isdecimal():
+                said[name] = int(number)
+        return said
+
+
+def _initial(view: PolicyView) -> dict[str, Any]:
+    said = values.load(view.body)
+    shown = {name: NONE if value is None else value for name, value in said.items()}
+    return {**shown, "version": view.version}
+
+
+def policy_url(scope: Scope, name: str = "") -> str:
+    return with_query(reverse("web:policy"), scope=scope, name=name)
+
+
+@require_safe
+@page
+def policy_list(request: Request) -> HttpResponse:
+    views = policies.list_policies(request.actor)
+    context = {
+        "lines": [
+            (view, policy_url(view.scope, view.name), _said(view))
+            for view in views
+        ],
+        "policy_url": reverse("web:policy"),
+        "may_change": request.actor.may(Role.ADMIN),
+        "curl": snippets.curl("PUT", "compaction-policies/workspace", _BODY),
+    }  # fmt: skip
+    return render(request, "policies/list.html", context, part="policies")
+
+
+def _said(view: PolicyView) -> list[str]:
+    said = values.load(view.body)
+    return [name if name == "prompt" else f"{name} {_plain(value)}" for name, value in said.items()]
+
+
+def _plain(value: Any) -> str:
+    return NONE if value is None else str(value)
+
+
+@require_http_methods(["GET", "POST"])
+@page
+def policy_detail(request: Request) -> HttpResponse:
+    """The form on GET; saves on POST. The scope and whose it is come in the query."""
+    scope = request.GET.get("scope", "workspace")
+    name = request.GET.get("name", "").strip()
+    if scope not in SCOPES:
+        raise NotFound(f"no such scope: {scope}")
+    scope = cast(Scope, scope)
+    view = policies.read_policy(actor=request.actor, scope=scope, name=name)
+    if request.method == "GET":
+        return _show(request, view, PolicyForm(initial=_initial(view)))
+    form = PolicyForm(request.POST)
+    if not form.is_valid():
+        return _show(request, view, form, status=422)
+    try:
+        policies.put_policy(
+            actor=request.actor,
+            scope=scope,
+            name=name,
+            body=values.read(values.dump(form.body())),
+            expected_version=form.cleaned_data["version"],
+            reason=form.cleaned_data["reason"],
+        )
+    except Invalid as problem:
+        for error in problem.data["errors"]:
+            form.add_error(error["pointer"].strip("/") or None, error["message"])
+        return _show(request, view, form, status=422)
+    except VersionConflict:
+        form.add_error(None, "Somebody changed this policy meanwhile. Open it again to see how.")
+        return _show(request, view, form, status=409)
+    except QuotaExceeded as problem:
+        form.add_error(None, f"{problem.title}. {problem.detail}")
+        return _show(request, view, form, status=422)
+    toast(request, "Policy saved")
+    if scope == "thread":
+        return see_other(request, thread_url(name, tab="compactions"))
+    return see_other(request, reverse("web:policy-list"), part="policies")
+
+
+def _show(request: Request, view: PolicyView, form: PolicyForm, status: int = 200) -> HttpResponse:
+    holds = view.effective.policy.to_json()
+    may_change = request.actor.may(Role.EDITOR if view.scope == "thread" else Role.ADMIN)
+    context = {
+        "view": view,
+        "form": form,
+        "may_change": may_change,
+        "post_url": policy_url(view.scope, view.name),
+        "rows": [
+            (name, _plain(value), view.effective.sources[name]) for name, value in holds.items()
+        ],
+    }
+    return render(request, "policies/detail.html", context, part="policy", status=status)
+
+
+urlpatterns = [
+    path("policies", policy_list, name="policy-list"),
+    path("policy", policy_detail, name="policy"),
+]

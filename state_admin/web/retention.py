@@ -1,0 +1,114 @@
+"""Removing old snapshots of a thread and old versions in a namespace, after a look at how much; and
+pinning a version, so that it stays."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.urls import path
+from django.views.decorators.http import require_http_methods, require_POST
+
+from state_admin.domain.access import Role
+from state_admin.models.retention_sql import Weight
+from state_admin.services.errors import BadRequest
+from state_admin.services.retention import (
+    pin_version,
+    preview_history,
+    preview_snapshots,
+    request_history,
+    request_snapshots,
+)
+from state_admin.templatetags.ui import plural, size
+
+from . import paging
+from .actors import page
+from .addresses import entry_url, namespace_url, thread_action_url, thread_url
+from .confirm import Confirm, ask
+from .entry_address import entry_page, entry_paths
+from .htmx import Request, see_other, toast
+from .id_address import id_page, id_paths
+
+# Entries whose versions are weighed before somebody decides.
+_WEIGHED = 1_000
+_FOR_GOOD = "What goes does not come back: there is no undo."
+
+
+@require_http_methods(["GET", "POST"])
+@id_page(role=Role.ADMIN)
+def compact_snapshots(request: Request, thread_id: str) -> HttpResponse:
+    back = thread_url(thread_id, tab="compactions")
+    if request.method == "POST":
+        request_snapshots(actor=request.actor, thread_id=thread_id, reason=_reason(request))
+        toast(request, "Snapshot compaction asked for; a worker takes it")
+        return see_other(request, back, part="thread")
+    preview = preview_snapshots(actor=request.actor, thread_id=thread_id)
+    every = f", every {preview.keep_every}th" if preview.keep_every else ""
+    question = Confirm(
+        title="Remove old snapshots?",
+        verb="Remove snapshots" if preview.dropped else "",
+        url=thread_action_url("compact-snapshots", thread_id),
+        back=back,
+        lines=[
+            f"{preview.dropped:,} of {plural(preview.snapshots, 'snapshot,snapshots')} go, with "
+            f"{_share(preview.weight, 'value,values')}.",
+            f"The newest {preview.keep_last:,} stay{every}, the last of each run, and those with a "
+            "label or a pin.",
+            _FOR_GOOD,
+        ],
+    )
+    return ask(request, question, part="thread")
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def compact_history(request: Request, name: str) -> HttpResponse:
+    if request.method == "POST":
+        request_history(actor=request.actor, namespace=name, reason=_reason(request))
+        toast(request, "History compaction asked for; a worker takes it")
+        return see_other(request, namespace_url(name))
+    weight = preview_history(actor=request.actor, namespace=name, most=_WEIGHED)
+    partly = weight.rows >= _WEIGHED
+    question = Confirm(
+        title=f"Remove old versions in {name}?",
+        verb="Remove versions" if weight.rows_removed else "",
+        url=namespace_url(name, "compact"),
+        back=namespace_url(name),
+        lines=[
+            f"{_share(weight, 'version,versions')} go, as the history of this namespace says."
+            + (f" That is counted over its first {_WEIGHED:,} entries." if partly else ""),
+            "The newest of each entry and those with a pin stay.",
+            _FOR_GOOD,
+        ],
+    )
+    return ask(request, question)
+
+
+@require_POST
+@entry_page(role=Role.EDITOR)
+def entry_pin(request: Request, namespace: str, key: str) -> HttpResponse:
+    version = paging.whole_number(request, "version")
+    if version is None:
+        raise BadRequest("name the version: ?version=")
+    pinned = request.POST.get("pinned") == "on"
+    pin_version(actor=request.actor, namespace=namespace, key=key, version=version, pinned=pinned)
+    kept = "stays through compaction" if pinned else "is free to be compacted"
+    toast(request, f"Version {version} {kept}")
+    return see_other(request, entry_url(namespace, key, tab="history"), part="entry")
+
+
+def _share(weight: Weight, forms: str) -> str:
+    """ "3 of 10 values (1.2 kB of 4.0 kB)" """
+    return (
+        f"{weight.rows_removed:,} of {plural(weight.rows, forms)} "
+        f"({size(weight.bytes_removed)} of {size(weight.bytes)})"
+    )
+
+
+def _reason(request: Request) -> str:
+    return request.POST.get("reason", "").strip()[:500]
+
+
+urlpatterns = [
+    *id_paths("thread/compact-snapshots", compact_snapshots, "thread-compact-snapshots"),
+    path("namespaces/<str:name>/compact", compact_history, name="namespace-compact"),
+    *entry_paths("entry/pin", entry_pin, "entry-pin"),
+]

@@ -1,0 +1,134 @@
+"""What a run knew at a step, and which runs read a version of an entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from state_admin.domain import values
+from state_admin.domain.values import JSON
+from state_admin.models import RunRead
+from state_admin.models.knowledge_sql import Known
+from state_admin.services import knowledge
+from state_admin.services.snapshots import LIFECYCLE
+
+from . import paging
+from .addresses import entry_action_url, entry_url, run_action_url, run_url, thread_url
+from .entry_address import entry_page, entry_paths
+from .htmx import Request, render
+from .id_address import id_page, id_paths
+from .runs import run_tabs
+from .thread_states import held_values, nodes_of
+
+PAGE = 50
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An entry as the run could see it."""
+
+    known: Known
+    value: JSON
+    url: str
+    tree_url: str
+    readers_url: str
+
+    @property
+    def moved(self) -> bool:
+        return self.known.current != self.known.version
+
+
+@require_safe
+@id_page()
+def run_knowledge(request: Request, run_id: str) -> HttpResponse:
+    known = knowledge.read_knowledge(
+        actor=request.actor,
+        run_id=run_id,
+        step=paging.whole_number(request, "step"),
+        after=(request.GET.get("namespace", ""), request.GET.get("after", "")),
+        limit=PAGE + 1,
+    )
+    step = known.revision.step or 0
+
+    def url(number: int, **query: str) -> str:
+        return run_action_url("knowledge", run_id, step=number, **query)
+
+    shown, next_url = paging.cut(
+        known.entries, PAGE, lambda last: url(step, namespace=last.namespace, after=last.key)
+    )
+    state = None
+    if known.state:
+        state = [held for held in held_values(known.state) if held.key != LIFECYCLE]
+    context = {
+        "run": known.run,
+        "thread": known.run.thread,
+        "tabs": run_tabs(run_id),
+        "tab": "knowledge",
+        "knowledge": known,
+        "step": step,
+        "previous_url": url(step - 1) if step > 1 else "",
+        "next_step_url": url(step + 1) if step < known.steps else "",
+        "state": state,
+        "nodes": nodes_of(len(state or ())),
+        "state_url": thread_url(known.run.thread.public_id, tab="state", at=known.revision.number),
+        "entries": [_shown(row) for row in shown],
+        "reads": known.reads,
+        "stale": [row for row in known.reads if _is_stale(row)],
+        "pager": {"first": url(step) if request.GET.get("after") else "", "next": next_url},
+    }
+    return render(request, "runs/knowledge.html", context, part="run")
+
+
+def _shown(row: Known) -> Shown:
+    return Shown(
+        known=row,
+        value=values.load(row.value) if row.value is not None and not row.lost else None,
+        url=entry_url(row.namespace, row.key, version=row.version),
+        tree_url=entry_action_url("tree", row.namespace, row.key, version=row.version),
+        readers_url=entry_action_url("readers", row.namespace, row.key, version=row.version),
+    )
+
+
+def _is_stale(row: RunRead) -> bool:
+    current: int = row.current  # type: ignore[attr-defined]
+    return not row.version == row.held == current
+
+
+@require_safe
+@entry_page
+def entry_readers(request: Request, namespace: str, key: str) -> HttpResponse:
+    version = paging.whole_number(request, "version")
+    rows = knowledge.readers_of(request.actor, namespace, key, version)
+    before = paging.whole_number(request, "before")
+    last = paging.whole_number(request, "last")
+    if before is not None and last is not None:
+        rows = rows.behind(last, before)
+
+    def url(**query: int) -> str:
+        return entry_action_url("readers", namespace, key, version=version, **query)
+
+    found, next_url = paging.cut(
+        list(rows[: PAGE + 1]), PAGE, lambda row: url(last=row.version, before=row.pk)
+    )
+    context: dict[str, Any] = {
+        "namespace": namespace,
+        "key": key,
+        "version": version,
+        "entry_address": entry_url(namespace, key, version=version),
+        "readers": [
+            (row, run_url(row.run.public_id),
+             run_action_url("knowledge", row.run.public_id, step=row.step))
+            for row in found
+        ],
+        "pager": {"first": url() if before else "", "next": next_url},
+    }  # fmt: skip
+    return render(request, "entries/readers.html", context, part="readers")
+
+
+urlpatterns = [
+    *id_paths("run/knowledge", run_knowledge, "run-knowledge"),
+    *entry_paths("entry/readers", entry_readers, "entry-readers"),
+]

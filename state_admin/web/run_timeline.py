@@ -1,0 +1,162 @@
+"""The timeline of a run: its revisions, and between them its tool calls, tickets and dispatches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from state_admin.models import (
+    Dispatch,
+    DispatchStatus,
+    Message,
+    Revision,
+    Run,
+    Ticket,
+    TicketStatus,
+)
+
+from .addresses import run_action_url, run_url, thread_url
+from .thread_states import touched_in_words
+
+_PAGE = 40
+_DISPATCHES = 50
+_CALLS = 200
+_CLIP = 200
+
+_DECIDED = {
+    TicketStatus.RESUMED: ("done", "approved"),
+    TicketStatus.CANCELLED: ("failed", "refused"),
+    TicketStatus.VOID: ("", "void"),
+}
+_DISPATCHED = {
+    DispatchStatus.CLAIMED: "running",
+    DispatchStatus.QUEUED: "waiting",
+    DispatchStatus.ACKED: "done",
+    DispatchStatus.DEAD: "failed",
+}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A revision that the run made: what it touched, which messages came with it, and which tools
+    those call."""
+
+    revision: Revision
+    url: str
+    messages: tuple[int, int] | None
+    messages_url: str
+    knowledge_url: str
+    resume_url: str
+    calls: list[tuple[int, list[str]]] = field(default_factory=list)
+
+    @property
+    def touched(self) -> str:
+        return touched_in_words(self.revision)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to the run without being one of its revisions."""
+
+    at: datetime
+    icon: str
+    state: str
+    said: str
+    name: str
+    note: str = ""
+    url: str = ""
+
+
+def tell(
+    run: Run, tickets: Sequence[Ticket], before: int | None
+) -> tuple[list[Moment | Event], str]:
+    """A page of the timeline, newest first, and the address of the next one. Its revisions lie
+    between the run's first and its last, so this reads one range of the primary key."""
+    rows = Revision.objects.filter(
+        thread=run.thread, number__gte=run.start_revision - 1, number__lte=run.last_revision
+    ).order_by("-number")
+    if before:  # with the last of the page before, where this page's events end
+        rows = rows.filter(number__lte=before)
+    skipped = 1 if before else 0
+    found = list(rows[: _PAGE + 1 + skipped])
+    until = found[0].at if before and found else None
+    found = found[skipped:]
+    more = len(found) > _PAGE
+    since = found[_PAGE - 1].at if more else None
+    events = [
+        event
+        for event in (*_of_tickets(tickets), *_of_dispatches(run))
+        if (since is None or event.at >= since) and (until is None or event.at < until)
+    ]
+    older = run_url(run.public_id, before=found[_PAGE - 1].number) if more else ""
+    return list(_between(_moments(run, found)[:_PAGE], events)), older
+
+
+def _between(moments: Sequence[Moment], events: Sequence[Event]) -> Iterator[Moment | Event]:
+    """The events between the revisions, by the clock, which never orders the revisions."""
+    waiting = sorted(events, key=lambda event: event.at)
+    for moment in moments:
+        while waiting and waiting[-1].at > moment.revision.at:
+            yield waiting.pop()
+        yield moment
+    yield from reversed(waiting)
+
+
+def _moments(run: Run, found: Sequence[Revision]) -> list[Moment]:
+    thread_id = run.thread.public_id
+    moments = []
+    for row, earlier in zip(found, [*found[1:], None], strict=True):
+        if row.run_id != run.pk:
+            continue
+        count = earlier.message_count if earlier else row.message_count
+        first, last = count + 1, row.message_count
+        moments.append(
+            Moment(
+                row,
+                thread_url(thread_id, tab="state", at=row.number),
+                (first, last) if last >= first else None,
+                thread_url(thread_id, message=first),
+                run_action_url("knowledge", run.public_id, step=row.step or 1),
+                run_action_url("resume", run.public_id, revision=row.number),
+            )
+        )
+    spoken = [moment for moment in moments if moment.messages]
+    if spoken:
+        first, last = spoken[-1].messages[0], spoken[0].messages[1]  # type: ignore[index]
+        log = Message.objects.filter(thread=run.thread, seq__gte=first, seq__lte=last)
+        for seq, called in log.calls().order_by("-seq")[:_CALLS]:
+            for moment in spoken:
+                if moment.messages and moment.messages[0] <= seq <= moment.messages[1]:
+                    moment.calls.append((seq, called))
+    return moments
+
+
+def _of_tickets(tickets: Sequence[Ticket]) -> Iterator[Event]:
+    for ticket in tickets:
+        name = ticket.tool_name or ticket.public_id
+        yield Event(ticket.created_at, "circle-check", "waiting", "asked", name, ticket.reason)
+        if ticket.status == TicketStatus.PENDING or ticket.decided_at is None:
+            continue
+        state, said = _DECIDED[TicketStatus(ticket.status)]
+        answer = (ticket.payload or "")[:_CLIP] if said == "approved" else ""
+        note = f"by {ticket.decided_by}" + (f": {answer}" if answer not in ("", "null") else "")
+        yield Event(
+            ticket.decided_at, "circle-check", state, said, name, note if ticket.decided_by else ""
+        )
+
+
+def _of_dispatches(run: Run) -> Iterator[Event]:
+    for dispatch in Dispatch.objects.filter(run=run).order_by("-pk")[:_DISPATCHES]:
+        tries = f"attempt {dispatch.attempts} of {dispatch.max_attempts}"
+        parts = [f"for {dispatch.agent_id}" if dispatch.agent_id else "", dispatch.last_error]
+        yield Event(
+            dispatch.created_at,
+            "inbox",
+            _DISPATCHED.get(DispatchStatus(dispatch.status), ""),
+            f"dispatch {dispatch.get_status_display().lower()}",
+            f"…{dispatch.public_id[-8:]}",
+            ", ".join(part for part in (*parts, tries if dispatch.attempts else "") if part)[
+                :_CLIP
+            ],
+        )

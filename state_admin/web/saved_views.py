@@ -1,0 +1,140 @@
+"""Saved views beside a list: save what it shows, go there, begin there, forget it.
+
+A view holds no address, only known filters of its own list: what it leads to is always that list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from django.http import HttpResponse, HttpResponseRedirect, QueryDict
+from django.urls import path, reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST
+
+from state_admin.domain.access import Role
+from state_admin.models import ViewPage
+from state_admin.services.errors import BadRequest, Problem
+from state_admin.services.saved_views import (
+    choose_default,
+    delete_view,
+    list_views,
+    save_view,
+)
+
+from .actors import page
+from .htmx import Request, toast, wants_part
+
+# The list of a page, and which of its parameters are filters.
+LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
+    ViewPage.STATE: (
+        "web:entry-list",
+        ("namespace", "scope", "prefix", "since", "show", "tag", "actor"),
+    ),
+    ViewPage.THREADS: ("web:thread-list", ("prefix", "resource", "agent", "status")),
+    ViewPage.RUNS: ("web:run-list", ("status", "agent", "age")),
+}
+
+
+def views_of(
+    request: Request, page: ViewPage, *, in_part: bool = False
+) -> tuple[dict[str, Any], HttpResponse | None]:
+    """The context of components/_views.html, and where to go instead of an address without any
+    parameter: the person's default. `?view=all` asks for the list without one. The views stand in
+    the part that htmx fetches only with `in_part`; else that costs no query."""
+    everything = f"{reverse(LISTS[page][0])}?view=all"
+    if wants_part(request) and not in_part:
+        return {"views_all_url": everything}, None
+    views = list_views(request.actor, page)
+    default = next((view for view in views if view.default), None)
+    if default and not request.GET and not wants_part(request):
+        return {}, HttpResponseRedirect(_url(page, default.query))
+    now = _query(page, request.GET)
+    context = {
+        "views": [(view, _url(page, view.query), view.query == now) for view in views],
+        "views_page": page,
+        "views_query": now,
+        "views_all_url": everything if default else reverse(LISTS[page][0]),
+        "can_share": request.actor.may(Role.EDITOR),
+    }
+    return context, None
+
+
+def _query(page: ViewPage, given: QueryDict) -> str:
+    """The filters among the parameters, in one order; "" for none."""
+    kept = [(name, given.get(name, "").replace("\0", "")) for name in LISTS[page][1]]
+    return urlencode([(name, value) for name, value in kept if value])
+
+
+def _url(page: ViewPage, query: str) -> str:
+    return f"{reverse(LISTS[page][0])}?{_query(page, QueryDict(query)) or 'view=all'}"
+
+
+@require_POST
+@page
+def view_save(request: Request) -> HttpResponse:
+    chosen = _page(request)
+    query = _query(chosen, QueryDict(request.POST.get("query", "")[:10_000]))
+    shared = request.POST.get("shared") == "on"
+    given = request.POST.get("name", "")
+    return _then(
+        request,
+        chosen,
+        query,
+        lambda: save_view(actor=request.actor, page=chosen, name=given, query=query, shared=shared),
+        f"Saved the view {' '.join(given.split())}",
+    )
+
+
+@require_POST
+@page
+def view_change(request: Request, view_id: int) -> HttpResponse:
+    """Delete a view, begin the list with it, or no longer."""
+    chosen = _page(request)
+    query = _query(chosen, QueryDict(request.POST.get("query", "")[:10_000]))
+    what = request.POST.get("do", "")
+    if what == "delete":
+        return _then(
+            request,
+            chosen,
+            query,
+            lambda: delete_view(actor=request.actor, view_id=view_id),
+            "Deleted the view",
+        )
+    if what not in ("default", "undefault"):
+        raise BadRequest("not something to do with a view")
+    begins = what == "default"
+    return _then(
+        request,
+        chosen,
+        query,
+        lambda: choose_default(actor=request.actor, view_id=view_id, chosen=begins),
+        "This list now opens with the view" if begins else "This list now opens with everything",
+    )
+
+
+def _then(
+    request: Request, page: ViewPage, query: str, deed: Callable[[], object], said: str
+) -> HttpResponse:
+    """Do it, say it, and go back to what the list showed."""
+    try:
+        deed()
+    except Problem as problem:
+        toast(request, f"{problem.title}. {problem.detail or ''}".strip(), kind="failed")
+    else:
+        toast(request, said)
+    return HttpResponseRedirect(_url(page, query))
+
+
+def _page(request: Request) -> ViewPage:
+    given = request.POST.get("page", "")
+    if given not in ViewPage.values:
+        raise BadRequest("no such list")
+    return ViewPage(given)
+
+
+urlpatterns = [
+    path("views", view_save, name="view-save"),
+    path("views/<int:view_id>", view_change, name="view-change"),
+]

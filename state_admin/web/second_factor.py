@@ -1,0 +1,211 @@
+"""The authenticator app: the code at login, setting it up, turning it off, recovery codes. Only
+imported where LOGIN_TOTP is not off."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from typing import Any
+
+from django.conf import settings
+from django.contrib import auth
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path, reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from state_admin.domain.access import Role
+from state_admin.models import User
+from state_admin.services import second_factors
+from state_admin.services.errors import Invalid, Problem
+from state_admin.services.members import find_member
+
+from . import account, errors
+from .actors import CONFIRMED, page
+from .confirm import Confirm, ask
+from .htmx import Request, render, see_other, toast
+
+# Who gave a password or a link and still owes the code, in the session of nobody.
+_PENDING = "code_pending"
+_PENDING_SECONDS = 10 * 60
+# The secret that is being set up.
+_SECRET = "totp_secret"  # noqa: S105
+
+
+def ask_for_code(request: HttpRequest, user: User, method: str, after: str) -> HttpResponse | None:
+    """Remember who it is, in a session of its own, and ask for the code. None: nothing to ask."""
+    if not second_factors.is_enrolled(user):
+        return None
+    request.session.flush()
+    request.session.set_expiry(_PENDING_SECONDS)
+    request.session[_PENDING] = {
+        "user": user.pk,
+        # A password that changes meanwhile ends this, as it ends sessions.
+        "hash": user.get_session_auth_hash(),
+        "method": method,
+        "after": after,
+        "at": time.time(),
+    }
+    return redirect("web:login-code")
+
+
+@never_cache
+@sensitive_post_parameters("code")
+@require_http_methods(["GET", "POST"])
+def login_code(request: HttpRequest) -> HttpResponse:
+    pending: dict[str, Any] | None = request.session.get(_PENDING)
+    user = _pending_user(pending)
+    if user is None or pending is None:
+        request.session.pop(_PENDING, None)
+        return redirect("web:login")
+    if request.method == "GET":
+        return render(request, "account/code.html", {})
+    try:
+        right = second_factors.check_code(user=user, code=request.POST.get("code", "")[:32])
+    except Problem as problem:
+        said = f"{problem.title.capitalize()}. {problem.detail}"
+        return render(
+            request, "account/code.html", {"error": said}, status=errors.status_of(problem)
+        )
+    if not right:
+        said = "This code is wrong or was used already. Wait for the next one."
+        return render(request, "account/code.html", {"error": said}, status=422)
+    request.session.flush()
+    return account.enter(
+        request, user, method=pending["method"], after=pending["after"], confirmed=True
+    )
+
+
+def _pending_user(pending: dict[str, Any] | None) -> User | None:
+    if not pending or time.time() - pending["at"] > _PENDING_SECONDS:
+        return None
+    user = User.objects.filter(pk=pending["user"], is_active=True).first()
+    if user is None or not hmac.compare_digest(pending["hash"], user.get_session_auth_hash()):
+        return None
+    return user
+
+
+@sensitive_post_parameters("code", "password")
+@sensitive_variables("secret", "codes")
+@require_http_methods(["GET", "POST"])
+@page
+def enrol(request: Request) -> HttpResponse:
+    """The secret and the first code. The answer to the right one alone shows the recovery codes."""
+    if second_factors.is_enrolled(request.user):
+        if request.session.get(CONFIRMED):
+            return redirect("web:sign-in")
+        auth.logout(request)  # a session from before: it comes back with a code
+        return redirect("web:login")
+    if request.method == "GET":
+        request.session[_SECRET] = request.session.get(_SECRET) or second_factors.make_secret()
+        return _enrolling(request, {})
+    secret = request.session.get(_SECRET)
+    if not secret:
+        return redirect("web:totp")
+    try:
+        account.check_own_password(request)
+        codes = second_factors.enrol(
+            actor=request.actor, secret=secret, code=request.POST.get("code", "")[:32]
+        )
+    except Problem as problem:
+        shown = {"title": problem.title[:1].upper() + problem.title[1:], "detail": problem.detail}
+        return _enrolling(request, shown, status=errors.status_of(problem))
+    del request.session[_SECRET]
+    request.session[CONFIRMED] = True
+    return _show_codes(request, codes)
+
+
+def _enrolling(request: Request, shown: dict[str, Any], status: int = 200) -> HttpResponse:
+    shown |= {
+        "offer": second_factors.offer(request.user, request.session[_SECRET]),
+        "has_password": request.user.has_usable_password(),
+        "must": settings.LOGIN_TOTP == "required",
+    }
+    return render(request, "account/totp.html", shown, status=status)
+
+
+@sensitive_post_parameters("password", "code")
+@sensitive_variables("codes")
+@require_http_methods(["GET", "POST"])
+@page
+def new_codes(request: Request) -> HttpResponse:
+    if request.method == "GET":
+        return _ask_again(request, "codes")
+    try:
+        _check_again(request)
+    except Problem as problem:
+        return _ask_again(request, "codes", problem)
+    return _show_codes(request, second_factors.renew_codes(actor=request.actor))
+
+
+@sensitive_post_parameters("password", "code")
+@require_http_methods(["GET", "POST"])
+@page
+def remove(request: Request) -> HttpResponse:
+    if request.method == "GET":
+        return _ask_again(request, "remove")
+    try:
+        _check_again(request)
+    except Problem as problem:
+        return _ask_again(request, "remove", problem)
+    second_factors.remove(actor=request.actor)
+    toast(request, "Authenticator turned off")
+    return redirect("web:sign-in")
+
+
+def _check_again(request: Request) -> None:
+    """The password again; from who has none, a code."""
+    account.check_own_password(request)
+    if not request.user.has_usable_password():
+        code = request.POST.get("code", "")[:32]
+        if not second_factors.check_code(user=request.user, code=code):
+            raise Invalid("this code is wrong or was used already")
+
+
+def _ask_again(request: Request, what: str, problem: Problem | None = None) -> HttpResponse:
+    shown: dict[str, Any] = {"what": what, "has_password": request.user.has_usable_password()}
+    if problem is None:
+        return render(request, "account/totp_again.html", shown)
+    shown |= {"title": problem.title[:1].upper() + problem.title[1:], "detail": problem.detail}
+    return render(request, "account/totp_again.html", shown, status=errors.status_of(problem))
+
+
+def _show_codes(request: Request, codes: list[str]) -> HttpResponse:
+    shown = {"codes": "\n".join(f"{code[:5]} {code[5:]}" for code in codes)}
+    return render(request, "account/recovery_codes.html", shown, status=201)
+
+
+@require_http_methods(["GET", "POST"])
+@page(role=Role.ADMIN)
+def reset(request: Request, member_id: int) -> HttpResponse:
+    """Take the authenticator of a member away, who lost it."""
+    root = reverse("web:member-list")
+    if request.method == "POST":
+        member = second_factors.reset_member(
+            actor=request.actor, member_id=member_id, reason=request.POST.get("reason", "")
+        )
+        toast(request, f"Authenticator of {member.user.get_username()} reset")
+        return see_other(request, root, part="members")
+    name = find_member(request.actor, member_id).user.get_username()
+    confirm = Confirm(
+        title=f"Reset the authenticator of {name}?",
+        verb="Reset authenticator",
+        url=reverse("web:member-totp", args=[member_id]),
+        back=root,
+        lines=[
+            "From then on the password alone lets this person in. Be sure that it is they who "
+            "ask: whoever stole the password would say the same.",
+        ],
+    )
+    return ask(request, confirm, part="members")
+
+
+urlpatterns = [
+    path("login/code", login_code, name="login-code"),
+    path("sign-in/totp", enrol, name="totp"),
+    path("sign-in/totp/codes", new_codes, name="totp-codes"),
+    path("sign-in/totp/remove", remove, name="totp-remove"),
+    path("members/<int:member_id>/totp", reset, name="member-totp"),
+]

@@ -1,0 +1,89 @@
+"""One's own sessions: where one is logged in, and ending one or all."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import path
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_POST, require_safe
+
+from state_admin.models import UserSession
+from state_admin.services.errors import NotFound
+from state_admin.services.members import end_own_sessions
+
+from .actors import page
+from .htmx import Request, render, toast
+
+# What a login notes in its session.
+SINCE, AGENT, ADDRESS, METHOD = "since", "agent", "address", "method"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A session. `id` stands for its key, which only its own browser may know."""
+
+    id: str
+    agent: str
+    address: str
+    method: str
+    since: datetime | None
+    ends: datetime
+    here: bool
+
+
+def _rows(request: Request) -> list[tuple[Row, UserSession]]:
+    mine = UserSession.objects.filter(user=request.user, expire_date__gt=timezone.now())
+    found = []
+    for session in mine.order_by("-expire_date")[:100]:
+        noted = session.get_decoded()
+        row = Row(
+            id=hashlib.sha256(session.session_key.encode()).hexdigest()[:20],
+            agent=str(noted.get(AGENT, "")),
+            address=str(noted.get(ADDRESS, "")),
+            method=str(noted.get(METHOD, "")),
+            since=parse_datetime(str(noted.get(SINCE, ""))),
+            ends=session.expire_date,
+            here=session.session_key == request.session.session_key,
+        )
+        found.append((row, session))
+    return found
+
+
+@require_safe
+@page
+def session_list(request: Request) -> HttpResponse:
+    return render(request, "account/sessions.html", {"rows": [row for row, _ in _rows(request)]})
+
+
+@require_POST
+@page
+def end_session(request: Request, session_id: str) -> HttpResponse:
+    """End one session; the own one is left by signing out."""
+    key = next((s.session_key for row, s in _rows(request) if row.id == session_id), "")
+    if not key:
+        raise NotFound("no such session")
+    end_own_sessions(actor=request.actor, key=key)
+    toast(request, "Session ended")
+    return redirect("web:sessions")
+
+
+@require_POST
+@page
+def end_everywhere(request: Request) -> HttpResponse:
+    """Log out in every browser, this one too."""
+    end_own_sessions(actor=request.actor)
+    request.session.flush()
+    return redirect("web:login")
+
+
+urlpatterns = [
+    path("sessions", session_list, name="sessions"),
+    path("sessions/end", end_everywhere, name="sessions-end"),
+    path("sessions/<slug:session_id>/end", end_session, name="session-end"),
+]

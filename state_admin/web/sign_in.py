@@ -1,0 +1,39 @@
+"""How one signs in: password, single sign-on, authenticator app. What is not configured is absent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from .actors import page
+from .htmx import Request, render
+
+
+@require_safe
+@page
+def sign_in(request: Request) -> HttpResponse:
+    shown: dict[str, Any] = {"has_password": request.user.has_usable_password()}
+    if settings.OIDC:
+        from state_admin.services.single_sign_on import is_linked
+
+        shown |= {"sso": settings.OIDC, "linked": is_linked(request.user, settings.OIDC.issuer)}
+    if settings.LOGIN_TOTP != "off":
+        from state_admin.services.second_factors import find_state
+
+        shown |= {"totp": find_state(request.user), "required": settings.LOGIN_TOTP == "required"}
+    return render(request, "account/sign_in.html", shown)
+
+
+urlpatterns = [path("sign-in", sign_in, name="sign-in")]
+if settings.OIDC:
+    from . import single_sign_on
+
+    urlpatterns += single_sign_on.urlpatterns
+if settings.LOGIN_TOTP != "off":
+    from . import second_factor
+
+    urlpatterns += second_factor.urlpatterns

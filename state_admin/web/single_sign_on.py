@@ -1,0 +1,290 @@
+"""Signing in by an OpenID Connect provider: there and back. Only imported where one is configured.
+
+allauth does the protocol: discovery, state, PKCE, the exchange of the code. Ours is what it leaves
+out (nonce, signature and algorithm of the id_token, whatever way it came) and who gets in. None of
+its own pages is mounted.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import time
+from typing import Any, cast
+
+import jwt
+import requests
+import structlog
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
+from allauth.socialaccount.providers.base.constants import AuthError, AuthProcess
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path, reverse
+from django.utils.crypto import salted_hmac
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST, require_safe
+
+from project.login import SingleSignOn
+from state_admin.services.errors import Problem
+from state_admin.services.single_sign_on import Identity, admit, link, unlink
+
+from . import account, errors
+from .actors import member, page
+from .htmx import AnyRequest, Request, render, toast
+
+log = structlog.get_logger(__name__)
+
+_PROVIDER = "openid_connect"
+# Only signatures that the provider alone can make: never none, never its shared secret.
+_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
+_LEEWAY = 30
+_LONGEST_SUBJECT = 191  # allauth's column for it
+# Set when the password was given again, for a link that follows within minutes.
+_MAY_LINK = "may_link"
+_MAY_LINK_SECONDS = 300
+# Sessions of those who never come back from the provider.
+_UNFINISHED_SECONDS = 15 * 60
+
+
+class Provider(OpenIDConnectProvider):  # type: ignore[misc]
+    def get_pkce_params(self) -> dict[str, str]:
+        """PKCE with a nonce that only the session of this browser can tell (OpenID Connect Core
+        15.5.2): both go to the provider, their source stays."""
+        params: dict[str, str] = super().get_pkce_params()
+        return {**params, "nonce": _nonce(params["code_verifier"])}
+
+    def get_oauth2_adapter(self, request: HttpRequest) -> Adapter:
+        return Adapter(request, self.app.provider_id)
+
+
+class Adapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
+    @property
+    def openid_config(self) -> dict[str, Any]:
+        """What the provider says of itself. It must name the issuer that we asked."""
+        found: dict[str, Any] = super().openid_config
+        issuer = str(found.get("issuer", "")).rstrip("/")
+        wanted = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+        if issuer != _sso().issuer or any(not isinstance(found.get(name), str) for name in wanted):
+            raise OAuth2Error(f"discovery answers for {issuer!r}, or lacks an endpoint")
+        return found
+
+    def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
+        return str(settings.SITE_URL + reverse("web:oidc-callback"))
+
+    def get_access_token_data(
+        self, request: HttpRequest, app: SocialApp, client: Any, pkce_code_verifier: str = ""
+    ) -> dict[str, Any]:
+        self.nonce = _nonce(pkce_code_verifier)
+        found: dict[str, Any] = super().get_access_token_data(
+            request, app, client, pkce_code_verifier=pkce_code_verifier
+        )
+        return found
+
+    def complete_login(
+        self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any
+    ) -> SocialLogin:
+        claims = self._claims(kwargs["response"].get("id_token"))
+        told = claims
+        if "email" not in claims and "userinfo_endpoint" in self.openid_config:
+            told = self._fetch_user_info(token.token)
+            if told.get("sub") != claims["sub"]:
+                raise OAuth2Error("userinfo is about somebody else")
+        held = SocialAccount(provider=_sso().issuer, uid=claims["sub"])
+        login = SocialLogin(account=held, provider=self.get_provider())
+        login.identity = Identity(_sso().issuer, claims["sub"], _verified_email(told))
+        return login
+
+    def _claims(self, id_token: object) -> dict[str, Any]:
+        """What a valid id_token of this login says. OAuth2Error: it is not."""
+        if not isinstance(id_token, str):
+            raise OAuth2Error("no id_token")
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                id_token,
+                key=self._key(jwt.get_unverified_header(id_token).get("kid")),
+                algorithms=_ALGORITHMS,
+                audience=_sso().client_id,
+                issuer=self.openid_config["issuer"],
+                leeway=_LEEWAY,
+                options={"require": ["exp", "iat", "iss", "aud", "sub", "nonce"]},
+            )
+        except jwt.PyJWTError as refused:
+            raise OAuth2Error(f"id_token: {refused}") from refused
+        if not hmac.compare_digest(str(claims["nonce"]).encode(), self.nonce.encode()):
+            raise OAuth2Error("id_token: another nonce")
+        if claims.get("azp", _sso().client_id) != _sso().client_id:
+            raise OAuth2Error("id_token: made for another client")
+        if not 0 < len(claims["sub"]) <= _LONGEST_SUBJECT or not claims["sub"].isprintable():
+            raise OAuth2Error("id_token: no usable sub")
+        return claims
+
+    def _key(self, key_id: object) -> jwt.PyJWK:
+        with SocialAdapter().get_requests_session() as session:
+            answer = session.get(self.openid_config["jwks_uri"])
+            answer.raise_for_status()
+            keys = jwt.PyJWKSet.from_dict(answer.json()).keys
+        named = [key for key in keys if key.key_id == key_id or (key_id is None and len(keys) == 1)]
+        if not named:
+            raise OAuth2Error("id_token: signed with a key that the provider does not publish")
+        return named[0]
+
+
+class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    """What allauth asks about its surroundings (SOCIALACCOUNT_ADAPTER)."""
+
+    def get_provider(
+        self, request: HttpRequest, provider: str, client_id: str | None = None
+    ) -> Provider:
+        sso = _sso()
+        app = SocialApp(
+            provider=_PROVIDER,
+            provider_id="oidc",
+            name=sso.name,
+            client_id=sso.client_id,
+            secret=sso.client_secret,
+            settings={"server_url": sso.issuer, "oauth_pkce_enabled": True},
+        )
+        return Provider(request, app=app)
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Where allauth knows who it is, we take over."""
+        state = sociallogin.state
+        try:
+            if state["process"] == AuthProcess.CONNECT:
+                answer = _link(cast(AnyRequest, request), sociallogin.identity)
+            else:
+                user = admit(sociallogin.identity, request_id=cast(AnyRequest, request).request_id)
+                request.session.flush()
+                answer = account.enter(
+                    request, user, method=_sso().name, after=state.get("next") or "/"
+                )
+        except Problem as problem:
+            answer = _refuse(request, problem.title, problem.detail, errors.status_of(problem))
+        raise ImmediateHttpResponse(answer)
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Provider,
+        error: str | None = None,
+        exception: Exception | None = None,
+        extra_context: dict[str, Any] | None = None,
+    ) -> None:
+        if error == AuthError.CANCELLED:
+            answer = _refuse(request, "nothing was signed in", "You left it at the provider.", 403)
+        elif exception is None and "state" not in (extra_context or {}):
+            detail = "It took longer than ten minutes, or began in another browser. Try again."
+            answer = _refuse(request, "this sign-in has expired", detail, 400)
+        else:
+            answer = _failed(request, exception or f"it answered {request.GET.get('error')!r:.80}")
+        raise ImmediateHttpResponse(answer)
+
+
+@never_cache
+@require_safe
+def begin(request: HttpRequest) -> HttpResponse:
+    """To the provider. By GET: `form-action` of our CSP ends a form at our own address, and the
+    answer counts only in the session that asked."""
+    linking = "link" in request.GET
+    if linking and not _may_link(request):
+        return redirect("web:sign-in")
+    if not request.user.is_authenticated:
+        request.session.set_expiry(_UNFINISHED_SECONDS)
+    process = AuthProcess.CONNECT if linking else AuthProcess.LOGIN
+    provider = SocialAdapter().get_provider(request, _PROVIDER)
+    try:
+        answer: HttpResponse = provider.redirect(request, process, account.next_url(request))
+    except (OAuth2Error, requests.RequestException) as problem:
+        return _failed(request, problem)
+    return answer
+
+
+@never_cache
+@require_safe
+def callback(request: HttpRequest) -> HttpResponse:
+    """Back from the provider, with a code or an error."""
+    view = OAuth2CallbackView.adapter_view(Adapter(request, "oidc"))
+    answer: HttpResponse = view(request)
+    return answer
+
+
+@sensitive_post_parameters("password")
+@require_POST
+@page
+def start_link(request: Request) -> HttpResponse:
+    """The password again, then a link to the provider: see begin() why not a redirect."""
+    account.check_own_password(request)
+    request.session[_MAY_LINK] = time.time()
+    return render(request, "account/oidc_link.html", {"sso": _sso()})
+
+
+@sensitive_post_parameters("password")
+@require_POST
+@page
+def end_link(request: Request) -> HttpResponse:
+    account.check_own_password(request)
+    unlink(actor=request.actor, issuer=_sso().issuer)
+    toast(request, f"{_sso().name} unlinked")
+    return redirect("web:sign-in")
+
+
+def _link(request: AnyRequest, identity: Identity) -> HttpResponse:
+    if not _may_link(request):
+        return redirect("web:sign-in")
+    del request.session[_MAY_LINK]
+    link(actor=member(request), identity=identity)
+    toast(request, f"{_sso().name} linked")
+    return redirect("web:sign-in")
+
+
+def _may_link(request: HttpRequest) -> bool:
+    given = request.session.get(_MAY_LINK, 0)
+    return request.user.is_authenticated and time.time() - given < _MAY_LINK_SECONDS
+
+
+def _nonce(code_verifier: str) -> str:
+    return salted_hmac("statehouse.oidc.nonce", code_verifier, algorithm="sha256").hexdigest()
+
+
+def _verified_email(told: dict[str, Any]) -> str:
+    """ASCII only: of letters that look alike, or fold alike, one is somebody else's."""
+    email = told.get("email")
+    if told.get("email_verified") is not True or not isinstance(email, str):
+        return ""
+    return email.strip().lower() if email.isascii() and email.isprintable() else ""
+
+
+def _failed(request: HttpRequest, why: object) -> HttpResponse:
+    # allauth quotes the whole answer of the token endpoint: only its error code is for the log.
+    text = str(why)
+    code = re.search(r'"error"\s*:\s*"(\w+)"', text)
+    if text.startswith("Error retrieving access token"):
+        text = f"no access token: {code[1] if code else 'not in the answer'}"
+    log.warning("login.oidc_failed", why=text[:300])
+    detail = "The log of the server says why. Try again, or sign in another way."
+    return _refuse(request, f"{_sso().name} did not sign you in", detail, 502)
+
+
+def _refuse(request: HttpRequest, title: str, detail: str, status: int) -> HttpResponse:
+    shown = {"title": title[:1].upper() + title[1:], "detail": detail, "sso": _sso()}
+    return render(request, "account/oidc_failed.html", shown, status=status)
+
+
+def _sso() -> SingleSignOn:
+    return cast(SingleSignOn, settings.OIDC)
+
+
+urlpatterns = [
+    path("login/oidc", begin, name="oidc-login"),
+    path("login/oidc/callback", callback, name="oidc-callback"),
+    path("sign-in/oidc", start_link, name="oidc-link"),
+    path("sign-in/oidc/unlink", end_link, name="oidc-unlink"),
+]

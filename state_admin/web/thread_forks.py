@@ -1,0 +1,62 @@
+"""Forking a thread at a revision: what comes along first, then the copy."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_http_methods
+
+from state_admin.domain.access import Role
+from state_admin.domain.ids import uuid7
+from state_admin.models import Revision, Thread
+from state_admin.services.forks import fork_thread
+from state_admin.services.snapshots import check_kept
+from state_admin.services.threads import find_thread
+from state_admin.templatetags.ui import plural
+
+from .addresses import thread_action_url, thread_url
+from .confirm import Confirm, ask
+from .htmx import Request, see_other, toast
+from .id_address import id_page, id_paths
+from .thread_states import asked_revision
+
+
+@require_http_methods(["GET", "POST"])
+@id_page(role=Role.EDITOR)
+def fork(request: Request, thread_id: str) -> HttpResponse:
+    """Make a copy that goes its own way. The question names the copy's id, so that a form that is
+    sent twice makes one."""
+    at = asked_revision(request)
+    if request.method == "GET":
+        return _ask(request, find_thread(request.actor, thread_id), at)
+    made, _ = fork_thread(
+        actor=request.actor,
+        thread_id=thread_id,
+        fork_id=request.POST.get("fork") or None,
+        revision=at,
+        reason=request.POST.get("reason", ""),
+    )
+    toast(request, f"Forked at revision {at}")
+    return see_other(request, thread_url(made.public_id, tab="state"), part="thread")
+
+
+def _ask(request: Request, thread: Thread, at: int) -> HttpResponse:
+    check_kept(thread, at)
+    counts = Revision.objects.filter(thread=thread, number=at)
+    messages = counts.values_list("message_count", flat=True).first() or 0
+    confirm = Confirm(
+        title=f"Fork at revision {at}?",
+        verb="Fork",
+        url=thread_action_url("fork", thread.public_id, at=at),
+        back=thread_url(thread.public_id, tab="state", at=at),
+        lines=[
+            f"A new thread begins with the state of revision {at} and the first "
+            f"{plural(messages, 'message,messages')}. This one stays as it is.",
+            "Runs, tickets and what lives only until its run ends do not come along.",
+        ],
+        fields=[("fork", uuid7())],
+        kind="primary",
+    )
+    return ask(request, confirm, part="thread")
+
+
+urlpatterns = id_paths("thread/fork", fork, "thread-fork")

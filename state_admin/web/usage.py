@@ -1,0 +1,199 @@
+"""Usage: what is stored and how it grows, what compaction saved, what models cost, the quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from state_admin.domain.access import Actor
+from state_admin.models import ModelSpending, StorageSample
+from state_admin.services.quotas import Usage, read_usage
+from state_admin.services.storage import Group, Level, list_levels, read_workspace
+from state_admin.templatetags.charts import Chart, Trend, daily
+from state_admin.templatetags.ui import number, size, tokens
+
+from . import snippets
+from .actors import page
+from .addresses import namespace_url, thread_url
+from .htmx import Request, render
+
+PERIODS: Final = (30, 90)
+TREND_DAYS: Final = PERIODS[0]
+_EACH = 10
+
+
+@dataclass(frozen=True)
+class Line:
+    """A namespace or thread in a table: its level, and the same in words for its sparkline."""
+
+    level: Level
+    url: str
+
+    @property
+    def growth(self) -> str:
+        return growth(self.level)
+
+    @property
+    def sizes(self) -> list[int]:
+        return [sample.total_bytes for sample in self.level.days]
+
+    @property
+    def said(self) -> str:
+        return said(self.level.days)
+
+
+@dataclass(frozen=True)
+class Quota:
+    label: str
+    used: int
+    limit: int | None
+    shown: str
+
+
+@require_safe
+@page
+def usage(request: Request) -> HttpResponse:
+    actor = request.actor
+    days = next((each for each in PERIODS if request.GET.get("days") == str(each)), PERIODS[0])
+    whole = read_workspace(actor, days=days)
+    held = read_usage(actor)
+    spending = _spending(actor, days)
+    today = timezone.now().date()
+    spent = spending.get(today, (0.0, ""))[0]
+    context: dict[str, Any] = {
+        "days": days,
+        "periods": PERIODS,
+        "whole": whole,
+        "namespaces": _lines(actor, "namespace", days),
+        "threads": _lines(actor, "thread", days),
+        "spending_chart": spending and _spending_chart(spending, today, days),
+        "spent": spent,
+        "spent_shown": _dollars(spent),
+        "cap": float(settings.SUMMARY_DAILY_USD),
+        "cap_shown": _dollars(float(settings.SUMMARY_DAILY_USD)),
+        "quotas": _quotas(held),
+        "quotas_at": held.usage.measured_at,
+        "curl": snippets.curl("GET", "usage/storage/namespaces/team_context"),
+        "python": snippets.python("GET", "usage/storage/namespaces/team_context"),
+    }
+    if whole is not None:
+        newest = whole.newest
+        context |= {
+            "growth": growth(whole),
+            "parts": [
+                ("Entries", newest.entries, newest.entry_bytes),
+                ("Versions kept", newest.history_rows, newest.history_bytes),
+                ("Messages", newest.messages, newest.message_bytes),
+                ("Thread state", newest.state_rows, newest.state_bytes),
+            ],
+            "storage_chart": _storage_chart(whole, today, days),
+            "saved_chart": _saved_chart(whole.days, today, days),
+            "rows_removed": sum(sample.rows_removed for sample in whole.days),
+        }
+    return render(request, "usage.html", context)
+
+
+def growth(level: Level) -> str:
+    """Bytes a day in words, with a sign; a dash where one day says nothing."""
+    if level.growth is None:
+        return "—"
+    rounded = round(level.growth)
+    return ("-" if rounded < 0 else "+") + size(abs(rounded))
+
+
+def said(samples: Sequence[StorageSample]) -> str:
+    """What a sparkline of sizes shows, in words."""
+    first, last = samples[0], samples[-1]
+    if first is last:
+        return f"{size(last.total_bytes)} on {last.day:%-d %b}"
+    return (
+        f"from {size(first.total_bytes)} on {first.day:%-d %b}"
+        f" to {size(last.total_bytes)} on {last.day:%-d %b}"
+    )
+
+
+def saved_trend(samples: Sequence[StorageSample]) -> Trend:
+    """What compaction saved in TREND_DAYS, for pages that link to this one."""
+    saved = [sample.tokens_saved for sample in samples]
+    return Trend(
+        f"Tokens saved in {TREND_DAYS} days",
+        tokens(sum(saved)),
+        saved,
+        f"{tokens(max(saved, default=0))} on the best day",
+        reverse("web:usage"),
+    )
+
+
+def _saved_chart(samples: Sequence[StorageSample], today: date, days: int) -> Chart | None:
+    """Tokens saved by compaction a day, None where none were."""
+    total = sum(sample.tokens_saved for sample in samples)
+    if not total:
+        return None
+    values: dict[date, tuple[float, str]] = {
+        sample.day: (sample.tokens_saved, tokens(sample.tokens_saved))
+        for sample in samples
+        if sample.tokens_saved
+    }
+    removed = sum(sample.rows_removed for sample in samples)
+    summary = f"{tokens(total)} tokens less in contexts in {days} days"
+    if removed:
+        summary += f", {number(removed)} rows removed"
+    bars = daily(values, last=today, days=days)
+    return Chart("saved", "Tokens saved by compaction", summary, "Tokens saved", bars)
+
+
+def _storage_chart(whole: Level, today: date, days: int) -> Chart:
+    values: dict[date, tuple[float, str]] = {
+        sample.day: (sample.total_bytes, size(sample.total_bytes)) for sample in whole.days
+    }
+    bars = daily(values, last=today, days=days)
+    return Chart("storage", "Bytes stored", f"Stored {said(whole.days)}", "Bytes", bars)
+
+
+def _lines(actor: Actor, group: Group, days: int) -> list[Line]:
+    address = namespace_url if group == "namespace" else thread_url
+    levels = list_levels(actor, group=group, days=days, limit=_EACH)
+    return [Line(level, address(level.name)) for level in levels]
+
+
+def _spending(actor: Actor, days: int) -> dict[date, tuple[float, str]]:
+    since = timezone.now().date() - timedelta(days=days)
+    rows = ModelSpending.objects.filter(workspace_id=actor.workspace_id, day__gt=since)
+    paid = rows.filter(cost_usd__gt=0)
+    return {row.day: (float(row.cost_usd), _dollars(float(row.cost_usd))) for row in paid}
+
+
+def _spending_chart(spending: dict[date, tuple[float, str]], today: date, days: int) -> Chart:
+    total = sum(cost for cost, _ in spending.values())
+    summary = f"{_dollars(total)} for summaries in {days} days"
+    bars = daily(spending, last=today, days=days)
+    return Chart("spending", "Spent on models", summary, "USD", bars)
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.4f}"
+
+
+def _quotas(held: Usage) -> list[Quota]:
+    shown = (
+        ("Entries", "entries", number),
+        ("Bytes of entries", "bytes", size),
+        ("Threads", "threads", number),
+    )
+    made = []
+    for label, what, words in shown:
+        used, limit = getattr(held.usage, what), held.limits[what]
+        of = ", no limit" if limit is None else f" of {words(limit)}"
+        made.append(Quota(label, used, limit, words(used) + of))
+    return made
+
+
+urlpatterns = [path("usage", usage, name="usage")]

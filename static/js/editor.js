@@ -1,0 +1,197 @@
+// The JSON editor over a textarea[data-editor], which stays the form's field. Without this file, or
+// with a value too large for it, the textarea is the editor. Errors come from the server.
+
+const MOST = 1_000_000; // characters beyond which typing would not feel quick
+const PAUSE = 400; // ms without a key before the server is asked
+
+const says = (area, text) => {
+  const line = document.querySelector("[data-check-says]");
+  if (line) line.textContent = text;
+};
+
+function look(cm) {
+  const { EditorView, HighlightStyle, syntaxHighlighting, tags } = cm;
+  const colours = HighlightStyle.define([
+    { tag: tags.propertyName, color: "var(--accent)" },
+    { tag: tags.string, color: "var(--ok)" },
+    { tag: [tags.number, tags.bool, tags.null], color: "var(--warn)" },
+    { tag: tags.invalid, color: "var(--bad)" },
+  ]);
+  const theme = EditorView.theme({
+    "&": { border: "1px solid var(--edge)", borderRadius: "6px", backgroundColor: "var(--surface)", color: "var(--text)", fontSize: "12.5px" },
+    "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "2px" },
+    ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6", minHeight: "16rem", maxHeight: "65vh", overflow: "auto" },
+    ".cm-content": { caretColor: "var(--text)" },
+    ".cm-cursor": { borderLeftColor: "var(--text)" },
+    ".cm-gutters": { backgroundColor: "var(--sunken)", color: "var(--muted)", border: "0", borderRadius: "6px 0 0 6px" },
+    ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "color-mix(in oklab, var(--accent-soft) 45%, transparent)" },
+    "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "color-mix(in oklab, var(--accent) 28%, transparent)" },
+    ".cm-foldPlaceholder": { backgroundColor: "var(--accent-soft)", border: "0", color: "var(--accent)" },
+    ".cm-tooltip, .cm-panels": { backgroundColor: "var(--surface)", color: "var(--text)", border: "1px solid var(--line)" },
+    ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
+    ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
+    ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad)", backgroundColor: "var(--bad-soft)" },
+    ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--warn)", backgroundColor: "var(--warn-soft)" },
+    ".cm-panels input, .cm-panels button": { font: "inherit", color: "inherit", background: "var(--sunken)", border: "1px solid var(--edge)", borderRadius: "4px" },
+  });
+  return [theme, syntaxHighlighting(colours)];
+}
+
+function diagnostics(marks, length) {
+  return marks
+    .filter((mark) => mark.start !== undefined)
+    .map((mark) => ({
+      from: Math.min(mark.start, length),
+      to: Math.min(mark.end, length),
+      severity: mark.clash ? "warning" : "error",
+      message: mark.pointer ? `${mark.pointer}: ${mark.message}` : mark.message,
+    }));
+}
+
+function told({ title, errors }) {
+  if (!title) return "Fits the schema.";
+  const [first] = errors;
+  if (!first) return `${title}.`;
+  const place = [first.line && `line ${first.line}`, first.pointer].filter(Boolean).join(", ");
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
+  return `${title}: ${place ? `${place}: ` : ""}${first.message}${more}.`;
+}
+
+// Text typed over a selection, put in by the editor: Chromium would give the lines it joins their
+// colours as inline styles, which the CSP refuses with a report. Only Chromium has root.getSelection.
+function typeOver(event, view) {
+  const selection = view.root.getSelection?.();
+  if (event.inputType !== "insertText" || !event.data || !selection || selection.isCollapsed) return false;
+  const ends = [
+    view.posAtDOM(selection.anchorNode, selection.anchorOffset),
+    view.posAtDOM(selection.focusNode, selection.focusOffset),
+  ];
+  const from = Math.min(...ends);
+  view.dispatch({
+    changes: { from, to: Math.max(...ends), insert: event.data },
+    selection: { anchor: from + event.data.length },
+    userEvent: "input.type",
+    scrollIntoView: true,
+  });
+  event.preventDefault();
+  return true;
+}
+
+// Asks the server what saving would say of the text, one question at a time, the latest last.
+function checker(area, show) {
+  let timer = 0;
+  let asked = 0;
+  return () => {
+    clearTimeout(timer);
+    if (!area.dataset.check) return;
+    timer = setTimeout(async () => {
+      const mine = (asked += 1);
+      const body = new FormData(area.form);
+      try {
+        const response = await fetch(area.dataset.check, { method: "POST", body });
+        if (!response.ok || mine !== asked || !area.isConnected) return;
+        show(await response.json());
+      } catch {
+        says(area, "The server does not answer: not checked.");
+      }
+    }, PAUSE);
+  };
+}
+
+async function mount(area) {
+  area.dataset.mounted = "yes";
+  if (area.value.length > MOST) {
+    says(area, "This value is larger than 1 MB, so it is edited as plain text and checked when you save.");
+    return;
+  }
+  const cm = await import(area.dataset.editor);
+  if (!area.isConnected) return;
+  const { EditorState, EditorView, keymap } = cm;
+  const label = document.querySelector(`label[for="${area.id}"]`);
+  // In a shadow root CodeMirror builds its styles as objects: no style element for the CSP to refuse.
+  const host = document.createElement("div");
+  host.className = "code";
+  const root = host.attachShadow({ mode: "open" });
+  area.after(host);
+
+  const check = checker(area, (found) => {
+    const clashes = [];
+    cm.forEachDiagnostic(view.state, (mark, from, to) => {
+      if (mark.severity === "warning") clashes.push({ ...mark, from, to });
+    });
+    const marks = [...clashes, ...diagnostics(found.errors, view.state.doc.length)];
+    view.dispatch(cm.setDiagnostics(view.state, marks));
+    says(area, told(found));
+  });
+  const save = () => {
+    area.form.requestSubmit();
+    return true;
+  };
+  const leave = () => {
+    document.querySelector("[data-leave]")?.click();
+    return true;
+  };
+  const view = new EditorView({
+    root,
+    parent: root,
+    state: EditorState.create({
+      doc: area.value,
+      extensions: [
+        cm.lineNumbers(),
+        cm.foldGutter(),
+        cm.lintGutter(),
+        cm.history(),
+        cm.drawSelection(),
+        cm.indentOnInput(),
+        cm.bracketMatching(),
+        cm.highlightActiveLine(),
+        cm.highlightActiveLineGutter(),
+        cm.highlightSelectionMatches(),
+        cm.json(),
+        // Before the others: their Mod-Enter would open a line. Tab stays the way out.
+        keymap.of([{ key: "Mod-Enter", run: save }]),
+        keymap.of([...cm.searchKeymap, ...cm.lintKeymap, ...cm.foldKeymap, ...cm.historyKeymap, ...cm.defaultKeymap]),
+        keymap.of([{ key: "Escape", run: leave }]),
+        EditorView.lineWrapping,
+        EditorView.domEventHandlers({ beforeinput: typeOver }),
+        EditorView.contentAttributes.of({
+          tabindex: "0",
+          "aria-label": label?.textContent.trim() ?? "Value",
+          "aria-describedby": "value-check",
+        }),
+        EditorView.updateListener.of((update) => {
+          if (!update.docChanged) return;
+          area.value = update.state.doc.toString();
+          check();
+        }),
+        ...look(cm),
+      ],
+    }),
+  });
+  const marks = JSON.parse(area.dataset.marks || "[]");
+  view.dispatch(cm.setDiagnostics(view.state, diagnostics(marks, view.state.doc.length)));
+  area.hidden = true;
+  label?.addEventListener("click", () => view.focus());
+  if (area.autofocus) {
+    const first = marks.find((mark) => mark.start !== undefined);
+    if (first) view.dispatch({ selection: { anchor: Math.min(first.start, view.state.doc.length) }, scrollIntoView: true });
+    view.focus();
+  }
+}
+
+const mountAll = () => {
+  for (const area of document.querySelectorAll("[data-editor]:not([data-mounted])")) mount(area);
+};
+
+document.addEventListener("htmx:after:swap", mountAll);
+document.addEventListener("keydown", (event) => {
+  const form = document.querySelector("form[data-guard]");
+  if (!form || document.querySelector("dialog[open]")) return;
+  if ((event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "s") {
+    event.preventDefault();
+    form.requestSubmit();
+  } else if (event.key === "Escape" && !event.defaultPrevented && event.target.matches("body, main, [data-editor]")) {
+    document.querySelector("[data-leave]")?.click();
+  }
+});
+mountAll();

@@ -1,0 +1,346 @@
+// Live pages: follows the change stream instead of asking. One connection per tab, closed while the
+// tab is hidden (browsers open six per server, all tabs together) or paused, and taken up again
+// behind the last change seen.
+//
+// A region says what concerns it: data-live holds beginnings of kinds ("run. ticket."), or nothing
+// for all; data-live-namespace, -key, -prefix, -thread, -run and -actor narrow it. It is fetched
+// again by hx-trigger="live": at once with data-live-now (numbers that stay where they are), else
+// when the reader asks for what waits, so that nothing moves under a reader.
+//
+// What is not in the stream (deliveries, the machine) is asked for by hx-trigger="every 10s"; its
+// region says so by data-every, and the pill says it to the reader.
+//
+// @ts-check
+
+/**
+ * @typedef {object} Change What GET /changes/stream sends.
+ * @property {string} kind
+ * @property {string | null} namespace
+ * @property {string | null} key
+ * @property {string | null} thread_id
+ * @property {string | null} run_id
+ * @property {string} actor
+ *
+ * @typedef {"connecting" | "live" | "paused" | "reconnecting" | "ended"} State
+ *
+ * @typedef {object} Status What GET /live answers.
+ * @property {string} cursor
+ * @property {boolean} resumes
+ * @property {Record<string, {count: string, health: string}>} items
+ */
+
+/** Milliseconds. */
+const FIRST_WAIT = 500, LONGEST_WAIT = 30_000;
+const UNNOTICED = 1500; // a gap in the connection that is not worth a word
+const SPOKEN_EVERY = 5000;
+const REFRESHED_EVERY = 1500, COUNTED_EVERY = 3000;
+const OWN_WRITE = 3000; // what arrives so soon after a write of this tab is its own
+const LONG_AWAY = 300_000; // after that a look at the present is worth more than what was missed
+
+/** @type {Record<State, [string, string]>} */
+const SHOWN = {
+  connecting: ["", "connecting"],
+  live: ["done", "live"],
+  paused: ["waiting", "paused"],
+  reconnecting: ["failed", "reconnecting"],
+  ended: ["failed", "ended"],
+};
+/** @type {Record<State, string>} */
+const HINTS = {
+  connecting: "Pause live updates (p)",
+  live: "Pause live updates (p)",
+  paused: "Resume live updates (p)",
+  reconnecting: "The server does not answer; this page tries again by itself",
+  ended: "You are logged out, or chose another workspace: load the page again",
+};
+/** Which field of a change an attribute of a region must equal. @type {Record<string, keyof Change>} */
+const FIELDS = {
+  liveNamespace: "namespace",
+  liveKey: "key",
+  liveThread: "thread_id",
+  liveRun: "run_id",
+  liveActor: "actor",
+};
+
+const pill = /** @type {HTMLButtonElement | null} */ (document.querySelector("#live"));
+const news = /** @type {HTMLButtonElement | null} */ (document.querySelector("#news"));
+const voice = document.querySelector("#live-said");
+
+/** @type {EventSource | null} */
+let source = null;
+/** @type {State} */
+let state = "connecting";
+let paused = sessionStorage.getItem("paused") === "yes";
+let cursor = pill?.dataset.cursor ?? "";
+let failures = 0;
+let leftAt = 0; // when the tab was hidden or paused
+let ownUntil = 0;
+let word = ""; // to be spoken next
+let waiting = 0; // changes that the page does not show yet
+/** @type {Set<string>} ids of regions */
+const stale = new Set();
+/** @type {Record<string, number>} */
+const timers = {};
+
+/** Run `work` after `wait` ms unless a run of that name is due already.
+ * @param {string} name @param {number} wait @param {() => void} work */
+function soon(name, wait, work) {
+  timers[name] ??= setTimeout(() => {
+    delete timers[name];
+    work();
+  }, wait);
+}
+
+/** @param {string} name */
+function forget(name) {
+  clearTimeout(timers[name]);
+  delete timers[name];
+}
+
+// What the page says ---------------------------------------------------------------------------
+
+/** @param {State} next */
+function show(next) {
+  if (!pill) return;
+  forget("reconnecting");
+  if (next !== state && !(state === "connecting" && next === "live")) say(SHOWN[next][1]);
+  state = next;
+  pill.hidden = false;
+  [pill.dataset.state, pill.textContent] = SHOWN[next];
+  const every = document.querySelector("[data-every]")?.getAttribute("data-every");
+  if (every && next === "live") pill.textContent = `live, every ${every} s`;
+  pill.title = HINTS[next];
+  pill.setAttribute("aria-pressed", String(next === "paused"));
+}
+
+/** Speak through the polite region: the newest word only, never more often than it can be heard.
+ * @param {string} text */
+function say(text) {
+  word = text;
+  soon("speak", timers.quiet ? SPOKEN_EVERY : 0, () => {
+    if (voice) voice.textContent = word;
+    soon("quiet", SPOKEN_EVERY, () => {});
+  });
+}
+
+function showNews() {
+  if (!news) return;
+  news.hidden = !stale.size;
+  if (!stale.size) return;
+  const many = waiting > 999 ? "999+" : String(waiting);
+  const text = waiting ? `${many} new ${waiting === 1 ? "change" : "changes"}` : "New changes";
+  news.textContent = `${text} — show`;
+  say(`${text}. Press . to show`);
+}
+
+// The connection -------------------------------------------------------------------------------
+
+function connect() {
+  if (!pill || source || paused || document.hidden || state === "ended") return;
+  const query = cursor ? `?${new URLSearchParams({ after: cursor })}` : "";
+  source = new EventSource(`${pill.dataset.stream}${query}`);
+  source.onopen = () => {
+    failures = 0;
+    show("live");
+  };
+  source.onerror = again;
+  source.addEventListener("change", (event) => {
+    cursor = event.lastEventId;
+    take(JSON.parse(event.data));
+  });
+  source.addEventListener("closed", (event) => {
+    if (JSON.parse(event.data).type.endsWith("/unauthenticated")) end();
+    else again();
+  });
+}
+
+function disconnect() {
+  source?.close();
+  source = null;
+  forget("again");
+  forget("reconnecting");
+}
+
+/** The connection ended. Come back later and later, and ask first why when that has failed. */
+function again() {
+  disconnect();
+  const wait = Math.min(FIRST_WAIT * 2 ** failures, LONGEST_WAIT) * (0.75 + Math.random() / 2);
+  failures += 1;
+  soon("reconnecting", failures > 1 ? 0 : UNNOTICED, () => show("reconnecting"));
+  const probe = failures > 1;
+  soon("again", wait, async () => {
+    if (!probe || (await look())) connect();
+  });
+}
+
+function end() {
+  disconnect();
+  show("ended");
+}
+
+/** Go on after a pause: behind the last change seen, or from now when that is too long ago. */
+async function come() {
+  if (source || paused || document.hidden || state === "ended") return;
+  const away = leftAt ? Date.now() - leftAt : 0;
+  leftAt = 0;
+  if (state === "paused") show("connecting");
+  if (away > LONG_AWAY) {
+    cursor = "";
+    if (!(await look())) return;
+  }
+  connect();
+}
+
+function leave() {
+  leftAt ||= Date.now();
+  disconnect();
+}
+
+/** Fetch the numbers of the navigation. Whether the stream may be opened: otherwise it is taken
+ * care of. */
+async function look() {
+  if (!pill) return false;
+  let answer;
+  try {
+    const query = new URLSearchParams(cursor ? { after: cursor } : {});
+    answer = await fetch(`${pill.dataset.status}?${query}`, { redirect: "manual" });
+  } catch {
+    answer = null;
+  }
+  if (answer?.type === "opaqueredirect" || answer?.status === 403) {
+    end(); // the login page
+    return false;
+  }
+  if (!answer?.ok) {
+    if (!source) again();
+    return false;
+  }
+  /** @type {Status} */
+  const status = await answer.json();
+  for (const [letter, item] of Object.entries(status.items)) {
+    const link = document.querySelector(`[data-go="${CSS.escape(letter)}"]`);
+    if (!(link instanceof HTMLElement)) continue;
+    link.dataset.health = item.health;
+    const count = link.querySelector(".count");
+    if (count) count.textContent = item.count;
+  }
+  if (!cursor || !status.resumes) {
+    // What happened meanwhile cannot be told apart any more: all that shows changes is old.
+    cursor = status.cursor;
+    for (const region of regions()) outdate(region);
+    showNews();
+  }
+  return true;
+}
+
+// What a change means for the page -------------------------------------------------------------
+
+/** @returns {HTMLElement[]} */
+function regions() {
+  return [...document.querySelectorAll("[data-live]")].filter((each) => each instanceof HTMLElement);
+}
+
+/** @param {HTMLElement} region @param {Change} change */
+function concerns(region, change) {
+  const { live, livePrefix } = region.dataset;
+  const kinds = live?.split(" ").filter(Boolean) ?? [];
+  if (kinds.length && !kinds.some((kind) => change.kind.startsWith(kind))) return false;
+  if (livePrefix && !change.key?.startsWith(livePrefix)) return false;
+  return Object.entries(FIELDS).every(
+    ([name, field]) => !region.dataset[name] || region.dataset[name] === change[field],
+  );
+}
+
+/** Whether somebody is at work in the region: then even its numbers wait.
+ * @param {HTMLElement} region */
+function isBusy(region) {
+  const selection = getSelection();
+  const selects = selection && !selection.isCollapsed && region.contains(selection.anchorNode);
+  return selects || region.contains(document.activeElement);
+}
+
+/** @param {HTMLElement} region @returns {boolean} whether the reader must ask for it */
+function outdate(region) {
+  const own = Date.now() < ownUntil;
+  if (own || (region.dataset.liveNow !== undefined && !isBusy(region))) {
+    soon(`refresh ${region.id}`, own ? 100 : REFRESHED_EVERY, () => refresh(region.id));
+    return false;
+  }
+  stale.add(region.id);
+  return true;
+}
+
+/** @param {string} id */
+function refresh(id) {
+  document.getElementById(id)?.dispatchEvent(new CustomEvent("live"));
+}
+
+/** @param {Change} change */
+function take(change) {
+  const waits = regions().filter((region) => concerns(region, change) && outdate(region));
+  if (waits.length) {
+    waiting += 1;
+    showNews();
+  }
+  soon("look", COUNTED_EVERY, look);
+}
+
+function showWaiting() {
+  const ids = [...stale];
+  stale.clear();
+  waiting = 0;
+  showNews();
+  ids.forEach(refresh);
+}
+
+function toggle() {
+  if (state === "ended") return location.reload();
+  paused = !paused;
+  sessionStorage.setItem("paused", paused ? "yes" : "no");
+  if (!paused) return come();
+  leave();
+  return show("paused");
+}
+
+// Listening ------------------------------------------------------------------------------------
+
+if (pill) {
+  if (paused) show("paused");
+  connect();
+  pill.addEventListener("click", toggle);
+  news?.addEventListener("click", showWaiting);
+  document.addEventListener("live-toggle", toggle);
+  document.addEventListener("live-show", showWaiting);
+  document.addEventListener("visibilitychange", () => (document.hidden ? leave() : come()));
+  addEventListener("offline", again);
+  addEventListener("online", () => {
+    disconnect();
+    connect();
+  });
+  addEventListener("pagehide", disconnect);
+}
+
+const isLive = (ctx) => ["live", "every"].includes(ctx.sourceEvent?.type);
+
+document.addEventListener("htmx:before:request", (event) => {
+  const { ctx } = event.detail;
+  if (ctx.sourceEvent?.type === "every" && (paused || document.hidden)) event.preventDefault();
+  else if (ctx.request?.method && !["GET", "HEAD"].includes(ctx.request.method.toUpperCase())) {
+    ownUntil = Date.now() + OWN_WRITE;
+  }
+});
+document.addEventListener("htmx:before:swap", (event) => {
+  const { ctx } = event.detail;
+  // What stands there stays; the pill says that it is not fresh.
+  if (isLive(ctx) && ctx.response.status >= 400) event.preventDefault();
+});
+document.addEventListener("htmx:after:swap", (event) => {
+  const { target } = event.detail.ctx;
+  if (!(target instanceof HTMLElement)) return;
+  for (const id of stale) {
+    const region = document.getElementById(id);
+    if (!region || target.id === id || target.contains(region)) stale.delete(id);
+  }
+  if (!stale.size) waiting = 0;
+  showNews();
+});

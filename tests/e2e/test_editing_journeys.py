@@ -1,0 +1,312 @@
+"""What people do to values in a real browser: fix, merge, in bulk, without JavaScript."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from state_admin.domain.access import Role
+from state_admin.services.entries import read_entry
+from tests.builders import Person, make_namespace, make_person, make_record, put
+
+from .conftest import Watched, open_context
+
+SCHEMA = {"properties": {"goal": {"type": "string"}, "steps": {"type": "array"}}}
+
+
+@pytest.fixture
+def team(server: LiveServer, alice: Person) -> None:
+    make_namespace(alice.actor, "team", schema=SCHEMA, default={})
+    put(alice.actor, "team", "thread::t1", {"goal": "ship", "steps": ["a"]})
+    put(alice.actor, "team", "thread::t2", {"goal": "rest"})
+
+
+def value(alice: Person, key: str = "thread::t1") -> object:
+    entry = read_entry(actor=alice.actor, namespace="team", key=key)
+    return json.loads(entry.value) if entry.exists else None
+
+
+def editor(page: Page) -> Locator:
+    """The text of the editor; Playwright looks into its shadow root."""
+    return page.locator(".cm-content")
+
+
+def violations(page: Page) -> list[str]:
+    return [
+        f"{each['id']}: {each['nodes'][0]['html'][:120]}"
+        for each in Axe().run(page).response["violations"]
+    ]
+
+
+@pytest.mark.usefixtures("team")
+def test_journey__wrong_value__is_found_shown_in_place_and_fixed(
+    watched: Watched, alice: Person
+) -> None:
+    watched.expected.add(422)
+    page = watched.page
+    page.goto("/state?namespace=team")
+    page.get_by_role("link", name="thread::t1").click()
+    page.keyboard.press("e")
+    expect(editor(page)).to_be_focused()
+    editor(page).fill('{\n  "goal": 7,\n  "steps": "x"\n}')
+    expect(page.locator("[data-check-says]")).to_contain_text("line 2, /goal")
+    expect(page.locator(".cm-lintRange-error")).to_have_text(["7", '"x"'])
+    assert violations(page) == []
+    assert value(alice) == {"goal": "ship", "steps": ["a"]}
+    editor(page).press("Control+s")
+    expect(page.get_by_role("alert").filter(has_text="does not satisfy")).to_contain_text("line 2")
+    expect(page.locator(".cm-lintRange-error")).to_have_text(["7", '"x"'])
+    editor(page).fill('{\n  "goal": "rest",\n  "steps": ["x"]\n}')
+    expect(page.locator("[data-check-says]")).to_have_text("Fits the schema.")
+    editor(page).press("Control+s")
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
+    assert value(alice) == {"goal": "rest", "steps": ["x"]}
+
+
+@pytest.mark.usefixtures("team")
+def test_editor__typed_over_lines__replaces_them_without_csp_report(page: Page) -> None:
+    page.goto("/entry/edit/team/thread::t1")
+    editor(page).click()
+    for _ in range(3):
+        editor(page).fill('{\n  "goal": "rest",\n  "steps": ["x"]\n}')
+        page.keyboard.press("Control+End")
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("Shift+ArrowUp")
+        page.keyboard.press("Shift+ArrowUp")
+        page.keyboard.type("xy")
+        expect(editor(page).locator(".cm-line")).to_have_text(['{xy "steps": ["x"]', "}"])
+
+
+@pytest.mark.usefixtures("team")
+def test_editor__large_value__arrives_behind_its_page(watched: Watched, alice: Person) -> None:
+    put(alice.actor, "team", "long", {"goal": "word " * 30_000})
+    page = watched.page
+    page.goto("/state/team/long")
+    page.keyboard.press("e")
+    expect(editor(page)).to_contain_text("word word")
+    editor(page).fill('{"goal": "short"}')
+    editor(page).press("Control+s")
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
+    assert value(alice, "long") == {"goal": "short"}
+
+
+@pytest.mark.usefixtures("team")
+def test_editor__escape__leaves_but_asks_when_something_was_typed(
+    page: Page, alice: Person
+) -> None:
+    page.goto("/entry/edit/team/thread::t1")
+    editor(page).click()
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" ")
+    with page.expect_event("dialog") as asked:
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        page.keyboard.press("Escape")
+    assert asked.value.type == "beforeunload"
+    expect(page).to_have_url(re.compile("/entry/edit/"))
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(re.compile("/state/team/"))
+
+
+@pytest.mark.usefixtures("team")
+def test_editor__login_ended_meanwhile__asks_before_the_text_is_left(page: Page) -> None:
+    page.goto("/entry/edit/team/thread::t1")
+    editor(page).fill('{"goal": "mine"}')
+    page.context.clear_cookies(name="statehouse_session")
+    with page.expect_event("dialog") as asked:
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        page.get_by_role("button", name="Save").click()
+    assert asked.value.type == "beforeunload"
+    expect(editor(page)).to_have_text('{"goal": "mine"}')
+
+
+@pytest.mark.usefixtures("team")
+def test_journey__conflict__is_resolved_by_editing_the_merge(
+    watched: Watched, alice: Person
+) -> None:
+    watched.expected.add(409)
+    page = watched.page
+    page.goto("/entry/edit/team/thread::t1")
+    put(alice.actor, "team", "thread::t1", {"goal": "theirs", "steps": ["a", "b"]})
+    editor(page).fill('{"goal": "mine", "steps": ["a"]}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="changed while you edited")).to_be_visible()
+    expect(page.get_by_role("region", name="The three versions")).to_contain_text("mine")
+    expect(page.locator(".cm-lintRange-warning")).to_have_text(['"theirs"'])
+    assert violations(page) == []
+    editor(page).fill('{"goal": "both", "steps": ["a", "b"]}')
+    editor(page).press("Control+s")
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 3")
+    assert value(alice) == {"goal": "both", "steps": ["a", "b"]}
+
+
+@pytest.mark.usefixtures("team")
+def test_journey__no_javascript__edits_and_merges(
+    browser: Browser, server: LiveServer, alice: Person
+) -> None:
+    context = open_context(browser, server, alice, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/entry/edit/team/thread::t1")
+    page.fill("#value", '{"goal": 7}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").filter(has_text="does not satisfy")).to_contain_text("line 1")
+    put(alice.actor, "team", "thread::t1", {"goal": "theirs", "steps": ["a"]})
+    page.fill("#value", '{"goal": "ship", "steps": ["mine"]}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("main")).to_contain_text("No place clashes")
+    page.get_by_role("button", name="Save merged").click()
+    expect(page.get_by_role("heading", name="thread::t1")).to_be_visible()
+    assert value(alice) == {"goal": "theirs", "steps": ["mine"]}
+    context.close()
+
+
+@pytest.mark.usefixtures("team")
+def test_editor__large_value__stays_a_textarea_and_says_why(page: Page, alice: Person) -> None:
+    make_namespace(alice.actor, "big", max_value_bytes=8_000_000)
+    put(alice.actor, "big", "global", {"text": "x" * 5_000_000})
+    page.goto("/entry/edit/big/global")
+    expect(page.locator("[data-check-says]")).to_contain_text("larger than 1 MB")
+    expect(page.locator("textarea#value")).to_be_visible()
+    page.fill("#reason", "still quick")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Nothing changed")
+
+
+@pytest.mark.usefixtures("team")
+def test_editor__two_people__see_each_other(
+    page: Page, browser: Browser, server: LiveServer
+) -> None:
+    page.goto("/entry/edit/team/thread::t1")
+    expect(page.locator("#presence .banner")).to_have_count(0)
+    erin = open_context(browser, server, make_person("erin", "acme", Role.EDITOR))
+    other = erin.new_page()
+    other.goto("/entry/edit/team/thread::t1")
+    expect(other.locator("#presence")).to_contain_text("alice has been editing this")
+    assert violations(other) == []
+    erin.close()
+
+
+def test_config__form__leads_to_the_mistake_and_saves(watched: Watched, alice: Person) -> None:
+    watched.expected.add(422)
+    make_record(alice.actor, "providers", "openai", {"adapter": "openai"})
+    page = watched.page
+    page.goto("/config/models/big/edit")
+    page.get_by_label("Upstream model").fill("example-large")
+    page.get_by_label("Provider").fill("nobody")
+    page.get_by_role("group", name="Modalities").get_by_label("image").first.check()
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("alert").get_by_role("link", name="Provider").click()
+    provider = page.get_by_label("Provider")
+    expect(provider).to_have_accessible_description(re.compile("There is no providers/nobody"))
+    assert violations(page) == []
+    provider.fill("openai")
+    page.keyboard.press("Control+s")
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 1")
+    expect(page.locator(".tree")).to_contain_text("image")
+
+
+def test_config__conflict__shows_both_without_secrets(watched: Watched, alice: Person) -> None:
+    watched.expected.add(409)
+    make_record(alice.actor, "providers", "openai", {"adapter": "openai", "api_key": "canary-1"})
+    page = watched.page
+    page.goto("/config/providers/openai/edit?as=json")
+    theirs = {"adapter": "openai", "api_key": "canary-2", "timeout_secs": 10}
+    make_record(alice.actor, "providers", "openai", theirs)
+    mine = json.loads(page.locator("textarea#value").input_value())
+    editor(page).fill(json.dumps(mine | {"timeout_secs": 20}))
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="changed while you edited")).to_be_visible()
+    assert "canary" not in page.content()
+    assert violations(page) == []
+
+
+@pytest.mark.usefixtures("team")
+def test_journey__bulk_tag__by_filter_with_preview_and_undo(
+    watched: Watched, alice: Person
+) -> None:
+    put(alice.actor, "team", "global", {})
+    page = watched.page
+    page.goto("/state?namespace=team&prefix=thread")
+    page.get_by_label("What to do").select_option("tag")
+    page.get_by_role("button", name="All that match…").click()
+    dialog = page.get_by_role("dialog", name="Tag 2 entries?")
+    expect(dialog).to_contain_text("team/thread::t2")
+    expect(dialog).not_to_contain_text("global")
+    expect(dialog.get_by_label("Tag", exact=True)).to_be_focused()
+    assert violations(page) == []
+    page.keyboard.type("vip")
+    dialog.get_by_label("Reason").fill("the big ones")
+    dialog.get_by_role("button", name="Tag 2 entries").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Tagged 2 entries")
+    expect(page.locator("tbody .tag")).to_have_text(["vip", "vip"])
+    page.locator("[data-undo] button").click()
+    expect(page.locator("[data-toast]").last).to_contain_text("Took it back for 2 entries")
+    expect(page.locator("tbody .tag")).to_have_count(0)
+
+
+@pytest.mark.usefixtures("team")
+def test_journey__bulk__tells_what_was_left_and_exports(watched: Watched, alice: Person) -> None:
+    page = watched.page
+    page.goto("/state?namespace=team")
+    page.get_by_label("Tick all").check()
+    put(alice.actor, "team", "thread::t2", {"goal": "changed"})
+    page.get_by_role("button", name="Ticked…").click()
+    dialog = page.get_by_role("dialog", name="Delete 2 entries?")
+    dialog.get_by_role("button", name="Delete 2 entries").click()
+    expect(page.locator("#entry-browser")).to_contain_text("alice wrote version 2 since")
+    assert violations(page) == []
+    page.get_by_role("link", name="Back to the list").click()
+    page.get_by_label("What to do").select_option("export")
+    page.get_by_role("button", name="All that match…").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export 1 entry").click()
+    lines = download.value.path().read_text().splitlines()
+    assert [json.loads(line)["value"] for line in lines] == [{"goal": "changed"}]
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+@pytest.mark.usefixtures("team")
+def test_journey__saved_view__of_filters_swapped_in_opens_the_list(page: Page) -> None:
+    page.goto("/threads")
+    page.get_by_label("Agent").fill("courier")
+    expect(page).to_have_url(re.compile(r"/threads\?agent=courier$"))
+    page.get_by_text("Save or change").click()
+    page.get_by_label("Save these filters as").fill("Courier's")
+    page.get_by_role("button", name="Save view").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Saved the view Courier's")
+    page.get_by_text("Save or change").click()
+    assert violations(page) == []
+    page.get_by_role("button", name="Open the list with Courier's").click()
+    expect(page.locator("[data-toast]")).to_contain_text("now opens with the view")
+    page.goto("/threads")
+    expect(page).to_have_url(re.compile(r"/threads\?agent=courier$"))
+    page.get_by_role("navigation", name="Saved views").get_by_role("link", name="All").click()
+    expect(page).to_have_url(re.compile(r"/threads\?view=all$"))
+
+
+@pytest.mark.usefixtures("team")
+def test_journey__keyboard_only__merge_and_save(watched: Watched, alice: Person) -> None:
+    watched.expected.add(409)
+    page = watched.page
+    page.goto("/state?namespace=team")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="thread::t1")).to_be_visible()
+    page.keyboard.press("e")
+    expect(editor(page)).to_be_focused()
+    put(alice.actor, "team", "thread::t1", {"goal": "theirs"})
+    page.keyboard.press("Control+a")
+    page.keyboard.type('{"goal": "mine"}')
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", name="changed while you edited")).to_be_visible()
+    expect(editor(page)).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.type('{"goal": "both"}')
+    page.keyboard.press("Control+s")
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 3")
+    assert value(alice) == {"goal": "both"}

@@ -1,0 +1,336 @@
+"""Live pages, on a real server process that streams: what moves, what waits, what the pill says."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from state_admin.domain.access import Role
+from state_admin.models import UserSession
+from state_admin.services.dispatches import enqueue_dispatch
+from state_admin.services.runs import RunChange, change_run
+from state_admin.services.tickets import decide_ticket
+from tests.builders import (
+    Person,
+    append,
+    make_namespace,
+    make_person,
+    make_run,
+    make_thread,
+    put,
+    raw,
+)
+from tests.project.conftest import folder, start
+from tests.project.running import Running
+from tests.streams.listening import web_on_this_database
+
+from .conftest import Watched, open_context
+
+__all__ = ["folder", "start"]
+
+
+@dataclass
+class Served:
+    """A web process on the test's database that can be killed and started again."""
+
+    begin: Any
+    running: Running
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.running.port}"
+
+    def kill(self) -> None:
+        self.running.kill_all()
+
+    def start(self) -> None:
+        port = str(self.running.port)
+        self.running = web_on_this_database(self.begin, PORT=port, **_ENV)
+
+
+# Static files under their own names.
+_ENV = {"DEBUG": "true", "WEB_WORKERS": "1"}
+
+
+@pytest.fixture(scope="module")
+def shared(
+    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
+) -> Iterator[Served]:
+    """One process for all tests that leave it alone."""
+
+    def begin(*arguments: str, **env: str) -> Running:
+        return Running(tmp_path_factory.mktemp("web"), *arguments, **env)
+
+    with django_db_blocker.unblock():
+        shared = Served(begin, web_on_this_database(begin, **_ENV))
+    yield shared
+    shared.kill()
+
+
+@pytest.fixture
+def mortal(transactional_db: None, start: Any) -> Served:
+    """A process of the test's own."""
+    return Served(start, web_on_this_database(start, **_ENV))
+
+
+@pytest.fixture
+def served(request: pytest.FixtureRequest, transactional_db: None) -> Served:
+    name = "mortal" if "mortal" in request.fixturenames else "shared"
+    found: Served = request.getfixturevalue(name)
+    return found
+
+
+@pytest.fixture
+def context(browser: Browser, served: Served, alice: Person) -> Iterator[BrowserContext]:
+    size: Any = {"width": 1280, "height": 800}
+    context = open_context(browser, served, alice, viewport=size)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    watched = Watched(context.new_page())
+    yield watched.page
+    assert watched.errors == []
+
+
+@pytest.fixture
+def erin(alice: Person) -> Person:
+    """Somebody else who writes."""
+    make_namespace(alice.actor, "team")
+    put(alice.actor, "team", "first", 1)
+    return make_person("erin", "acme", Role.EDITOR)
+
+
+def wait_for(person: Person, run_id: str, ticket: dict[str, Any]) -> None:
+    waiting = {"reason": "tool_permission", "tickets": [ticket]}
+    change_run(
+        actor=person.actor, run_id=run_id, change=RunChange(status="waiting", waiting=waiting)
+    )
+
+
+def visit(page: Page, path: str) -> None:
+    page.goto(path)
+    expect(page.locator("#live")).to_have_text("live")
+
+
+def test_pill__server_killed_and_started_again__nothing_is_missed(
+    page: Page, mortal: Served, erin: Person
+) -> None:
+    visit(page, "/changes")
+    mortal.kill()
+    expect(page.locator("#live")).to_have_text("reconnecting")
+    expect(page.locator("#live-said")).to_have_text("reconnecting")
+    put(erin.actor, "team", "meanwhile", 1)
+    mortal.start()
+    expect(page.locator("#live")).to_have_text("live", timeout=40_000)
+    expect(page.locator("#news")).to_have_text("1 new change — show")
+
+
+def test_pill__session_over__says_ended_and_leads_to_the_login(page: Page, erin: Person) -> None:
+    visit(page, "/changes")
+    UserSession.objects.all().delete()
+    pill = page.locator("#live")
+    expect(pill).to_have_text("ended")
+    pill.click()
+    expect(page).to_have_url(re.compile("/login"))
+
+
+def test_pill__session_over_while_the_server_was_away__says_ended(
+    page: Page, mortal: Served, erin: Person
+) -> None:
+    visit(page, "/changes")
+    mortal.kill()
+    UserSession.objects.all().delete()
+    mortal.start()
+    expect(page.locator("#live")).to_have_text("ended", timeout=40_000)
+
+
+def test_news__somebody_writes__waits_until_asked_for(page: Page, erin: Person) -> None:
+    visit(page, "/changes")
+    first = page.locator("#change-table li").first
+    before, place = first.inner_text(), first.bounding_box()
+    for number in range(3):
+        put(erin.actor, "team", f"new-{number}", 1)
+    news = page.locator("#news")
+    expect(news).to_have_text("3 new changes — show")
+    expect(page.locator("#live-said")).to_contain_text("new change")
+    assert (first.inner_text(), first.bounding_box()) == (before, place)
+    news.click()
+    expect(first).to_contain_text("team/new-2")
+    expect(news).to_be_hidden()
+    put(erin.actor, "team", "new-3", 1)
+    expect(news).to_have_text("1 new change — show")
+    page.keyboard.press(".")
+    expect(first).to_contain_text("team/new-3")
+
+
+def test_news__change_that_does_not_fit_the_filters__is_none(page: Page, erin: Person) -> None:
+    visit(page, "/changes?namespace=team&prefix=wanted&kind=entry&actor=erin")
+    make_thread(erin.actor, "other")
+    put(erin.actor, "team", "unwanted", 1)
+    put(erin.actor, "team", "wanted/1", 1)
+    news = page.locator("#news")
+    expect(news).to_have_text("1 new change — show")
+    news.click()
+    expect(page.locator("#change-table")).to_contain_text("team/wanted/1")
+    expect(page.locator("#change-table")).not_to_contain_text("unwanted")
+
+
+def test_pause__p__nothing_comes_until_resumed(page: Page, erin: Person) -> None:
+    visit(page, "/changes")
+    page.keyboard.press("p")
+    pill = page.locator("#live")
+    expect(pill).to_have_text("paused")
+    expect(pill).to_have_attribute("aria-pressed", "true")
+    put(erin.actor, "team", "unseen", 1)
+    page.reload()
+    expect(pill).to_have_text("paused")
+    put(erin.actor, "team", "later", 1)
+    expect(page.locator("#news")).to_be_hidden()
+    pill.click()
+    expect(pill).to_have_text("live")
+    expect(page.locator("#news")).to_have_text("1 new change — show")
+
+
+def test_hidden_tab__holds_no_connection__goes_on_when_looked_at(page: Page, erin: Person) -> None:
+    visit(page, "/changes")
+    show = "hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});"
+    show += " document.dispatchEvent(new Event('visibilitychange')) }"
+    page.evaluate(show, True)
+    put(erin.actor, "team", "meanwhile", 1)
+    with page.expect_request("**/changes/stream*"):
+        page.evaluate(show, False)
+    expect(page.locator("#news")).to_have_text("1 new change — show")
+
+
+def test_numbers__thread_grows__change_where_they_stand(page: Page, erin: Person) -> None:
+    make_thread(erin.actor, "t1", title="Where is my parcel?")
+    append(erin.actor, "t1", {"role": "user", "content": "hello"})
+    visit(page, "/threads/t1")
+    append(erin.actor, "t1", {"role": "user", "content": "anybody there?"})
+    expect(page.locator("#thread-now")).to_contain_text("1 new message")
+    expect(page.locator("main")).not_to_contain_text("anybody there?")
+
+
+def test_inbox__agent_asks__is_told_and_swaps_nobodys_form_away(page: Page, erin: Person) -> None:
+    make_thread(erin.actor, "t1")
+    make_run(erin.actor, "t1", "r1")
+    asked = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {}}
+    wait_for(erin, "r1", asked)
+    visit(page, "/inbox")
+    reason = page.get_by_label("Reason")
+    reason.fill("half a sente")
+    make_thread(erin.actor, "t2")
+    make_run(erin.actor, "t2", "r2")
+    wait_for(erin, "r2", asked | {"ticket_id": "k2", "tool_call_id": "c2"})
+    expect(page.locator("#inbox-now")).to_contain_text("1 new ticket waits: show")
+    decide_ticket(actor=erin.actor, ticket_id="k1", action="cancel", payload=raw(None))
+    expect(page.locator("#inbox-now")).to_contain_text("1 of these is decided: show")
+    expect(reason).to_have_value("half a sente")
+
+
+def test_pill__polled_page__says_how_often(page: Page, erin: Person) -> None:
+    page.goto("/system")
+    pill = page.locator("#live")
+    expect(pill).to_have_text("live, every 10 s")
+    page.keyboard.press("p")
+    expect(pill).to_have_text("paused")
+
+
+def test_navigation__run_starts__counts_it_over_one_connection(page: Page, erin: Person) -> None:
+    streams: list[str] = []
+    page.on("request", lambda asked: streams.append(asked.url) if "/stream" in asked.url else None)
+    visit(page, "/namespaces")
+    runs = page.locator('[data-go="r"] .count')
+    expect(runs).to_be_empty()
+    make_thread(erin.actor, "t1")
+    make_run(erin.actor, "t1", "r1")
+    expect(runs).to_have_text("1")
+    assert len(streams) == 1
+
+
+def test_own_write__in_this_tab__shows_without_asking(page: Page, erin: Person) -> None:
+    make_thread(erin.actor, "t1")
+    enqueue_dispatch(actor=erin.actor, thread_id="t1", payload=raw({}))
+    visit(page, "/mailbox")
+    waiting = page.locator('[data-go="m"] .count')
+    expect(waiting).to_have_text("1")
+    page.get_by_role("link", name="Cancel …").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    expect(page.locator("#mailbox tbody")).to_contain_text("Cancelled")
+    expect(waiting).to_be_empty()  # the change has arrived
+    expect(page.locator("#news")).to_be_hidden()
+
+
+def test_without_script__a_link_loads_the_page_again(
+    browser: Browser, served: Served, alice: Person, erin: Person
+) -> None:
+    context = open_context(browser, served, alice, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/changes?namespace=team")
+    expect(page.locator("#live")).to_be_hidden()
+    put(erin.actor, "team", "unseen", 1)
+    page.get_by_role("link", name="Reload").click()
+    expect(page).to_have_url(re.compile(r"/changes\?namespace=team$"))
+    expect(page.locator("#change-table")).to_contain_text("team/unseen")
+    context.close()
+
+
+def test_audit__one_request_one_card__difference_opens_in_place(page: Page, erin: Person) -> None:
+    batch = replace(erin.actor, request_id="one-request")
+    put(batch, "team", "first", {"goal": "new"})
+    put(batch, "team", "second", 2)
+    visit(page, "/audit?actor=erin")
+    card = page.locator("section.card").filter(has_text="one-request")
+    expect(card.locator("li")).to_have_count(2)
+    opened = card.locator("li").filter(has_text="team/first")
+    opened.get_by_text("What changed", exact=True).click()
+    expect(opened.locator("ins").first).to_contain_text("new")
+    card.get_by_role("link", name="one-request").click()
+    expect(page).to_have_url(re.compile("request=one-request"))
+
+
+def test_palette__action_by_keyboard__is_done(page: Page, erin: Person) -> None:
+    visit(page, "/changes")
+
+    def do(words: str, chosen: str) -> None:
+        expect(page.locator("#live")).to_be_visible()  # the scripts run
+        page.keyboard.press("Control+k")
+        page.keyboard.press("Control+a")
+        page.keyboard.type(words)
+        expect(page.locator("#palette-results [aria-selected=true]")).to_contain_text(chosen)
+        page.keyboard.press("Enter")
+
+    do("dark", "Theme: dark")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.locator("#palette")).to_be_hidden()
+    do("pause", "Pause or resume live updates")
+    expect(page.locator("#live")).to_have_text("paused")
+    do("shortcuts", "Keyboard shortcuts")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    page.keyboard.press("Escape")
+    do("new entry", "New entry")
+    expect(page).to_have_url(re.compile("/entries/new"))
+    do("team/fi", "team/first")
+    expect(page.get_by_role("heading", name="first")).to_be_visible()
+    do("sign", "Sign out")
+    expect(page).to_have_url(re.compile("/login"))
+
+
+def test_csv__downloaded__is_the_list_as_filtered(page: Page, erin: Person) -> None:
+    put(erin.actor, "team", "=cmd()", 1)
+    visit(page, "/changes?namespace=team&kind=entry")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    assert download.value.suggested_filename == "changes.csv"
+    with open(download.value.path(), newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["key"] for row in rows] == ["'=cmd()", "first"]

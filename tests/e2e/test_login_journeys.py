@@ -1,0 +1,144 @@
+"""Coming in by more than a password: an authenticator app, and a provider of single sign-on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from allauth.mfa.models import Authenticator
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from state_admin.services.logins import set_password
+from tests.builders import Person
+from tests.providing import Provider, providing
+from tests.web.test_second_factor import code_of
+
+from .test_sweep import NARROW, OVERFLOW, WIDE
+
+GOOD = "correct horse battery staple"
+
+
+@pytest.fixture
+def provider(settings: Settings) -> Iterator[Provider]:
+    with providing() as found:
+        settings.OIDC = replace(settings.OIDC, issuer=found.url)
+        yield found
+
+
+@pytest.fixture(params=["wide light", "narrow dark", "without javascript"])
+def context(
+    request: pytest.FixtureRequest, browser: Browser, server: LiveServer
+) -> Iterator[BrowserContext]:
+    narrow, dark = "narrow" in request.param, "dark" in request.param
+    found = browser.new_context(
+        base_url=server.url,
+        viewport=NARROW if narrow else WIDE,  # type: ignore[arg-type]
+        java_script_enabled="without" not in request.param,
+    )
+    theme = "dark" if dark else "light"
+    found.add_cookies([{"name": "statehouse_theme", "value": theme, "url": server.url}])
+    found.set_default_timeout(10_000)
+    yield found
+    found.close()
+
+
+def check(page: Page, heading: str) -> None:
+    """The page is there, no wider than the window, and nothing for axe."""
+    expect(page.get_by_role("heading", name=heading, level=1)).to_be_visible()
+    if page.evaluate("document.scripts.length && typeof htmx !== 'undefined'"):
+        assert page.evaluate(OVERFLOW) <= 0
+        found = Axe().run(page).response["violations"]
+        assert [(v["id"], v["nodes"][0]["html"][:120]) for v in found] == []
+
+
+def log_in(page: Page) -> None:
+    page.goto("/login")
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill(GOOD)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def log_out(page: Page) -> None:
+    page.get_by_role("button", name="You and the look of these pages").click()
+    page.get_by_role("button", name="Sign out").click()
+    check(page, "Sign in to Statehouse")
+
+
+def test_authenticator__enrolled__asks_at_the_next_login(
+    context: BrowserContext, alice: Person
+) -> None:
+    set_password(user=alice.user, password=GOOD)
+    page = context.new_page()
+    blocked: list[str] = []
+    page.on("console", lambda said: blocked.append(said.text) if "Policy" in said.text else None)
+    log_in(page)
+    page.goto("/sign-in")
+    check(page, "How you sign in")
+    page.get_by_role("link", name="Set up").click()
+    check(page, "Set up an authenticator app")
+    picture = page.get_by_role("img", name="QR code")
+    assert picture.evaluate("image => image.complete && image.naturalWidth > 0")
+    secret = page.locator("figure code").inner_text().replace(" ", "")
+    page.get_by_label("Your password").fill(GOOD)
+    page.get_by_label("Code that the app shows now").fill(code_of(secret))
+    page.get_by_role("button", name="Turn on").click()
+    check(page, "Your recovery codes")
+    recovery = page.locator("figure code").inner_text().splitlines()
+    assert len(recovery) == 10
+    page.get_by_role("link", name="I have kept them").click()
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    log_out(page)
+    device = Authenticator.objects.get(type="totp")
+    device.data["used"] -= 2  # as if it had been a minute ago
+    device.save()
+    log_in(page)
+    check(page, "One more step")
+    assert blocked == []
+    page.get_by_label("Code of your authenticator app").fill("000000")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert").filter(has_text="wrong")).to_be_visible()
+    check(page, "One more step")
+    page.get_by_label("Code of your authenticator app").fill(code_of(secret))
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+
+
+def test_single_sign_on__there_and_back(
+    context: BrowserContext, provider: Provider, alice: Person
+) -> None:
+    type(alice.user).objects.filter(pk=alice.user.pk).update(email="alice@acme.example")
+    page = context.new_page()
+    provider.error = "access_denied"
+    page.goto("/login?next=/sessions")
+    check(page, "Sign in to Statehouse")
+    page.get_by_role("link", name="Sign in with Acme SSO").click()
+    check(page, "Nothing was signed in")
+    provider.error = ""
+    page.goto("/login?next=/sessions")
+    page.get_by_role("link", name="Sign in with Acme SSO").click()
+    expect(page).to_have_url(re.compile("/sessions$"))
+    expect(page.locator("main")).to_contain_text("by Acme SSO")
+
+
+def test_single_sign_on__linked_by_hand__lets_in(
+    context: BrowserContext, provider: Provider, alice: Person
+) -> None:
+    set_password(user=alice.user, password=GOOD)
+    provider.person = {"sub": "somebody"}
+    page = context.new_page()
+    log_in(page)
+    page.goto("/sign-in")
+    page.get_by_label("Your password").fill(GOOD)
+    page.get_by_role("button", name="Link").click()
+    check(page, "Link Acme SSO")
+    page.get_by_role("link", name="Continue at Acme SSO").click()
+    expect(page.locator("main")).to_contain_text("Linked: signing in there lets you in here.")
+    log_out(page)
+    page.goto("/login")
+    page.get_by_role("link", name="Sign in with Acme SSO").click()
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()

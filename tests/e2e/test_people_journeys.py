@@ -1,0 +1,194 @@
+"""What the people in charge do: decide, unblock, let in and shut out."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from state_admin.domain.access import Role
+from state_admin.models import Run, Ticket
+from state_admin.services.actors import actor_of_token
+from state_admin.services.tickets import decide_ticket
+from tests.builders import Person, make_person, make_run, make_thread, raw
+from tests.web.stories import tell
+from tests.web.test_inbox import ask, refund
+
+from .conftest import Watched, open_context
+
+
+@pytest.fixture
+def asked(server: LiveServer, alice: Person) -> None:
+    ask(alice, refund(1, reason="Refunds above 100 need a person."), refund(2))
+
+
+@pytest.mark.usefixtures("asked")
+def test_inbox__generated_form__mistake_then_approval(watched: Watched) -> None:
+    watched.expected.add(422)
+    page = watched.page
+    page.goto("/")
+    page.keyboard.press("g")
+    page.keyboard.press("i")
+    first = page.locator("[data-ticket]").first
+    expect(first).to_contain_text("Refunds above 100 need a person.")
+    first.get_by_label("yes").check()
+    first.get_by_label("Amount").fill("120")
+    first.get_by_label("To / Iban/bic").fill("DE1")
+    first.get_by_label("Tags").fill("a\nb\nc")
+    first.get_by_role("button", name="Approve").click()
+    expect(first.locator(".error")).to_contain_text("has more than 2 items")
+    expect(first.get_by_label("Amount")).to_have_value("120")
+    first.get_by_label("Tags").fill("vip")
+    first.get_by_role("button", name="Approve").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Approved: issue_refund")
+    expect(page.locator("[data-ticket]")).to_have_count(1)
+    payload = Ticket.objects.get(public_id="k1").payload
+    assert payload is not None
+    assert '"amount":120' in payload
+    assert '"tags":["vip"]' in payload
+
+
+@pytest.mark.usefixtures("asked")
+def test_inbox__keyboard_only__approve_needs_answers_and_refuse_does_not(page: Page) -> None:
+    page.goto("/inbox")
+    expect(page.locator("[data-ticket]")).to_have_count(2)
+    page.keyboard.press("a")  # no ticket is chosen yet
+    page.keyboard.press("j")
+    expect(page.locator("[data-ticket]").first.locator("[data-row]")).to_be_focused()
+    page.keyboard.press("a")  # the browser points at the first field that is not filled in
+    expect(page.locator("[data-ticket]").first.get_by_label("yes")).to_be_focused()
+    assert not Ticket.objects.exclude(status="pending").exists()
+    page.keyboard.press("r")
+    expect(page.locator("[data-toast]")).to_contain_text("Refused: issue_refund")
+    expect(page.locator("[data-ticket]")).to_have_count(1)
+    assert Ticket.objects.get(public_id="k1").status == "cancelled"
+
+
+@pytest.mark.usefixtures("asked")
+def test_inbox__somebody_was_first__is_told_who_decided_what(watched: Watched) -> None:
+    watched.expected.add(409)
+    page = watched.page
+    erin = make_person("erin", "acme", Role.EDITOR)
+    page.goto("/inbox")
+    first = page.locator("[data-ticket]").first
+    expect(first).to_be_visible()
+    decide_ticket(actor=erin.actor, ticket_id="k1", action="cancel", payload=raw(None))
+    expect(page.locator("#inbox-now")).to_contain_text("1 of these is decided")
+    first.get_by_role("button", name="Refuse").click()
+    expect(page.get_by_role("alert").filter(has_text="k1")).to_contain_text("erin refused it at")
+    expect(page.locator("[data-ticket]")).to_have_count(1)
+
+
+@pytest.mark.usefixtures("asked")
+def test_inbox__without_javascript__decides(
+    browser: Browser, server: LiveServer, alice: Person
+) -> None:
+    context = open_context(browser, server, alice, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/inbox")
+    first = page.locator("[data-ticket]").first
+    first.get_by_label("no", exact=True).check()
+    first.get_by_label("Amount").fill("1")
+    first.get_by_label("To / Iban/bic").fill("DE1")
+    first.get_by_role("button", name="Approve").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Approved")
+    expect(page).to_have_url(re.compile("/inbox$"))
+    page.locator("[data-ticket]").get_by_role("button", name="Refuse").click()
+    expect(page.locator("main")).to_contain_text("Nobody waits for you")
+    assert Run.objects.get().status == "running"
+    context.close()
+
+
+def test_stuck_run__seen_on_the_overview__resumed(page: Page, alice: Person) -> None:
+    make_thread(alice.actor, "t2")
+    make_run(alice.actor, "t2", "r2")
+    silent_since = timezone.now() - timedelta(minutes=13)
+    Run.objects.filter(public_id="r2").update(lease_expires_at=silent_since)
+    page.goto("/")
+    page.locator("a.stat").filter(has_text="stuck runs").click()
+    page.get_by_role("link", name="r2").first.click()
+    expect(page.locator("#run-now")).to_contain_text("silent for 14 min")
+    page.get_by_role("link", name="Resume…").click()
+    dialog = page.get_by_role("dialog", name="Resume this run?")
+    dialog.get_by_label("Reason").fill("the worker is back")
+    dialog.get_by_role("button", name="Resume run").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Run resumed")
+    expect(page.locator("#run-now")).not_to_contain_text("Stuck")
+    assert not Run.objects.all().stuck().exists()
+
+
+def test_thread__labelled_pinned_and_forked__stands_in_the_tree(page: Page, alice: Person) -> None:
+    tell(alice.actor)
+    page.goto("/threads/t1?tab=state&at=3")
+    page.get_by_label("Label", exact=True).fill("before the refund")
+    page.get_by_label("Pin").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("[data-toast]")).to_contain_text("kept through compaction")
+    page.get_by_role("link", name="Fork…").click()
+    dialog = page.get_by_role("dialog", name="Fork at revision 3?")
+    dialog.get_by_label("Reason").fill("try another way")
+    dialog.get_by_role("button", name="Fork").click()
+    lineage = page.get_by_role("navigation", name="Lineage")
+    expect(lineage).to_contain_text("forked from t1 at revision 3")
+    lineage.get_by_role("link", name="t1", exact=True).click()
+    expect(lineage).to_contain_text("fork at revision 3")
+    expect(lineage).to_contain_text("t1-child child")
+
+
+def test_token__made_rotated_revoked(page: Page, alice: Person) -> None:
+    page.goto("/tokens")
+    page.get_by_label("Name", exact=True).fill("nightly")
+    page.get_by_role("button", name="Make token").click()
+    made = page.get_by_role("region", name="The token “nightly” is ready")
+    first = made.locator("code").first.inner_text()
+    page.get_by_role("link", name="Rotate nightly").click()
+    dialog = page.get_by_role("dialog", name="Rotate the token “nightly”?")
+    dialog.get_by_label("for an hour").check()
+    dialog.get_by_role("button", name="Make the new secret").click()
+    expect(made.locator("code").first).not_to_have_text(first)
+    second = made.locator("code").first.inner_text()
+    assert actor_of_token(first)
+    assert actor_of_token(second)
+    expect(page.locator("tr").filter(has_text="rotated")).to_have_count(1)
+    for count in (1, 2):
+        page.get_by_role("link", name="Revoke nightly").first.click()
+        revoke = page.get_by_role("dialog", name="Revoke the token “nightly”?")
+        revoke.get_by_role("button", name="Revoke token").click()
+        expect(page.locator("tr").filter(has_text="revoked")).to_have_count(count)
+    assert actor_of_token(first) is None
+    assert actor_of_token(second) is None
+
+
+def test_member__added_comes_in_by_link_and_is_signed_out(
+    browser: Browser, server: LiveServer, page: Page
+) -> None:
+    page.goto("/members")
+    page.get_by_label("Name", exact=True).fill("carol")
+    page.get_by_label("Role", exact=True).select_option("editor")
+    page.get_by_role("button", name="Add member").click()
+    made = page.get_by_role("region", name="A login link for carol")
+    link = made.locator("code").inner_text()
+    other = browser.new_context(base_url=server.url)
+    carol = other.new_page()
+    carol.goto(link)
+    carol.get_by_role("button", name="Sign in").click()
+    expect(carol.get_by_role("heading", name="Set a password")).to_be_visible()
+    carol.goto("/sessions")
+    expect(carol.locator("main")).to_contain_text("this one")
+    page.get_by_role("link", name="End the sessions of carol").click()
+    dialog = page.get_by_role("dialog", name="End the sessions of carol?")
+    dialog.get_by_label("Reason").fill("lost laptop")
+    dialog.get_by_role("button", name="End sessions").click()
+    expect(page.locator("[data-toast]")).to_contain_text("1 session of carol ended")
+    carol.reload()
+    expect(carol).to_have_url(re.compile("/login"))
+    other.close()
+    page.get_by_label("Role of carol", exact=True).select_option("viewer")
+    page.get_by_role("button", name="Save the role of carol").click()
+    expect(page.locator("[data-toast]").last).to_contain_text("carol is now viewer")
+    page.get_by_role("link", name="carol", exact=True).click()
+    expect(page.locator("#verdict")).to_contain_text("carol is a member as viewer")

@@ -1,0 +1,238 @@
+"""The pages Changes and Audit: what they tell, how far back they look, what they cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+
+from state_admin.models import AuditRow, Change
+from state_admin.models.audit import id_at
+from state_admin.services.entries import delete_entry
+from state_admin.web import audit, changes
+from tests.builders import Person, make_namespace, make_run, make_thread, put
+
+# The feed shows what is final: nothing of a transaction that is still open.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HTMX = {"HX-Request": "true", "HX-Request-Type": "partial"}
+
+
+@pytest.fixture
+def team(alice: Person) -> None:
+    make_namespace(alice.actor, "team")
+    put(alice.actor, "team", "thread::t1", {"goal": "one"})
+    put(alice.actor, "team", "thread::t1", {"goal": "two"})
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+
+
+def text(response: object) -> str:
+    page: str = response.content.decode()  # type: ignore[attr-defined]
+    return page[page.index("<main") :] if "<main" in page else page
+
+
+@pytest.mark.usefixtures("team")
+def test_changes__every_kind__links_to_what_it_made(admin: Client) -> None:
+    shown = text(admin.get("/changes"))
+    assert 'href="/state/team/thread::t1?version=2"' in shown
+    assert 'href="/namespaces/team"' in shown
+    assert 'href="/runs/r1"' in shown
+    assert 'href="/threads/t1"' in shown
+    assert re.search(r'revision <a class="mono" href="/threads/t1\?tab=state&amp;at=\d+"', shown)
+
+
+@pytest.mark.parametrize(
+    ("query", "kinds"),
+    [
+        ("namespace=team", {"namespace.register", "entry.put"}),
+        ("prefix=thread::", {"entry.put"}),
+        ("key=thread::t1&kind=entry.put", {"entry.put"}),
+        ("kind=entry", {"entry.put"}),
+        ("kind=entr", set()),
+        ("run=r1", {"run.start"}),
+        ("actor=nobody", set()),
+    ],
+)
+@pytest.mark.usefixtures("team")
+def test_changes__filtered__only_those(query: str, kinds: set[str], admin: Client) -> None:
+    items = admin.get(f"/changes.json?{query}").json()["items"]
+    assert {item["kind"] for item in items} == kinds
+
+
+@pytest.mark.usefixtures("team")
+def test_changes__keyset__reaches_every_change_once(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "PAGE", 2)
+    seen, url = [], "/changes.json"
+    while url:
+        page = admin.get(url).json()
+        seen += [item["cursor"] for item in page["items"]]
+        url = page["next"]
+    assert len(seen) == len(set(seen)) == Change.objects.count()
+
+
+@pytest.mark.usefixtures("team")
+def test_changes__nothing_fits_in_the_window__goes_on(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "WINDOW", 2)
+    page = admin.get("/changes.json?kind=namespace.register").json()
+    assert page["items"] == []
+    while not page["items"]:
+        page = admin.get(page["next"]).json()
+    assert [item["kind"] for item in page["items"]] == ["namespace.register"]
+
+
+def test_changes__place_nobody_gave_out__is_refused(admin: Client) -> None:
+    assert admin.get("/changes?before=x-1").status_code == 400
+    assert admin.get("/changes?before=1").status_code == 400
+
+
+@pytest.mark.usefixtures("team")
+@pytest.mark.parametrize("path", ["/changes", "/changes.json", "/changes.csv"])
+def test_changes__stranger__sees_nothing_of_it(path: str, stranger: Client) -> None:
+    response = stranger.get(path)
+    body = b"".join(response) if response.streaming else response.content
+    assert b"team" not in body
+
+
+@pytest.mark.usefixtures("team")
+def test_changes__later_page__is_not_live(admin: Client) -> None:
+    assert "data-live=" in text(admin.get("/changes?namespace=team"))
+    assert "data-live=" not in text(admin.get("/changes?before=999999-9"))
+
+
+def test_audit__one_request__is_one_card(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "team")
+    first = replace(alice.actor, request_id="request-one")
+    for key in ("a", "b", "c"):
+        put(first, "team", key, 1)
+    put(replace(alice.actor, request_id="request-two"), "team", "d", 1)
+    shown = text(admin.get("/audit"))
+    cards = re.findall(r'<section class="card" id="act-.*?</section>', shown, re.S)
+    (card,) = (card for card in cards if "request-one" in card)
+    assert card.count("data-row") == 3
+    assert "3 actions" in card
+    assert "request-two" not in card
+    only = text(admin.get("/audit?request=request-one"))
+    assert only.count('id="act-') == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "actions"),
+    [
+        ("actor=alice&action=entry", {"entry.put", "entry.delete"}),
+        ("action=entry.delete", {"entry.delete"}),
+        ("actor=bob", set()),
+        ("subject=team/thread::t1", {"entry.put", "entry.delete"}),
+        ("subject=team", {"namespace.register", "entry.put", "entry.delete"}),
+        ("subject=r1", {"run.start"}),
+        ("since=2000-01-01T00:00&subject=r1", {"run.start"}),
+        ("until=2000-01-01T00:00", set()),
+        ("since=2999-01-01T00:00", set()),
+    ],
+)
+@pytest.mark.usefixtures("team")
+def test_audit__filtered__only_those(
+    query: str, actions: set[str], admin: Client, alice: Person
+) -> None:
+    delete_entry(actor=alice.actor, namespace="team", key="thread::t1")
+    items = admin.get(f"/audit.json?{query}").json()["items"]
+    assert {item["action"] for item in items} == actions
+
+
+def test_audit__not_a_time__is_refused(admin: Client) -> None:
+    for wrong in ("yesterday", "2026-13-45T00:00"):
+        response = admin.get(f"/audit?since={wrong}")
+        assert response.status_code == 400
+        assert b"since must be a time like" in response.content.lower()
+
+
+@pytest.mark.usefixtures("team")
+def test_audit__keyset_and_window__reach_every_row_once(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "PAGE", 2)
+    monkeypatch.setattr(audit, "WINDOW", 2)
+    seen, url = 0, "/audit.json?action=entry.put"
+    while url:
+        page = admin.get(url).json()
+        seen += len(page["items"])
+        url = page["next"]
+    assert seen == 2
+
+
+@pytest.mark.usefixtures("team")
+def test_audit__entry_write__opens_its_difference(admin: Client) -> None:
+    row = AuditRow.objects.filter(action="entry.put").latest("pk")
+    assert f'hx-get="/audit/{row.pk}/diff"' in text(admin.get("/audit"))
+    part = text(admin.get(f"/audit/{row.pk}/diff", headers=HTMX))
+    assert "<html" not in part
+    assert "one" in part
+    assert "two" in part
+    created = AuditRow.objects.filter(action="entry.put").earliest("pk")
+    assert "one" in text(admin.get(f"/audit/{created.pk}/diff"))
+
+
+@pytest.mark.usefixtures("team")
+def test_audit__difference_of_no_entry_or_a_stranger__is_absent(
+    admin: Client, stranger: Client
+) -> None:
+    other = AuditRow.objects.filter(action="run.start").latest("pk")
+    assert admin.get(f"/audit/{other.pk}/diff").status_code == 404
+    mine = AuditRow.objects.filter(action="entry.put").latest("pk")
+    assert stranger.get(f"/audit/{mine.pk}/diff").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/audit", "/audit.json", "/audit.csv", "/audit/1/diff"])
+def test_audit__viewer_or_editor__is_refused(path: str, viewer: Client, editor: Client) -> None:
+    assert viewer.get(path).status_code == 403
+    assert editor.get(path).status_code == 403
+    assert 'href="/audit"' not in viewer.get("/").content.decode()
+
+
+@pytest.mark.usefixtures("team")
+def test_id_at__any_moment__splits_the_rows_by_time() -> None:
+    rows = list(AuditRow.objects.order_by("pk"))
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    for number, row in enumerate(rows):
+        AuditRow.objects.filter(pk=row.pk).update(at=start + timedelta(hours=number))
+    rows[2].delete()  # ids have gaps
+    left = [number for number in range(len(rows)) if number != 2]
+    for number in left:
+        moment = start + timedelta(hours=number)
+        assert list(AuditRow.objects.filter(pk__gte=id_at(moment)).order_by("pk")) == [
+            rows[each] for each in left if each >= number
+        ]
+    assert id_at(start - timedelta(days=1)) <= rows[0].pk
+    assert id_at(start + timedelta(days=1)) > rows[-1].pk
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("changes", "/changes"),
+        ("changes, filtered", "/changes?kind=entry"),
+        ("changes as JSON", "/changes.json"),
+        ("audit", "/audit"),
+        ("audit, filtered", "/audit?action=entry&since=2026-01-01T00:00"),
+        ("audit, difference", "/audit/{row}/diff"),
+        ("live", "/live"),
+    ],
+)
+@pytest.mark.usefixtures("team")
+def test_page__member__answers_within_its_queries(
+    name: str,
+    path: str,
+    admin: Client,
+    count_queries: Callable[[Client, str], int],
+    baseline: Callable[[str, int], None],
+) -> None:
+    row = AuditRow.objects.filter(action="entry.put").latest("pk")
+    baseline(name, count_queries(admin, path.format(row=row.pk)))

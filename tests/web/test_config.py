@@ -1,0 +1,444 @@
+"""The pages of the config registry: who gets them, what they cost, that no secret is on them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from state_admin.domain import values
+from state_admin.domain.config import SCHEMAS, SECRET_PLACES, Kind
+from state_admin.models import AuditRow, ConfigSecret
+from state_admin.services.config import read_record
+from state_admin.services.config_secrets import find_provider_secret
+from state_admin.services.errors import NotFound
+from state_admin.web.config import EXAMPLES
+from tests.builders import Person, make_record
+
+SECRET = "canary-3c5d-secret-77be"
+PAGES = {
+    "config": "/config",
+    "config, models": "/config/models",
+    "config, record": "/config/providers/openai",
+    "config, edit": "/config/providers/openai/edit",
+    "config, edit as JSON": "/config/providers/openai/edit?as=json",
+    "config, delete": "/config/providers/openai/delete",
+    "config, new": "/config/providers/+new",
+}
+ADMINS_ONLY = {"config, edit", "config, edit as JSON", "config, delete", "config, new"}
+
+
+@pytest.fixture
+def registry(alice: Person) -> Person:
+    make_record(alice.actor, "providers", "openai", {"adapter": "openai", "api_key": SECRET})
+    make_record(alice.actor, "models", "big", {"provider_id": "openai", "upstream_model": "x"})
+    return alice
+
+
+def secret_of(person: Person) -> str | None:
+    return find_provider_secret(workspace_id=person.workspace.pk, provider_id="openai")
+
+
+def save(client: Client, text: str, base: int = 1, **fields: Any) -> Any:
+    return client.post("/config/providers/openai/edit", {"value": text, "base": base, **fields})
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.usefixtures("registry")
+def test_page__member__answers_within_its_queries(
+    name: str,
+    admin: Client,
+    count_queries: Callable[[Client, str], int],
+    baseline: Callable[[str, int], None],
+) -> None:
+    baseline(name, count_queries(admin, PAGES[name]))
+
+
+def test_list__empty__shows_what_can_be_written_as_it_stands(admin: Client, alice: Person) -> None:
+    for kind, value in EXAMPLES.items():
+        shown = html.unescape(admin.get(f"/config/{kind}").content.decode())
+        assert f"/api/v1/config/{kind}/main" in shown
+        assert values.dump({"value": value}) in shown
+        make_record(alice.actor, kind, "main", value)
+
+
+@pytest.mark.usefixtures("registry")
+def test_pages__viewer_and_stranger__get_what_is_theirs(
+    viewer: Client, editor: Client, stranger: Client, client: Client
+) -> None:
+    for name, url in PAGES.items():
+        assert viewer.get(url).status_code == (403 if name in ADMINS_ONLY else 200), name
+        assert editor.get(url).status_code == (403 if name in ADMINS_ONLY else 200), name
+        assert client.get(url).status_code == 302
+    for url in ("/config/providers/openai", "/config/providers/openai/delete"):
+        assert stranger.get(url).status_code == 404
+    assert b"openai" not in stranger.get("/config").content
+
+
+@pytest.mark.usefixtures("registry")
+def test_pages__all_that_show_a_record__hold_no_secret(admin: Client, viewer: Client) -> None:
+    sealed = bytes(ConfigSecret.objects.get().ciphertext).hex()
+    pages = [
+        *PAGES.values(),
+        "/state/config.providers/openai",
+        "/state/config.providers/openai?tab=text",
+        "/state/config.providers/openai?tab=history",
+        "/entry/raw/config.providers/openai",
+        "/state?namespace=config.providers",
+        "/state.json?namespace=config.providers",
+        "/go?q=config",
+    ]
+    for url in pages:
+        for person in (admin, viewer):
+            text = person.get(url).content.decode()
+            assert SECRET not in text, url
+            assert sealed not in text, url
+    shown = admin.get("/config/providers/openai").content.decode()
+    assert f"…{SECRET[-4:]}" in shown
+    assert "models/big" in shown
+
+
+def test_edit__secret__is_kept_replaced_and_cleared(registry: Person, admin: Client) -> None:
+    text = '{"id": "openai", "adapter": "openai", "timeout_secs": 5}'
+    assert save(admin, text, secret0="keep").status_code == 302
+    assert secret_of(registry) == SECRET
+    newer = {"secret0": "replace", "secret0_value": "another-long-secret"}
+    assert save(admin, text, 2, **newer).status_code == 302
+    assert secret_of(registry) == "another-long-secret"
+    assert save(admin, text, 3, secret0="clear").status_code == 302
+    assert secret_of(registry) is None
+
+
+def test_edit__what_is_wrong__is_told_and_the_secret_is_not_repeated(
+    registry: Person, admin: Client
+) -> None:
+    newer = {"secret0": "replace", "secret0_value": "another-long-secret"}
+    refused = save(admin, '{"adapter": 7}', **newer)
+    assert refused.status_code == 422
+    assert b"/adapter" in refused.content
+    assert b"another-long-secret" not in refused.content
+    assert save(admin, "{", **newer).status_code == 422
+    assert save(admin, '{"adapter": "x"}', 7, **newer).status_code == 409
+    assert secret_of(registry) == SECRET
+
+
+@pytest.mark.usefixtures("registry")
+def test_new__id__leads_to_the_editor_that_makes_it(alice: Person, admin: Client) -> None:
+    assert admin.get("/config/agents/+new?id=a::b").status_code == 422
+    led = admin.get("/config/agents/+new?id=planner")
+    assert led["Location"] == "/config/agents/planner/edit"
+    made = admin.post(led["Location"], {"value": '{"model_id": "big"}', "base": 0})
+    assert made["Location"] == "/config/agents/planner"
+    assert read_record(actor=alice.actor, kind=Kind.AGENTS, identity="planner").version == 1
+
+
+def test_delete__shows_who_names_it__and_then_deletes(registry: Person, admin: Client) -> None:
+    asked = admin.get("/config/providers/openai/delete").content.decode()
+    assert "models/big /provider_id" in asked
+    admin.post("/config/providers/openai/delete", {"base": 1})
+    assert secret_of(registry) == SECRET
+    admin.post("/config/providers/openai/delete", {"base": 1, "force": "true"})
+    with pytest.raises(NotFound):
+        secret_of(registry)
+
+
+@pytest.mark.usefixtures("registry")
+def test_entry_pages__of_the_registry__refuse_to_write(admin: Client) -> None:
+    posted = admin.post(
+        "/entry/edit/config.providers/openai", {"value": '{"adapter": "x"}', "base": 1}
+    )
+    assert posted.status_code == 403
+    assert admin.get("/namespaces").content.count(b"config.") == 0
+
+
+def test_edit__someone_wrote_meanwhile__shows_three_versions_without_secrets(
+    registry: Person, admin: Client
+) -> None:
+    save(admin, '{"adapter": "openai", "timeout_secs": 7}')
+    page = save(
+        admin, '{"adapter": "openai", "timeout_secs": 9}', 1, reason="slow"
+    ).content.decode()
+    assert "changed while you edited" in page
+    assert page.count("timeout_secs") > 3
+    assert 'name="base" value="2"' in page
+    assert 'value="slow"' in page
+    assert "canary" not in page
+    assert save(admin, '{"adapter": "openai", "timeout_secs": 9}', 2).status_code == 302
+
+
+def test_check__record__says_what_saving_would_and_writes_nothing(
+    registry: Person, admin: Client, editor: Client
+) -> None:
+    path = "/config/providers/openai/check"
+    before = AuditRow.objects.count()
+    told = admin.post(path, {"value": '{"adapter": 7}'}).json()
+    assert [error["pointer"] for error in told["errors"]] == ["/adapter"]
+    assert admin.post(path, {"value": '{"adapter": "openai"}'}).json()["title"] == ""
+    dangling = {"value": '{"provider_id": "nobody", "upstream_model": "x"}'}
+    told = admin.post("/config/models/new/check", dangling).json()
+    assert [error["pointer"] for error in told["errors"]] == ["/provider_id"]
+    assert editor.post(path, {"value": "{}"}).status_code == 403
+    assert AuditRow.objects.count() == before
+
+
+# The form ----------------------------------------------------------------------------------------
+
+AGENT = {
+    "model_id": "big",
+    "system_prompt": "\nYou plan.\nTrips.",
+    "backend": {"kind": "a2a", "version": 1, "config": {"url": "https://example.com", "n": 1.10}},
+    "reasoning_effort": "high",
+    "stop_conditions": ["done", {"kind": "rounds"}],
+    "plugin_ids": ["a", "b"],
+    "allowed_tools": [],
+    "excluded_tools": None,
+    "delegates": [],
+    "sections": {"x": {"y": None}},
+    "registry": "",
+}
+MODEL = (
+    '{"provider_id": "openai", "upstream_model": "x", "context_window": null,'
+    ' "modalities": {"output": ["image", "text"]}, "knowledge_cutoff": "2025-06",'
+    ' "input_token_price_per_million_usd": 1.10}'
+)
+
+
+class Controls(HTMLParser):
+    """What a browser would send of the form with the editor, and the texts of its labels."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.sent: dict[str, list[str]] = {}
+        self.tags: dict[str, dict[str, str | None]] = {}
+        self._area = self._select = ""
+        form = page[page.index("<form data-guard") :]
+        self.feed(form[: form.index("</form>")].replace("\r\n", "\n"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        name = given.get("name") or ""
+        if name:
+            self.tags[name] = {"tag": tag, **given}
+        if tag == "textarea":
+            self._area = name
+            self.sent[name] = [""]
+        elif tag == "select":
+            self._select = name
+            self.sent[name] = [""]
+        elif tag == "option" and "selected" in given:
+            self.sent[self._select] = [given["value"] or ""]
+        elif tag == "input" and given.get("type") in ("radio", "checkbox"):
+            if "checked" in given:
+                self.sent.setdefault(name, []).append(given["value"] or "")
+        elif tag == "input":
+            self.sent[name] = [given.get("value") or ""]
+
+    def handle_data(self, data: str) -> None:
+        if self._area:
+            self.sent[self._area] = [data.removeprefix("\n").replace("\n", "\r\n")]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea":
+            self._area = ""
+
+
+def form_of(client: Client, url: str) -> Controls:
+    return Controls(client.get(url).content.decode())
+
+
+def stored(person: Person, kind: Kind, identity: str) -> Any:
+    return values.load(read_record(actor=person.actor, kind=kind, identity=identity).value)
+
+
+@pytest.fixture
+def agent(registry: Person) -> Person:
+    make_record(registry.actor, "agents", "planner", AGENT)
+    return registry
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.usefixtures("registry")
+def test_form__each_schema__has_a_field_for_every_member_but_id_and_secrets(
+    kind: Kind, admin: Client
+) -> None:
+    form = form_of(admin, f"/config/{kind}/fresh/edit")
+    names = {name.split("/")[1] for name in form.tags if name.startswith("answer/")}
+    secret = {each.removeprefix("/") for each in SECRET_PLACES[kind]}
+    assert names == SCHEMAS[kind]["properties"].keys() - {"id"} - secret
+    assert all(text == [""] for name, text in form.sent.items() if name.startswith("answer/"))
+    required = {name for name, tag in form.tags.items() if "required" in tag}
+    assert required == {f"answer/{name}" for name in SCHEMAS[kind]["required"] if name != "id"}
+
+
+@pytest.mark.usefixtures("agent")
+def test_form__kinds_of_members__are_kinds_of_fields(alice: Person, admin: Client) -> None:
+    tags = form_of(admin, "/config/agents/planner/edit").tags
+    assert tags["answer/backend/kind"]["tag"] == "select"
+    assert tags["answer/plugin_ids"]["tag"] == "textarea"
+    assert tags["answer/backend/config"]["spellcheck"] == "false"
+    assert tags["answer/max_rounds"]["type"] == "number"
+    assert tags["answer/max_rounds"]["placeholder"] == "16"
+    make_record(alice.actor, "models", "seen", values.load(MODEL))
+    model = form_of(admin, "/config/models/seen/edit")
+    assert model.tags["answer/provider_id"]["maxlength"] == "128"
+    assert model.tags["answer/context_window"]["min"] == "1"
+    assert model.tags["answer/modalities/input"]["type"] == "checkbox"
+    assert model.sent["answer/modalities/output"] == ['"text"', '"image"']
+    shown = admin.get("/config/models/seen/edit").content.decode()
+    assert 'Context window <code class="muted">context_window</code>' in shown
+    assert "<legend>Modalities</legend>" in shown
+    assert "USD per million tokens." in shown
+
+
+@pytest.mark.usefixtures("agent")
+def test_form__saved_as_it_stands__changes_nothing(alice: Person, admin: Client) -> None:
+    make_record(alice.actor, "models", "seen", values.load(MODEL))
+    for kind, identity in (
+        (Kind.AGENTS, "planner"),
+        (Kind.MODELS, "seen"),
+        ("providers", "openai"),
+    ):
+        before = read_record(actor=alice.actor, kind=Kind(kind), identity=identity)
+        form = form_of(admin, f"/config/{kind}/{identity}/edit")
+        assert admin.post(f"/config/{kind}/{identity}/edit", form.sent).status_code == 302
+        after = read_record(actor=alice.actor, kind=Kind(kind), identity=identity)
+        assert after.value == before.value
+
+
+def test_form__one_field__changes_only_that(agent: Person, admin: Client) -> None:
+    url = "/config/agents/planner/edit"
+    sent = form_of(admin, url).sent
+    changed = {"answer/max_rounds": "7", "answer/plugin_ids": "b\r\n\r\n c ", "reason": "less"}
+    assert admin.post(url, sent | changed).status_code == 302
+    assert stored(agent, Kind.AGENTS, "planner") == {
+        "id": "planner", **AGENT, "max_rounds": 7, "plugin_ids": ["b", "c"],
+    }  # fmt: skip
+    emptied = {f"answer/{name}": "" for name in ("max_rounds", "sections", "allowed_tools")}
+    emptied |= {f"answer/backend/{name}": "" for name in ("kind", "version", "config")}
+    sent = form_of(admin, url).sent
+    assert admin.post(url, sent | emptied).status_code == 302
+    left = AGENT.keys() - {"sections", "allowed_tools", "backend"} | {"id"}
+    assert stored(agent, Kind.AGENTS, "planner").keys() == left
+    for typed, means in (("[]", []), ("null", None)):  # neither is the same as nothing: all tools
+        admin.post(url, form_of(admin, url).sent | {"answer/allowed_tools": typed})
+        assert stored(agent, Kind.AGENTS, "planner")["allowed_tools"] == means
+
+
+def test_form__new_record__is_made_of_what_was_filled_in(registry: Person, admin: Client) -> None:
+    url = "/config/models/fresh/edit"
+    typed = {
+        "answer/provider_id": "openai",
+        "answer/upstream_model": "x",
+        "answer/output_token_price_per_million_usd": "2.50",
+        "answer/modalities/input": ['"text"', '"pdf"'],
+    }
+    assert admin.post(url, form_of(admin, url).sent | typed).status_code == 302
+    made = read_record(actor=registry.actor, kind=Kind.MODELS, identity="fresh").value
+    assert '"output_token_price_per_million_usd":2.50' in made
+    assert values.load(made) == {
+        "id": "fresh", "provider_id": "openai", "upstream_model": "x",
+        "modalities": {"input": ["text", "pdf"]}, "output_token_price_per_million_usd": 2.5,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "said"),
+    [
+        ("model_id", "", "Needs an answer"),
+        ("model_id", "nobody", "There is no models/nobody"),
+        ("max_rounds", "many", "Must be a number"),
+        ("max_rounds", "0", "less than the minimum"),
+        ("backend/kind", "", "Needs an answer"),
+        ("backend/kind", '"b2b"', "Is none of the choices"),
+        ("sections", '{"a": ', "line 1"),
+        ("sections", "[]", "is not of type"),
+        ("delegates", "planner\r\nnobody", "There is no agents/nobody"),
+    ],
+)
+def test_form__mistake__is_told_at_its_field_and_nothing_typed_is_lost(
+    name: str, typed: str, said: str, agent: Person, admin: Client
+) -> None:
+    url = "/config/agents/planner/edit"
+    sent = form_of(admin, url).sent | {f"answer/{name}": [typed], "answer/description": ["kept"]}
+    refused = admin.post(url, sent | {"reason": "try"})
+    shown = html.unescape(refused.content.decode())
+    assert refused.status_code == 422
+    error = shown.index('class="error"')
+    assert shown.count('class="error"') == 1
+    assert said in shown[error : error + 120]
+    assert shown.rindex('name="answer', 0, error) == shown.rindex(f'name="answer/{name}"')
+    again = Controls(refused.content.decode())
+    if name != "backend/kind":
+        assert again.sent[f"answer/{name}"] == [typed]
+    assert again.sent["answer/description"] == ["kept"]
+    assert again.sent["reason"] == ["try"]
+    assert again.sent["base"] == ["1"]
+    assert stored(agent, Kind.AGENTS, "planner") == {"id": "planner", **AGENT}
+
+
+def test_form__secret__is_kept_and_replaced(registry: Person, admin: Client) -> None:
+    url = "/config/providers/openai/edit"
+    sent = form_of(admin, url).sent
+    assert admin.post(url, sent | {"answer/timeout_secs": "9"}).status_code == 302
+    assert secret_of(registry) == SECRET
+    newer = {"secret0": "replace", "secret0_value": "short"}
+    refused = admin.post(url, form_of(admin, url).sent | newer)
+    assert refused.status_code == 422
+    assert b"<code>/api_key</code>" in refused.content
+    newer["secret0_value"] = "another-long-secret"
+    assert admin.post(url, form_of(admin, url).sent | newer).status_code == 302
+    assert secret_of(registry) == "another-long-secret"
+    assert stored(registry, Kind.PROVIDERS, "openai")["timeout_secs"] == 9
+
+
+def test_form__someone_wrote_meanwhile__only_my_change_is_mine(
+    registry: Person, admin: Client
+) -> None:
+    url = "/config/providers/openai/edit"
+    sent = form_of(admin, url).sent
+    save(admin, '{"adapter": "openai", "timeout_secs": 7, "adapter_options": {"a": 1}}')
+    page = admin.post(url, sent | {"answer/base_url": "https://example.com"})
+    assert page.status_code == 409
+    shown = html.unescape(page.content.decode())
+    assert "No place clashes" in shown
+    merged = Controls(page.content.decode()).sent
+    assert "canary" not in shown
+    assert admin.post(url, merged).status_code == 302
+    now = stored(registry, Kind.PROVIDERS, "openai")
+    assert (now["timeout_secs"], now["base_url"]) == (7, "https://example.com")
+    assert now["adapter_options"] == {"a": 1}
+
+
+@pytest.mark.usefixtures("registry")
+def test_json__second_tab__edits_the_text_as_ever(admin: Client) -> None:
+    url = "/config/providers/openai/edit"
+    form, text = admin.get(url).content.decode(), admin.get(f"{url}?as=json").content.decode()
+    assert 'name="value"' not in form
+    assert f'href="{url}?as=json"' in form
+    assert 'name="answer' not in text
+    assert values.load(Controls(text).sent["value"][0]) == {"id": "openai", "adapter": "openai"}
+    refused = save(admin, '{"adapter": 7}').content.decode()
+    assert 'name="value"' in refused
+
+
+def test_history__old_version__is_restored_with_the_secret_of_now(
+    registry: Person, admin: Client, editor: Client
+) -> None:
+    save(admin, '{"adapter": "other", "timeout_secs": 7}')
+    past, restore = (
+        "/state/config.providers/openai?version=1",
+        "/entry/restore/config.providers/openai",
+    )
+    assert restore in admin.get(past).content.decode()
+    assert restore not in editor.get(past).content.decode()
+    assert admin.get(f"{restore}?version=1").status_code == 200
+    asked = {"version": 1, "seen": 2}
+    assert editor.post(restore, asked).status_code == 403
+    assert admin.post(restore, asked).status_code == 302
+    now = stored(registry, Kind.PROVIDERS, "openai")
+    assert (now["adapter"], "timeout_secs" in now) == ("openai", False)
+    assert secret_of(registry) == SECRET

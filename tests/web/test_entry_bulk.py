@@ -1,0 +1,203 @@
+"""Bulk actions of the browser: asked first, done at what was seen, told per row, taken back."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from state_admin.models.browsing import EntryFilter, entry_page
+from state_admin.services.namespaces import unregister_namespace
+from state_admin.web import entry_bulk
+from tests.builders import Person, make_namespace, put
+
+URL = "/entries/bulk"
+
+
+@pytest.fixture
+def three(alice: Person) -> list[str]:
+    make_namespace(alice.actor, "n")
+    for key in ("a", "b", "c/d"):
+        put(alice.actor, "n", key, {"of": key}, tags=[key])
+    return ["1 n/a", "1 n/b", "1 n/c/d"]
+
+
+def tags(alice: Person) -> dict[str, list[str]]:
+    return {
+        line.key: list(line.tags) for line in entry_page(alice.actor, EntryFilter(), limit=2000)
+    }
+
+
+def confirm(client: Client, **data: Any) -> Any:
+    return client.post(URL, {"back": "/state?namespace=n", "confirmed": "yes", **data})
+
+
+def undo(page: str) -> tuple[str, dict[str, str]]:
+    """Where the Undo button of a page leads, and with what."""
+    form = re.search(r'<form method="post" action="([^"]+)" data-undo>(.*?)</form>', page, re.S)
+    assert form, page
+    fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form[2])
+    return form[1], {n: html.unescape(v) for n, v in fields if n != "csrfmiddlewaretoken"}
+
+
+def test_delete__ticked__asks_then_deletes_what_was_seen_and_tells_each(
+    admin: Client, alice: Person, three: list[str]
+) -> None:
+    asked = {"action": "delete", "entry": three, "back": "/state?namespace=n"}
+    question = admin.post(URL, asked).content.decode()
+    assert "Delete 3 entries?" in question
+    assert "n/c/d" in question
+    assert 'name="reason"' in question
+    assert len(tags(alice)) == 3
+    put(alice.actor, "n", "b", "changed since")
+    page = confirm(admin, action="delete", entry=three, reason="old").content.decode()
+    assert "Deleted 2 entries" in page
+    assert "alice wrote version 2 since" in page
+    assert list(tags(alice)) == ["b"]
+
+
+def test_delete__undo__brings_back_what_nobody_wrote_since(
+    admin: Client, alice: Person, three: list[str]
+) -> None:
+    assert confirm(admin, action="delete", entry=three)["Location"] == "/state?namespace=n"
+    url, fields = undo(admin.get("/state").content.decode())
+    put(alice.actor, "n", "a", "written since")
+    admin.post(url, fields)
+    assert tags(alice) == {"a": [], "b": ["b"], "c/d": ["c/d"]}
+    assert b"Took it back for 2 entries; 1 entry changed since" in admin.get("/state").content
+
+
+def test_tag__all_that_match__asks_with_a_preview_and_is_undone_exactly(
+    admin: Client, alice: Person, three: list[str]
+) -> None:
+    put(alice.actor, "n", "c/e", 1, tags=["vip"])
+    asked = {"action": "tag", "back": "/state?namespace=n&prefix=c"}
+    question = admin.post(f"{URL}?all=yes", asked).content.decode()
+    assert "Tag 2 entries?" in question
+    assert "n/c/e" in question
+    assert "n/a" not in question
+    fields = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', question))
+    fields = {name: html.unescape(value) for name, value in fields.items()}
+    page = admin.post(URL, {**fields, "tag": "vip", "reason": "big ones"}).content.decode()
+    assert "Tagged 1 entry" in page
+    assert "it is so already" in page
+    assert tags(alice) == {"a": ["a"], "b": ["b"], "c/d": ["c/d", "vip"], "c/e": ["vip"]}
+    url, back = undo(page)
+    admin.post(url, back)
+    assert tags(alice) == {"a": ["a"], "b": ["b"], "c/d": ["c/d"], "c/e": ["vip"]}
+
+
+def test_all__written_after_the_question__is_left_alone(
+    admin: Client, alice: Person, three: list[str]
+) -> None:
+    asked = {"action": "delete", "back": "/state?namespace=n"}
+    question = admin.post(f"{URL}?all=yes", asked).content.decode()
+    fields = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', question))
+    fields["seen_at"] = "2020-01-01T00:00:00+00:00"
+    page = admin.post(URL, fields).content.decode()
+    assert "it was written after the question" in page
+    assert len(tags(alice)) == 3
+
+
+def test_all__more_than_a_chunk__goes_on_with_progress(
+    admin: Client, alice: Person, three: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_bulk, "_CHUNK", 2)
+    asked = {"action": "untag", "tag": "c/d", "confirmed": "yes", "back": "/state", "total": "3"}
+    page = admin.post(f"{URL}?all=yes", asked).content.decode()
+    assert '<progress max="3" value="2"' in page
+    fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', page)
+    again = {name: html.unescape(value) for name, value in fields}
+    page = admin.post(URL, again).content.decode()
+    assert "Untagged 1 entry" in page
+    assert "<progress" not in page
+    assert page.count("it is so already") == 2
+    assert tags(alice)["c/d"] == []
+
+
+def test_expire__ticked__sets_and_undo_takes_it_back(
+    admin: Client, alice: Person, three: list[str]
+) -> None:
+    confirm(admin, action="expire", entry=three[:1], ttl="3600")
+    assert entry_page(alice.actor, EntryFilter(), limit=1)[0].expires_at
+    url, fields = undo(admin.get("/state").content.decode())
+    admin.post(url, fields)
+    assert entry_page(alice.actor, EntryFilter(), limit=1)[0].expires_at is None
+    assert confirm(admin, action="expire", entry=three[:1], ttl="soon").status_code == 400
+
+
+def test_export__all__streams_one_object_per_line(admin: Client, three: list[str]) -> None:
+    response = confirm(admin, action="export", all="yes")
+    lines = [json.loads(line) for line in response.streaming_content]
+    assert [(line["key"], line["value"]) for line in lines] == [
+        (key, {"of": key}) for key in ("a", "b", "c/d")
+    ]
+    some = confirm(admin, action="export", entry=three[1:2])
+    assert [json.loads(line)["key"] for line in some.streaming_content] == ["b"]
+
+
+def test_delete__orphans__are_included(admin: Client, alice: Person, three: list[str]) -> None:
+    unregister_namespace(actor=alice.actor, name="n", entries="retain")
+    assert b'value="1 n/a"' in admin.get("/state?show=orphans").content
+    confirm(admin, action="delete", all="yes", back="/state?show=orphans")
+    assert tags(alice) == {}
+
+
+@pytest.mark.parametrize(
+    "back", ["https://evil.example/", "//evil.example", "/logout", "/statement"]
+)
+def test_back__address_not_ours__is_ignored(back: str, admin: Client) -> None:
+    assert admin.post(URL, {"action": "delete", "back": back})["Location"] == "/state"
+
+
+@pytest.mark.parametrize("entry", ["", "x", "1 n", "1 /k", "-1 n/k", "9" * 30 + " n/k"])
+def test_ticked__nonsense__is_refused(entry: str, admin: Client) -> None:
+    assert admin.post(URL, {"action": "delete", "entry": entry}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"action": "drop"},
+        {"action": "delete", "seen_at": "yesterday"},
+        {"action": "delete", "seen_at": "2020-13-01T00:00:00Z"},
+        {"action": "delete", "left": "{}"},
+        {"action": "delete", "left": "[[1,2,3]]"},
+        {"action": "delete", "total": "many"},
+        {"action": "delete", "entry": "1 n/a\0"},
+        {"action": "tag", "entry": "1 n/a", "confirmed": "yes", "tag": "a,b"},
+    ],
+)
+def test_order__nonsense__is_refused(fields: dict[str, str], admin: Client) -> None:
+    assert admin.post(URL, fields).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"entries": "nonsense"},
+        {"entries": "[1]"},
+        {"entries": '[["n","a"]]'},
+        {"entries": '[["n","a",1,7]]'},
+        {"entries": '[["n","a\\u0000",1]]'},
+        {"entries": "[]", "action": "delete"},
+        {"entries": "[]", "action": "drop"},
+    ],
+)
+def test_undo__nonsense__is_refused(fields: dict[str, str], admin: Client) -> None:
+    assert admin.post("/entries/bulk/undo", fields).status_code == 400
+
+
+def test_bulk__viewer_and_stranger__change_nothing(
+    viewer: Client, stranger: Client, alice: Person, three: list[str]
+) -> None:
+    assert confirm(viewer, action="delete", entry=three).status_code == 403
+    assert viewer.post("/entries/bulk/undo", {"entries": "[]"}).status_code == 403
+    assert b"it is gone" in confirm(stranger, action="delete", entry=three).content
+    exported = confirm(stranger, action="export", entry=three)
+    assert list(exported.streaming_content) == []
+    assert len(tags(alice)) == 3

@@ -1,0 +1,200 @@
+"""The inbox: what is asked, the generated form, mistakes at their fields, races that are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from state_admin.domain.access import Role
+from state_admin.models import Run, Ticket
+from state_admin.services import runs
+from state_admin.services.runs import RunChange
+from tests.builders import Person, make_person, make_run, make_thread
+from tests.domain.test_answers import REFUND
+from tests.web.stories import HOSTILE, tell
+from tests.web.test_threads import htmx, page
+
+FORM = {"from": "inbox", "action": "resume", "reason": "fine"}
+GOOD = {"answer/approved": "true", "answer/amount": "12.50", "answer/to/iban~1bic": "DE1"}
+
+
+def ask(person: Person, *tickets: dict[str, Any], run: str = "r1", agent: str = "helper") -> None:
+    """A run that waits for these tickets."""
+    make_thread(person.actor, f"t-{run}", title="Refund of order 9921")
+    make_run(person.actor, f"t-{run}", run, agent_id=agent)
+    waiting = {"reason": "tool_permission", "tickets": list(tickets)}
+    change = RunChange(status="waiting", waiting=waiting)
+    runs.change_run(actor=person.actor, run_id=run, change=change)
+
+
+def refund(number: int = 1, **more: Any) -> dict[str, Any]:
+    return {
+        "ticket_id": f"k{number}",
+        "tool_call_id": f"c{number}",
+        "tool_name": "issue_refund",
+        "arguments": {"order": 9921},
+        "response_schema": REFUND,
+        **more,
+    }
+
+
+def test_inbox__pending__says_what_who_where_and_until_when(admin: Client, alice: Person) -> None:
+    until = (timezone.now() + timedelta(hours=1)).isoformat()
+    ask(alice, refund(reason="Above 100", expires_at=until, on_expiry="cancel"), refund(2))
+    shown = page(admin, "/inbox")
+    for said in (
+        "issue_refund", "<strong>helper</strong> asked", "9921", "Above 100", 'href="/runs/r1"',
+        'href="/threads/t-r1"', "then the call is refused", "no deadline",
+    ):  # fmt: skip
+        assert said in shown
+    assert shown.count("data-ticket") == 2
+    assert [item["id"] for item in admin.get("/inbox.json").json()["items"]] == ["k1", "k2"]
+
+
+def test_inbox__schema_beyond_a_form__falls_back_to_json(admin: Client, alice: Person) -> None:
+    ask(alice, refund(response_schema={"oneOf": [{"type": "string"}, {"type": "null"}]}))
+    shown = page(admin, "/inbox")
+    assert 'name="payload"' in shown
+    admin.post("/ticket/k1", FORM | {"payload": '"yes"'})
+    assert Ticket.objects.get().payload == '"yes"'
+
+
+def test_inbox__empty__shows_how_a_run_asks(admin: Client) -> None:
+    assert "Nobody waits for you" in page(admin, "/inbox")
+
+
+def test_inbox__viewer__reads_and_cannot_decide(viewer: Client, alice: Person) -> None:
+    ask(alice, refund())
+    assert "An editor of this workspace can decide" in page(viewer, "/inbox")
+    assert viewer.post("/ticket/k1", FORM | GOOD).status_code == 403
+    assert Ticket.objects.get().status == "pending"
+
+
+def test_inbox__another_workspace__is_empty_and_absent(stranger: Client, alice: Person) -> None:
+    ask(alice, refund())
+    assert "issue_refund" not in page(stranger, "/inbox")
+    assert stranger.post("/ticket/k1", FORM | GOOD).status_code == 404
+
+
+@pytest.mark.parametrize(("query", "found"), [("tool=issue_refund", 1), ("agent=other", 0)])
+def test_inbox__filtered__only_those(query: str, found: int, admin: Client, alice: Person) -> None:
+    ask(alice, refund())
+    assert len(admin.get(f"/inbox.json?{query}").json()["items"]) == found
+
+
+def test_inbox__more_than_a_page__goes_on(admin: Client, alice: Person) -> None:
+    ask(alice, *(refund(number) for number in range(23)))
+    first = admin.get("/inbox.json").json()
+    rest = admin.get(first["next"]).json()
+    assert [len(first["items"]), len(rest["items"]), rest["next"]] == [20, 3, None]
+
+
+def test_form__filled_in__resumes_with_the_answer_and_stays_in_the_inbox(
+    admin: Client, alice: Person
+) -> None:
+    ask(alice, refund())
+    response = admin.post("/ticket/k1", FORM | GOOD)
+    assert response["Location"] == "/inbox"
+    assert Run.objects.get().status == "running"
+    given = '{"approved":true,"amount":12.50,"to":{"iban/bic":"DE1"}}'
+    assert Ticket.objects.get().payload == given
+
+
+def test_form__enter_without_a_button__approves(admin: Client, alice: Person) -> None:
+    ask(alice, refund())
+    admin.post("/ticket/k1", {"from": "inbox"} | GOOD)
+    assert Ticket.objects.get().status == "resumed"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"answer/approved": ""}, "Needs an answer"),
+        ({"answer/amount": "many"}, "Must be a number"),
+        ({"answer/amount": "501"}, "greater than the maximum"),
+        ({"answer/days": "1.5"}, "is not of type"),
+        ({"answer/tags": "a\nb\nc"}, "has more than 2 items"),
+        ({"answer/on": "soon"}, "Must be a date"),
+    ],
+)
+def test_form__mistake__is_shown_at_its_field_and_nothing_typed_is_lost(
+    changes: dict[str, str], said: str, admin: Client, alice: Person
+) -> None:
+    ask(alice, refund())
+    response = admin.post("/ticket/k1", FORM | GOOD | changes)
+    shown = response.content.decode()
+    assert response.status_code == 422
+    error = shown.index('class="error"')
+    assert said in shown[error : error + 200]
+    assert ">\nDE1</textarea>" in shown
+    assert Ticket.objects.get().status == "pending"
+
+
+def test_form__refused__needs_no_answer(admin: Client, alice: Person) -> None:
+    ask(alice, refund())
+    admin.post("/ticket/k1", FORM | {"action": "cancel", "reason": "too much"})
+    assert Ticket.objects.get().status == "cancelled"
+
+
+def test_form__hostile_schema__stays_text(admin: Client, alice: Person) -> None:
+    properties = {text: {"type": "string", "description": text} for text in HOSTILE}
+    schema = {"type": "object", "title": HOSTILE[0], "properties": properties}
+    ask(alice, refund(response_schema=schema, tool_name=HOSTILE[0], reason=HOSTILE[1]))
+    shown = page(admin, "/inbox")
+    for tag in ("<script>alert", "<img src=x", "<svg onload", "onmouseover=alert(1) x='"):
+        assert tag not in shown.replace("&#x27;", "")
+
+
+@pytest.mark.parametrize("origin", ["inbox", "run"])
+@pytest.mark.parametrize(("action", "said"), [("resume", "approved"), ("cancel", "refused")])
+def test_race__lost__tells_who_decided_what(
+    action: str, said: str, origin: str, admin: Client, alice: Person
+) -> None:
+    ask(alice, refund(), refund(2))
+    erin = make_person("erin", "acme", Role.EDITOR).browser()
+    erin.post("/ticket/k1", FORM | GOOD | {"action": action})
+    response = admin.post("/ticket/k1", FORM | GOOD | {"from": origin})
+    shown = response.content.decode()
+    assert response.status_code == 409
+    assert "Ticket already decided: k1" in shown
+    assert f"erin {said} it at" in shown
+    assert 'action="/ticket/k1"' not in shown
+    assert 'action="/ticket/k2"' in shown
+
+
+def test_race__run_cancelled_meanwhile__says_so(admin: Client, alice: Person) -> None:
+    ask(alice, refund())
+    runs.cancel_run(actor=alice.actor, run_id="r1")
+    response = admin.post("/ticket/k1", FORM | GOOD)
+    assert "Its run ended or went on without an answer" in response.content.decode()
+
+
+def test_poll__news__tells_and_swaps_no_form(admin: Client, alice: Person) -> None:
+    ask(alice, refund(), refund(2))
+    first, last = Ticket.objects.order_by("pk")
+    at = f"/inbox?seen={last.pk}&oldest={first.pk}&count=2"
+    assert "show" not in page(admin, at, headers=htmx("inbox-now"))
+    admin.post("/ticket/k1", FORM | {"action": "cancel"})
+    ask(alice, refund(3), run="r2")
+    part = page(admin, at, headers=htmx("inbox-now"))
+    assert "1 new ticket waits, 1 of these is decided: show" in part
+    assert "<form" not in part
+
+
+def test_inbox__queries__do_not_grow_with_tickets(
+    admin: Client,
+    alice: Person,
+    count_queries: Callable[[Client, str], int],
+    baseline: Callable[[str, int], None],
+) -> None:
+    tell(alice.actor)
+    few = count_queries(admin, "/inbox")
+    ask(alice, *(refund(number) for number in range(9)), run="r9")
+    assert count_queries(admin, "/inbox") == few
+    baseline("inbox", few)
+    baseline("inbox as JSON", count_queries(admin, "/inbox.json"))

@@ -1,0 +1,139 @@
+"""The mailbox page: what waits and what was given up, and what people do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from state_admin.models import AuditRow, Dispatch
+from tests.builders import Person, make_run, make_thread
+from tests.services.test_dead_letters import bury
+from tests.services.test_dispatches import enqueue, status, take
+from tests.web.stories import HOSTILE
+from tests.web.test_threads import htmx, page
+
+
+@pytest.fixture
+def box(alice: Person) -> dict[str, str]:
+    """A dead letter and a claimed one on t1, a queued one on t2, by status."""
+    make_thread(alice.actor, "t1", title=HOSTILE[0])
+    make_thread(alice.actor, "t2")
+    make_run(alice.actor, "t1", "r1", agent_id="planner")
+    ids = {"DeadLetter": bury(alice, run_id="r1"), "Claimed": enqueue(alice, HOSTILE[0])}
+    take(alice)
+    return ids | {"Queued": enqueue(alice, thread="t2", agent_id="writer")}
+
+
+PAGES = {
+    "mailbox": "/mailbox",
+    "mailbox, filtered": "/mailbox?status=DeadLetter&thread=t1&agent=planner",
+    "mailbox as JSON": "/mailbox.json",
+    "mailbox, replay": "/mailbox/replay",
+    "mailbox, clear": "/mailbox/clear?thread=t1",
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.usefixtures("box")
+def test_mailbox__each_page__answers_within_its_queries(
+    name: str,
+    admin: Client,
+    count_queries: Callable[[Client, str], int],
+    baseline: Callable[[str, int], None],
+) -> None:
+    baseline(name, count_queries(admin, PAGES[name]))
+
+
+def test_mailbox__empty__shows_how_to_put_work_in(admin: Client) -> None:
+    shown = page(admin, "/mailbox")
+    assert "The mailbox is empty" in shown
+    assert "curl -X POST" in shown
+
+
+def test_mailbox__list__tells_status_reason_thread_and_holder(
+    box: dict[str, str], admin: Client
+) -> None:
+    shown = page(admin, "/mailbox")
+    for text in ("boom", "w1, lease ends", 'href="/threads/t2"', 'href="/runs/r1"', "1 dead"):
+        assert text in shown, text
+    assert "<script>alert" not in shown
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["Queued", "Claimed", "DeadLetter"]),
+        ("status=DeadLetter", ["DeadLetter"]),
+        ("thread=t2", ["Queued"]),
+        ("agent=planner", ["DeadLetter"]),
+        ("status=Acked", []),
+    ],
+)
+def test_mailbox__filtered__only_those(
+    query: str, found: list[str], box: dict[str, str], admin: Client
+) -> None:
+    rows = admin.get(f"/mailbox.json?{query}").json()["items"]
+    assert [row["id"] for row in rows] == [box[status] for status in found]
+    assert ("No dispatch fits" in page(admin, f"/mailbox?{query}")) == (not found)
+
+
+def test_mailbox__many__pages_newest_first(alice: Person, admin: Client) -> None:
+    make_thread(alice.actor, "t1")
+    ids = [enqueue(alice) for _ in range(60)]
+    first = admin.get("/mailbox.json").json()
+    second = admin.get(first["next"]).json()
+    assert [row["id"] for row in first["items"] + second["items"]] == ids[::-1]
+    assert second["next"] is None
+
+
+def test_letter__replayed__is_in_line_again(box: dict[str, str], admin: Client) -> None:
+    response = admin.post(f"/mailbox/{box['DeadLetter']}/replay", headers=htmx("mailbox"))
+    assert "mailbox" in response["HX-Location"]
+    assert status(box["DeadLetter"]) == "Queued"
+    assert admin.post(f"/mailbox/{box['DeadLetter']}/replay").status_code == 409
+
+
+def test_letters__replayed_all__after_a_look_at_them(box: dict[str, str], editor: Client) -> None:
+    asked = page(editor, "/mailbox/replay?thread=t1")
+    assert "Replay 1" in asked
+    assert "t1: boom" in asked
+    response = editor.post("/mailbox/replay?thread=t1", {"reason": "fixed"})
+    assert response["Location"] == "/mailbox?thread=t1"
+    assert status(box["DeadLetter"]) == "Queued"
+    assert AuditRow.objects.get(action="dispatch.replay").reason == "fixed"
+
+
+def test_letters__cleared__by_admins_only_and_with_a_reason(
+    box: dict[str, str], admin: Client, editor: Client
+) -> None:
+    assert editor.get("/mailbox/clear").status_code == 403
+    assert "Clear dead letters" not in page(editor, "/mailbox")
+    assert "deleted for good" in page(admin, "/mailbox/clear")
+    assert Dispatch.objects.filter(public_id=box["DeadLetter"]).exists()
+    admin.post("/mailbox/clear", {"reason": "old news"})
+    assert not Dispatch.objects.filter(public_id=box["DeadLetter"]).exists()
+    assert AuditRow.objects.get(action="dispatch.clear").reason == "old news"
+
+
+def test_dispatch__cancelled__only_when_queued(box: dict[str, str], admin: Client) -> None:
+    assert "Nobody will work on it" in page(admin, f"/mailbox/{box['Queued']}/cancel")
+    admin.post(f"/mailbox/{box['Queued']}/cancel", {"reason": "not needed"})
+    assert status(box["Queued"]) == "Cancelled"
+    assert admin.post(f"/mailbox/{box['Claimed']}/cancel").status_code == 409
+
+
+def test_mailbox__viewer_and_stranger__see_what_is_theirs_and_change_nothing(
+    box: dict[str, str], viewer: Client, stranger: Client
+) -> None:
+    shown = page(viewer, "/mailbox")
+    assert "boom" in shown
+    for act in ("Replay</button>", "Cancel…", "Replay dead letters", "Clear dead letters"):
+        assert act not in shown
+    assert viewer.post(f"/mailbox/{box['DeadLetter']}/replay").status_code == 403
+    assert viewer.post("/mailbox/replay").status_code == 403
+    assert "The mailbox is empty" in page(stranger, "/mailbox")
+    assert stranger.post(f"/mailbox/{box['DeadLetter']}/replay").status_code == 404
+    stranger.post("/mailbox/clear")
+    assert status(box["DeadLetter"]) == "DeadLetter"

@@ -1,0 +1,210 @@
+"""The pages of access: members, one's sessions, rotation, and why somebody may do something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from state_admin.domain.access import Role
+from state_admin.models import ApiToken, AuditRow, Membership, UserSession
+from state_admin.services.actors import actor_of_token
+from state_admin.services.logins import set_password
+from tests.builders import Person, make_person, make_token
+from tests.web.test_threads import page
+
+PASSWORD = "correct horse battery staple"
+
+
+def member(name: str) -> int:
+    return Membership.objects.get(user__username=name, workspace__slug="acme").pk
+
+
+def test_members__listed__with_roles_and_ways(admin: Client, bob: Person, mallory: Person) -> None:
+    shown = page(admin, "/members")
+    assert "<strong>bob</strong>" in shown
+    assert "mallory" not in shown
+    assert "<option selected>viewer</option>" in shown
+
+
+def test_member__added__the_link_is_shown_once_and_lets_in(admin: Client, client: Client) -> None:
+    response = admin.post("/members", {"username": "carol", "role": "editor"})
+    assert response.status_code == 201
+    found = re.search(r"/login/once/[\w-]+", response.content.decode())
+    assert found
+    assert "no-store" in response["Cache-Control"]
+    assert found[0] not in page(admin, "/members")
+    client.post(found[0])
+    assert "editor of acme" in page(client, "/")
+
+
+def test_member__known_user__is_added_without_a_link(admin: Client, mallory: Person) -> None:
+    response = admin.post("/members", {"username": "mallory", "role": "viewer"})
+    assert response["Location"] == "/members"
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"username": "bob", "role": "viewer"}, "Already a member: bob"),
+        ({"username": "no good", "role": "viewer"}, "This name will not do"),
+        ({"username": "", "role": "viewer"}, "required"),
+        ({"username": "x", "role": "emperor"}, "emperor"),
+    ],
+)
+def test_member__wrong_form__says_so_at_the_field(
+    form: dict[str, str], said: str, admin: Client, bob: Person
+) -> None:
+    response = admin.post("/members", form)
+    assert response.status_code == 422
+    assert said in response.content.decode()
+
+
+def test_member__role_changed_then_removed(admin: Client, bob: Person) -> None:
+    admin.post(f"/members/{member('bob')}/role", {"role": "editor"})
+    assert Membership.objects.get(pk=member("bob")).role == "editor"
+    assert "This member loses access" in page(admin, f"/members/{member('bob')}/remove")
+    admin.post(f"/members/{member('bob')}/remove", {"reason": "left"})
+    assert not Membership.objects.filter(user=bob.user).exists()
+    assert AuditRow.objects.filter(action="member.remove", reason="left").exists()
+
+
+def test_member__last_admin__stays(admin: Client) -> None:
+    response = admin.post(f"/members/{member('alice')}/remove")
+    assert response.status_code == 409
+    assert "The last admin cannot be removed" in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    "path", ["/members", "/members/{}/remove", "/members/{}/sessions", "/access"]
+)
+def test_members__others__may_not_look(
+    path: str, viewer: Client, editor: Client, stranger: Client, alice: Person
+) -> None:
+    path = path.format(member("alice"))
+    assert viewer.get(path).status_code == 403
+    assert editor.get(path).status_code == 403
+    if "members/" in path:
+        assert stranger.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("action", ["role", "link", "remove", "sessions"])
+def test_members__posted_by_others__changes_nothing(
+    action: str, viewer: Client, editor: Client, stranger: Client, alice: Person
+) -> None:
+    path, form = f"/members/{member('alice')}/{action}", {"role": "viewer"}
+    assert viewer.post(path, form).status_code == 403
+    assert editor.post(path, form).status_code == 403
+    assert stranger.post(path, form).status_code == 404
+    assert Membership.objects.get(pk=member("alice")).role == "admin"
+
+
+def test_member__sessions_ended__is_out_in_every_browser(
+    admin: Client, viewer: Client, bob: Person
+) -> None:
+    assert viewer.get("/").status_code == 200
+    assert "signed out" in page(admin, f"/members/{member('bob')}/sessions")
+    admin.post(f"/members/{member('bob')}/sessions", {"reason": "lost laptop"})
+    assert viewer.get("/").status_code == 302
+    assert admin.get("/").status_code == 200
+
+
+def log_in(client: Client, agent: str) -> None:
+    form = {"username": "alice", "password": PASSWORD}
+    client.post("/login", form, headers={"User-Agent": agent})
+
+
+def test_sessions__own__listed_ended_one_by_one_and_everywhere(
+    client: Client, alice: Person
+) -> None:
+    set_password(user=alice.user, password=PASSWORD)
+    phone, office = Client(), Client()
+    log_in(client, "Laptop <b>")
+    log_in(phone, "Phone")
+    log_in(office, "Office")
+    shown = page(client, "/sessions")
+    for said in ("Laptop &lt;b&gt;", "Phone", "Office", "this one", "127.0.0.1"):
+        assert said in shown
+    for session in UserSession.objects.all():
+        assert session.session_key not in shown
+    found = re.findall(r"/sessions/([0-9a-f]{20})/end", shown)
+    assert len(found) == 2
+    client.post(f"/sessions/{found[0]}/end")
+    outside = [browser.get("/sessions").status_code for browser in (phone, office)]
+    assert sorted(outside) == [200, 302]
+    assert client.post("/sessions/end")["Location"] == "/login"
+    assert [b.get("/sessions").status_code for b in (client, phone, office)] == [302] * 3
+
+
+def test_sessions__of_somebody_else__cannot_be_named(viewer: Client, alice: Person) -> None:
+    alice.browser()
+    assert viewer.post("/sessions/0123456789abcdef0123/end").status_code == 404
+    assert UserSession.objects.filter(user=alice.user).exists()
+
+
+def test_token__rotated__both_work_and_the_new_one_is_shown_once(
+    admin: Client, alice: Person
+) -> None:
+    secret, _ = make_token(alice)
+    old = ApiToken.objects.latest("pk")
+    assert "goes on working" in page(admin, f"/tokens/{old.pk}/rotate")
+    response = admin.post(f"/tokens/{old.pk}/rotate", {"overlap": "1h", "reason": "yearly"})
+    assert response.status_code == 201
+    found = re.search(r"sh_[0-9a-f]{12}_[0-9a-f]{64}", response.content.decode())
+    assert found
+    assert actor_of_token(secret)
+    assert actor_of_token(found[0])
+    shown = page(admin, "/tokens")
+    assert found[0] not in shown
+    assert "rotated" in shown
+    assert f"/tokens/{old.pk}/rotate" not in shown
+    assert admin.post(f"/tokens/{old.pk}/rotate", {"overlap": "1h"}).status_code == 409
+
+
+def test_token__rotated_without_a_choice_or_by_others__is_refused(
+    admin: Client, editor: Client, stranger: Client, alice: Person
+) -> None:
+    make_token(alice)
+    path = f"/tokens/{ApiToken.objects.latest('pk').pk}/rotate"
+    before = ApiToken.objects.count()
+    assert admin.post(path, {"overlap": "forever"}).status_code == 422
+    assert editor.post(path, {"overlap": "0"}).status_code == 403
+    assert stranger.post(path, {"overlap": "0"}).status_code == 404
+    assert ApiToken.objects.count() == before
+
+
+def test_access__member_and_token__verdict_and_reasons(
+    admin: Client, alice: Person, bob: Person
+) -> None:
+    assert "Choose a member or a token" in page(admin, "/access")
+    shown = page(admin, "/access?username=bob&namespace=team&key=global")
+    for said in ("may read", "may not write", "bob is a member as viewer", "keys make no"):
+        assert said in shown
+    make_token(alice, Role.EDITOR, namespaces=["team_*"])
+    token = ApiToken.objects.latest("pk")
+    shown = page(admin, f"/access?token_id={token.pk}&namespace=other")
+    assert "may not read" in shown
+    assert "other is outside its grant" in shown
+
+
+def test_access__config__only_admins_write(admin: Client, alice: Person) -> None:
+    make_person("erin", "acme", Role.EDITOR)
+    shown = page(admin, "/access?username=erin&namespace=config.models")
+    assert "may not write" in shown
+    assert "config.models is reserved: only admins write it" in shown
+    assert "may write" in page(admin, "/access?username=alice&namespace=config.models")
+    assert "may write" in page(admin, "/access?username=erin&namespace=notes")
+
+
+@pytest.mark.parametrize("path", ["/members", "/access", "/sessions", "/members/{}/remove"])
+def test_page__members__within_its_queries(
+    path: str,
+    admin: Client,
+    bob: Person,
+    count_queries: Callable[[Client, str], int],
+    baseline: Callable[[str, int], None],
+) -> None:
+    name = path.strip("/").replace("/{}/", ", ")
+    baseline(name, count_queries(admin, path.format(member("bob"))))

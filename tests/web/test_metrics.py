@@ -1,0 +1,77 @@
+"""GET /metrics: who gets it, what is in it, what it costs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from state_admin.services import maintenance, storage
+from state_admin.services.compactions import request_compaction
+from state_admin.services.dispatches import enqueue_dispatch
+from tests.builders import Person, make_namespace, make_thread, put, raw
+
+from .stories import tell
+
+TOKEN = "a token for the monitor"
+
+
+@pytest.fixture(autouse=True)
+def token(settings: Any) -> None:
+    settings.METRICS_TOKEN = TOKEN
+
+
+def scrape(client: Client) -> dict[str, float]:
+    response = client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert response.status_code == 200
+    assert response["Content-Type"] == "text/plain; version=0.0.4"
+    text = response.content.decode()
+    found = re.findall(r"^(\w+(?:\{\w+=\"[^\"]*\"\})?) (\S+)$", text, re.MULTILINE)
+    assert len(found) == sum(not line.startswith("#") for line in text.splitlines())
+    return {name: float(value) for name, value in found}
+
+
+def test_metrics__filled__tell_storage_queues_and_compaction(
+    client: Client, alice: Person, mallory: Person
+) -> None:
+    tell(alice.actor)
+    for person in (alice, mallory):
+        make_namespace(person.actor, "notes")
+        put(person.actor, "notes", "a", "x" * 100)
+    make_thread(alice.actor, "t2")
+    request_compaction(actor=alice.actor, thread_id="t2")
+    enqueue_dispatch(actor=alice.actor, thread_id="t2", payload=raw(1))
+    maintenance.run_sweep("measure storage", storage.measure_storage)
+    found = scrape(client)
+    assert found['statehouse_storage_rows{part="entries"}'] == 2
+    assert found['statehouse_storage_bytes{part="entries"}'] == 204
+    assert found['statehouse_dispatches{status="Queued"}'] == 1
+    assert found['statehouse_dispatches{status="DeadLetter"}'] == 0
+    assert found['statehouse_compactions{status="queued"}'] == 1
+    assert found["statehouse_compaction_tokens_saved_today"] > 0
+    assert 0 <= found['statehouse_sweep_age_seconds{sweep="measure storage"}'] < 600
+
+
+def test_metrics__nothing_yet__are_zero(client: Client, db: None) -> None:
+    assert scrape(client)['statehouse_storage_bytes{part="messages"}'] == 0
+
+
+def test_metrics__any_amount__cost_two_statements(
+    alice: Person, count_queries: Callable[[Client, str], int]
+) -> None:
+    client = Client(headers={"Authorization": f"Bearer {TOKEN}"})
+    assert count_queries(client, "/metrics") == 2
+
+
+@pytest.mark.parametrize("presented", ["", "Bearer wrong", "Bearer é", "Basic x"])
+def test_metrics__without_the_token__are_refused(presented: str, client: Client) -> None:
+    response = client.get("/metrics", headers={"Authorization": presented})
+    assert (response.status_code, response.content) == (401, b"")
+
+
+def test_metrics__no_token_set__are_not_there(client: Client, settings: Any, db: None) -> None:
+    settings.METRICS_TOKEN = ""
+    assert client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 404

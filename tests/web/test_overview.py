@@ -1,0 +1,104 @@
+"""What needs a person: how many of each kind, since when the oldest waits, and where to go."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from django.db.models.functions import Now
+from django.test import Client
+
+from state_admin.models import Compaction, Dispatch, Run, Traffic
+from state_admin.services.dispatches import enqueue_dispatch
+from tests.builders import Person, make_namespace, make_run, make_thread, put, raw
+from tests.web.stories import tell
+from tests.web.test_threads import page
+
+
+def sums(client: Client) -> dict[str, tuple[str, str]]:
+    """The number and the address of each kind, by its words."""
+    found = re.findall(
+        r'<a class="stat" href="([^"]+)"><span><span class="pill" data-state="[^"]*">([^<]+)</span>'
+        r"</span><strong>([^<]+)</strong>",
+        page(client, "/"),
+    )
+    return {label: (count, url.replace("&amp;", "&")) for url, label, count in found}
+
+
+def test_overview__quiet__says_that_nothing_waits(admin: Client) -> None:
+    assert sums(admin) == {}
+    assert "Nothing. No run is stuck" in page(admin, "/")
+
+
+def test_overview__each_kind__has_count_oldest_and_link(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    make_thread(alice.actor, "t2")
+    make_run(alice.actor, "t2", "r2")
+    Run.objects.filter(public_id="r2").update(
+        lease_expires_at=datetime.now(UTC) - timedelta(minutes=9)
+    )
+    Compaction.objects.update(status="failed", detail="no answer")
+    enqueue_dispatch(actor=alice.actor, thread_id="t2", payload=raw(1))
+    Dispatch.objects.update(status="DeadLetter", last_error="worker crashed")
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "a", {"x": 1})
+    make_namespace(alice.actor, "notes", schema={"type": "string"}, default="")
+    found = sums(admin)
+    assert {label: count for label, (count, _) in found.items()} == {
+        "tickets": "1",
+        "stuck runs": "1",
+        "dead letters": "1",
+        "failed jobs": "1",
+        "of an older schema": "1",
+    }
+    shown = page(admin, "/")
+    assert shown.count("oldest <relative-time") == 4
+    assert "worker crashed" in shown
+    for name, (_, url) in found.items():
+        assert admin.get(url).status_code == 200, name
+
+
+def test_overview__of_another_workspace__counts_nothing(stranger: Client, alice: Person) -> None:
+    tell(alice.actor)
+    assert sums(stranger) == {}
+
+
+# Traffic -------------------------------------------------------------------------------------
+
+
+def busy(person: Person) -> None:
+    for ago, reads, writes, conflicts, queued in ((3, 40, 5, 0, 6), (2, 2, 7, 1, 2)):
+        Traffic.objects.create(
+            workspace=person.workspace,
+            minute=Now() - timedelta(minutes=ago),
+            reads=reads,
+            writes=writes,
+            conflicts=conflicts,
+            queued=queued,
+        )
+
+
+def test_overview__busy_hour__has_lines_numbers_and_words(admin: Client, alice: Person) -> None:
+    busy(alice)
+    shown = page(admin, "/")
+    for said in (
+        "42 reads in the last hour, at most 40 a minute",
+        "12 writes in the last hour, at most 7 a minute",
+        "1 conflict in the last hour, at most 1 a minute",
+        "2 waiting now, at most 6 in the last hour",
+    ):
+        assert f'role="img" aria-label="{said}"' in shown
+    numbers = re.findall(
+        r'<span class="muted">([^<]+ in 60 minutes)</span>\s*<strong>(\d+)<', shown
+    )
+    assert numbers == [
+        ("Reads in 60 minutes", "42"),
+        ("Writes in 60 minutes", "12"),
+        ("Conflicts in 60 minutes", "1"),
+    ]
+
+
+def test_overview__no_traffic__says_so(admin: Client, stranger: Client, alice: Person) -> None:
+    busy(alice)
+    assert "No call of the API in the last hour" not in page(admin, "/")
+    assert "No call of the API in the last hour" in page(stranger, "/")

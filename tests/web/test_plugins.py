@@ -1,0 +1,105 @@
+"""The page of state keys and plugins: whose they are, who holds them, and the uninstall preview."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from state_admin.models import AuditRow, Plugin
+from state_admin.services import plugins
+from state_admin.web import state_keys
+from tests.builders import Person, commit, make_run, make_state_key, make_thread, put, raw
+from tests.web.stories import HOSTILE
+from tests.web.test_threads import page
+
+RETAINED = {"retain_on_uninstall": True}
+
+
+@pytest.fixture
+def kit(alice: Person) -> Person:
+    def part(name: str, **fields: bool) -> dict[str, object]:
+        return {"name": name, "schema": raw({}), "default": raw(None), **fields}
+
+    plugins.install_plugin(
+        actor=alice.actor,
+        name="kit",
+        description=HOSTILE[0],
+        state_keys=[part("kit.plan"), part("kit.facts", **RETAINED)],
+        namespaces=[part("kit.notes")],
+    )
+    make_state_key(alice.actor, "own", reducer="add", merge="commutative", default=0)
+    for number, update in enumerate(({"kit.plan": 1, "kit.facts": 1}, {"kit.facts": 2, "own": 1})):
+        make_thread(alice.actor, f"t{number}")
+        make_run(alice.actor, f"t{number}", f"r{number}")
+        commit(alice.actor, f"r{number}", update)
+    return alice
+
+
+def holders(shown: str) -> dict[str, str]:
+    """The column "Threads" of the main table, by key."""
+    import re
+
+    table = shown.partition('aria-label="State keys"')[2].partition("</table>")[0]
+    name, number = (
+        r'<td class="name"><span class="mono">(.*?)</span>',
+        r'<td class="num">(.*?)</td>',
+    )
+    rows = re.findall(rf"{name}.*?{number}", table, re.S)
+    return dict(rows)
+
+
+def test_state_keys__plugin__shown_with_its_parts_and_who_holds_them(
+    admin: Client, kit: Person
+) -> None:
+    shown = page(admin, "/state-keys")
+    assert holders(shown) == {"kit.facts": "2", "kit.plan": "1", "own": "1"}
+    assert 'href="/namespaces/kit.notes"' in shown
+    assert HOSTILE[0] not in shown
+    assert "after uninstall" in shown
+    assert "Uninstall…" in shown
+    assert "Held, but not registered" not in shown
+    assert "__runtime.run_lifecycle" in shown
+
+
+def test_state_keys__more_threads_than_are_looked_at__counts_the_newest(
+    admin: Client, kit: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_keys, "NEWEST", 1)
+    assert holders(page(admin, "/state-keys")) == {"kit.facts": "1", "kit.plan": "0", "own": "1"}
+
+
+def test_uninstall__asked__says_what_goes_and_what_stays(admin: Client, kit: Person) -> None:
+    shown = page(admin, "/plugins/kit/uninstall")
+    assert "1 value in 1 thread will be cleared" in shown
+    assert "2 values stay readable" in shown
+    assert "kit.facts (values stay)" in shown
+    assert "What becomes of the entries" not in shown
+    put(kit.actor, "kit.notes", "k", 1)
+    assert "Its namespaces hold 1 entry." in page(admin, "/plugins/kit/uninstall")
+
+
+def test_uninstall__confirmed__is_done_and_what_is_retained_is_told(
+    admin: Client, kit: Person
+) -> None:
+    put(kit.actor, "kit.notes", "k", 1)
+    refused = admin.post("/plugins/kit/uninstall", {"reason": "unused"})
+    assert refused.status_code == 409
+    assert Plugin.objects.exists()
+    done = admin.post("/plugins/kit/uninstall", {"reason": "unused", "entries": "retain"})
+    assert done["Location"] == "/state-keys"
+    assert AuditRow.objects.filter(action="plugin.uninstall", reason="unused").exists()
+    shown = page(admin, "/state-keys")
+    assert "Uninstalled kit; cleared 1 value" in shown
+    assert "Held, but not registered" in shown
+    assert holders(shown) == {"own": "1"}
+
+
+def test_uninstall__viewer_or_stranger__does_not_get_it(
+    viewer: Client, stranger: Client, kit: Person
+) -> None:
+    assert "Uninstall…" not in page(viewer, "/state-keys")
+    for method in (viewer.get, viewer.post):
+        assert method("/plugins/kit/uninstall").status_code == 403
+    for method in (stranger.get, stranger.post):
+        assert method("/plugins/kit/uninstall").status_code == 404
+    assert "kit" not in page(stranger, "/state-keys")

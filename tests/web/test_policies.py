@@ -1,0 +1,130 @@
+"""The pages of compaction policies: what is said, what holds, saying it, and the preview."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from state_admin.models import AuditRow, CompactionPolicy
+from state_admin.services import policies
+from tests.builders import Person, append, conversation, make_thread, raw
+from tests.web.stories import HOSTILE
+from tests.web.test_threads import page
+
+AGENT = "/policy?scope=agent&name=planner"
+
+
+def say(person: Person, scope: Any, name: str = "", **body: Any) -> None:
+    policies.put_policy(actor=person.actor, scope=scope, name=name, body=raw(body))
+
+
+def test_policies__none_said__shows_the_workspace_and_how_to_begin(admin: Client) -> None:
+    shown = page(admin, "/policies")
+    assert "nothing: the defaults hold" in shown
+    assert "Policy of this agent" in shown
+
+
+def test_policies__said__each_with_its_fields(viewer: Client, alice: Person) -> None:
+    say(alice, "workspace", autocompact_threshold=900)
+    say(alice, "agent", HOSTILE[0], prompt="secret recipe", fallback=None)
+    shown = page(viewer, "/policies")
+    assert "autocompact_threshold 900" in shown
+    assert "fallback none" in shown
+    assert HOSTILE[0] not in shown
+    assert "Policy of this agent" not in shown, "a viewer changes nothing"
+
+
+def test_policy__of_an_agent__shows_what_holds_and_who_says_so(
+    admin: Client, alice: Person
+) -> None:
+    say(alice, "workspace", min_gain_tokens=77)
+    say(alice, "agent", "planner", autocompact_threshold=None, prompt="Only prices.")
+    shown = page(admin, AGENT)
+    assert "Compaction policy of agent planner" in shown
+    assert '<td class="mono">min_gain_tokens</td><td class="anywhere">77</td><td>workspace' in shown
+    assert 'name="autocompact_threshold" value="none"' in shown
+    assert "Only prices.</textarea>" in shown
+
+
+def test_policy__saved__says_only_what_was_filled_in(admin: Client) -> None:
+    fields = {
+        "autocompact_threshold": "60000",
+        "min_savings_ratio": "0.5",
+        "summarizer": "model",
+        "summary_model": "small",
+        "prompt": "none",
+        "fallback": "extractive",
+        "mode": "",
+        "version": "0",
+        "reason": "long talks",
+    }
+    response = admin.post(AGENT, fields)
+    assert response["Location"] == "/policies"
+    view = policies.values.load(CompactionPolicy.objects.get(agent_id="planner").body)
+    assert view == {
+        "autocompact_threshold": 60000,
+        "min_savings_ratio": 0.5,
+        "summarizer": "model",
+        "summary_model": "small",
+        "prompt": None,
+        "fallback": "extractive",
+    }
+    assert AuditRow.objects.filter(action="compaction_policy.put", reason="long talks").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"autocompact_threshold": "soon"}, "must be an integer of at least 1"),
+        ({"autocompact_threshold": "0"}, "must be an integer of at least 1"),
+        ({"min_savings_ratio": "2"}, "less than or equal to 1"),
+        ({"prompt": "x" * 8_001}, "at most 8000 characters"),
+        ({"fallback": "hope"}, "not one of the available choices"),
+    ],
+)
+def test_policy__wrong_field__is_told_beside_it(
+    admin: Client, fields: dict[str, str], words: str
+) -> None:
+    response = admin.post("/policy", fields)
+    assert response.status_code == 422
+    assert words in response.content.decode()
+    assert not CompactionPolicy.objects.exists()
+
+
+def test_policy__changed_meanwhile__is_not_overwritten(admin: Client, alice: Person) -> None:
+    say(alice, "workspace", min_gain_tokens=1)
+    response = admin.post("/policy", {"min_gain_tokens": "2", "version": "0"})
+    assert response.status_code == 409
+    assert "Somebody changed this policy meanwhile" in response.content.decode()
+
+
+def test_policy__of_a_thread__is_an_editors(editor: Client, viewer: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    url = "/policy?scope=thread&name=t1"
+    assert viewer.post(url, {"min_gain_tokens": "2"}).status_code == 403
+    assert "What is said here" not in page(viewer, url)
+    response = editor.post(url, {"min_gain_tokens": "2"})
+    assert response["Location"] == "/threads/t1?tab=compactions"
+    assert editor.post("/policy", {"min_gain_tokens": "2"}).status_code == 403
+    assert editor.post(AGENT, {"min_gain_tokens": "2"}).status_code == 403
+
+
+@pytest.mark.parametrize("url", ["/policy?scope=nobody", "/policy?scope=thread&name=none"])
+def test_policy__of_nothing__is_absent(admin: Client, url: str) -> None:
+    assert admin.get(url).status_code == 404
+
+
+def test_thread__preview__says_savings_and_what_stands_in_the_way(
+    admin: Client, alice: Person
+) -> None:
+    policy = {"summarizer": "model", "summary_model": "gpt-7", "fallback": "extractive"}
+    make_thread(alice.actor, "t1", policy=raw({**policy, "summary_max_tokens": 200}))
+    append(alice.actor, "t1", *conversation(8))
+    shown = page(admin, "/threads/t1?tab=compactions")
+    assert "Fold messages 1 to" in shown
+    assert "% less" in shown
+    assert "provider not configured: gpt-7" in shown
+    assert "The extractive summariser would stand in" in shown
+    assert "/policy?scope=thread&amp;name=t1" in shown

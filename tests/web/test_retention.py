@@ -1,0 +1,70 @@
+"""The questions before old snapshots and versions go, and the pin that keeps one."""
+
+from __future__ import annotations
+
+from django.test import Client
+
+from state_admin.models import Compaction, EntryRevision
+from state_admin.services import policies, retention
+from tests.builders import Person, make_namespace, put, raw
+from tests.web.stories import tell
+from tests.web.test_threads import page
+
+
+def test_snapshots__asked_for__after_a_look_at_how_much(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    said = raw({"snapshot_keep_last": 1})
+    policies.put_policy(actor=alice.actor, scope="thread", name="t1", body=said)
+    assert "Remove old snapshots…" in page(admin, "/threads/t1?tab=compactions")
+    question = page(admin, "/thread/compact-snapshots/t1")
+    assert "1 of 6 snapshots go, with " in question
+    assert "there is no undo" in question
+    response = admin.post("/thread/compact-snapshots/t1", {"reason": "tidy"})
+    assert response.status_code == 302
+    job = Compaction.objects.get(kind="snapshot")
+    assert (job.requested_by, job.reason) == ("alice", "tidy")
+    assert retention.run_retention(job.public_id) == "done"
+    shown = page(admin, f"/compactions/{job.public_id}")
+    for text in ("1 snapshots dropped", "Rows removed, for good", "Bytes before", "tidy"):
+        assert text in shown
+    assert "no undo" in page(admin, "/threads/t1?tab=compactions")
+    assert "The state at revision 1 is not kept any more" in page(
+        admin, "/threads/t1?tab=state&at=1"
+    )
+
+
+def test_snapshots__editor__does_not_get_there(
+    editor: Client, admin: Client, alice: Person
+) -> None:
+    tell(alice.actor)
+    assert "Remove old snapshots…" not in page(editor, "/threads/t1?tab=compactions")
+    assert editor.get("/thread/compact-snapshots/t1").status_code == 403
+    assert editor.post("/thread/compact-snapshots/t1").status_code == 403
+
+
+def test_history__asked_for__after_a_look_at_how_much(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "notes", history_keep_last=1)
+    for number in range(3):
+        put(alice.actor, "notes", "k", number)
+    assert "Remove old versions now…" in page(admin, "/namespaces/notes")
+    assert "2 of 3 versions (2 B of 3 B) go" in page(admin, "/namespaces/notes/compact")
+    admin.post("/namespaces/notes/compact", {"reason": "tidy"})
+    job = Compaction.objects.get(kind="history")
+    assert retention.run_retention(job.public_id) == "done"
+    assert 'href="/namespaces/notes"' in page(admin, f"/compactions/{job.public_id}")
+
+
+def test_pin__version__is_kept_and_let_go(admin: Client, viewer: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "k", 1)
+    history = "/state/notes/k?tab=history"
+    assert 'form="pin-1" aria-pressed="false"' in page(admin, history)
+    assert "pin-1" not in page(viewer, history)
+    response = admin.post("/entry/pin/notes/k?version=1", {"pinned": "on"})
+    assert (response.status_code, response["Location"]) == (302, history)
+    assert EntryRevision.objects.get().pinned
+    assert 'form="pin-1" aria-pressed="true"' in page(admin, history)
+    admin.post("/entry/pin/notes/k?version=1")
+    assert not EntryRevision.objects.get().pinned
+    assert admin.post("/entry/pin/notes/k").status_code == 400
+    assert viewer.post("/entry/pin/notes/k?version=1").status_code == 403

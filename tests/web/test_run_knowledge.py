@@ -1,0 +1,151 @@
+"""The pages that say what a run knew, and who read a version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from state_admin.models import Revision, Run, RunRead, Thread, Ticket
+from state_admin.services.entries import delete_entry
+from state_admin.services.snapshots import Read
+from tests.builders import Person, commit, make_namespace, make_run, make_thread, put
+from tests.web.stories import HOSTILE, tell
+from tests.web.test_threads import htmx, page
+
+PAGES = {
+    "run, knowledge": "/run/knowledge/r1?step=2",
+    "run, knowledge of the newest step": "/run/knowledge/r1",
+    "run, resume from a revision": "/run/resume/r1?revision=1",
+    "entry, readers": "/entry/readers/notes/global?version=1",
+}
+
+
+@pytest.fixture
+def run(alice: Person) -> Person:
+    """r1 read v1 of notes/global in step 2; v2 came after."""
+    make_namespace(alice.actor, "notes")
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1", agent_id="helper")
+    put(alice.actor, "notes", "global", "first thought")
+    commit(alice.actor, "r1", reads=[Read("notes", "global", 1), Read("notes", "agent_type::x", 0)])
+    put(alice.actor, "notes", "global", "second thought", reason="it was wrong")
+    return alice
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.usefixtures("run")
+def test_page__member__answers_within_its_queries(
+    name: str,
+    admin: Client,
+    count_queries: Callable[[Client, str], int],
+    baseline: Callable[[str, int], None],
+) -> None:
+    baseline(name, count_queries(admin, PAGES[name]))
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.usefixtures("run")
+def test_page__stranger__looks_absent(name: str, stranger: Client) -> None:
+    assert stranger.get(PAGES[name]).status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+def test_knowledge__step__shows_what_stood_there_and_lights_stale_reads(
+    admin: Client, run: Person
+) -> None:
+    commit(run.actor, "r1", label="later")
+    delete_entry(actor=run.actor, namespace="notes", key="global")
+    then = page(admin, "/run/knowledge/r1?step=2")
+    assert "first thought" in then
+    assert "second thought" not in then
+    assert "gone since" in then
+    assert "stale now" in then
+    assert "1 value it read is</strong>" not in then
+    assert "1 value it read is not the newest." in then
+    assert 'href="/run/knowledge/r1?step=1"' in then
+    assert 'href="/run/knowledge/r1?step=3"' in then
+    later = page(admin, "/run/knowledge/r1")
+    assert "second thought" in later
+    assert "it was wrong" in later
+    assert "It reported no reads with this step" in later
+    assert page(admin, "/run/knowledge/r1?step=1").count("Nothing stood under its scopes") == 1
+
+
+def test_knowledge__htmx__answers_the_part(admin: Client, run: Person) -> None:
+    part = page(admin, "/run/knowledge/r1", headers=htmx("run"))
+    assert part.lstrip().startswith('<div class="stack" id="run"')
+
+
+def test_knowledge__wrong_step__is_our_404_or_400(admin: Client, run: Person) -> None:
+    assert admin.get("/run/knowledge/r1?step=9").status_code == 404
+    assert admin.get("/run/knowledge/r1?step=x").status_code == 400
+
+
+@pytest.mark.django_db(transaction=True)
+def test_knowledge__hostile_values__are_text(admin: Client, run: Person) -> None:
+    put(run.actor, "notes", "thread::t1", {text: text for text in HOSTILE})
+    commit(run.actor, "r1", label="x")
+    shown = page(admin, "/run/knowledge/r1")
+    assert "alert(1)" in shown
+    assert "<script>alert" not in shown
+
+
+def test_readers__of_a_version__lead_to_the_step(admin: Client, run: Person) -> None:
+    history = page(admin, "/state/notes/global?tab=history")
+    assert 'href="/entry/readers/notes/global?version=1"' in history
+    shown = page(admin, "/entry/readers/notes/global?version=1")
+    assert 'href="/runs/r1"' in shown
+    assert 'href="/run/knowledge/r1?step=2"' in shown
+    nobody = page(admin, "/entry/readers/notes/global?version=2")
+    assert "No run has reported that it read this" in nobody
+
+
+def test_readers__many__are_paged(
+    admin: Client, run: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("state_admin.web.run_knowledge.PAGE", 2)
+    for _ in range(3):
+        commit(run.actor, "r1", reads=[Read("notes", "global", 1)])
+    read = RunRead.objects.filter(key="global").order_by("-id")[1]
+    first = page(admin, "/entry/readers/notes/global")
+    assert f"last=1&amp;before={read.pk}" in first
+    second = page(admin, f"/entry/readers/notes/global?last=1&before={read.pk}")
+    assert second.count("data-row") == 2
+    assert "First page" in second
+
+
+# The ways out -------------------------------------------------------------------------------
+
+
+def test_run__release__takes_it_from_its_worker(admin: Client, run: Person) -> None:
+    assert "Release lease…" in page(admin, "/runs/r1")
+    assert "refused from now on" in page(admin, "/run/release/r1")
+    assert admin.post("/run/release/r1", {"reason": "gone"})["Location"] == "/runs/r1"
+    assert Run.objects.get().fencing_token == 2
+    shown = page(admin, "/runs/r1")
+    assert "no worker has taken it over" in shown
+    assert "Release lease…" not in shown
+
+
+def test_run__resume_from_a_revision__restores_it(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    assert "/run/resume/r1?revision=3" in page(admin, "/runs/r1")
+    assert "Resume from revision 3?" in page(admin, "/run/resume/r1?revision=3")
+    admin.post("/run/resume/r1?revision=3", {"reason": "again"})
+    run = Run.objects.get(public_id="r1")
+    assert (run.status, run.fencing_token) == ("running", 2)
+    thread = Thread.objects.get(public_id="t1")
+    assert Revision.objects.get(thread=thread, number=thread.revision).kind == "restore"
+    assert Ticket.objects.get().status == "void"
+
+
+def test_ticket__expired__offers_no_form_and_says_so(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    Ticket.objects.update(expires_at="2020-01-01T00:00:00Z")
+    shown = page(admin, "/runs/r1")
+    assert "Its time to be decided is over" in shown
+    assert "<textarea" not in shown
+    assert "Resume…" in shown
+    assert admin.post("/ticket/tk1", {"action": "cancel"}).status_code == 409

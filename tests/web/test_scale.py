@@ -1,0 +1,270 @@
+"""What pages cost with much stored, without a clock: how PostgreSQL means to answer them, and how
+large they are. `python -m benchmarks.pages` has the milliseconds."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from benchmarks.pages import LIMIT_KB, addresses
+from benchmarks.seeded_rows import Seeding, Size
+from benchmarks.seeding import big_values
+from state_admin.models import Dispatch, counts, hot
+from state_admin.services.contexts import read_context, read_outline
+from state_admin.services.dispatches import enqueue_dispatch
+from state_admin.services.storage import measure_storage
+from state_admin.web import entry_list, shell, thread_compactions, thread_contexts
+from tests.builders import (
+    Person,
+    append,
+    commit,
+    conversation,
+    make_namespace,
+    make_run,
+    make_state_key,
+    make_thread,
+    put,
+    raw,
+)
+from tests.e2e.pages import fill
+
+SIZE = Size(entries=50_000, threads=1_000, messages=20_000, value_mb=5)
+# With at least so many rows each.
+LARGE = {"entries", "entry_revisions", "changes", "audit", "messages", "revisions", "state_values"}
+# More than a window of the lists, less than a table.
+MOST_SORTED = 12_000
+
+
+@pytest.fixture
+def seeding(alice: Person) -> Iterator[Seeding]:
+    fill(alice)
+    with connection.cursor() as cursor:
+        made = Seeding(alice.workspace.pk, SIZE)
+        made.cursor = cursor
+        made.people()
+        made.namespaces()
+        yield made
+
+
+def plans_of(statement: str, parameters: Any) -> list[dict[str, Any]]:
+    """The nodes of the plan of a statement, from the top."""
+    asked = f"EXPLAIN (FORMAT JSON) {statement}"
+    if isinstance(parameters, Mapping):
+        found = hot.fetch_all(asked, parameters)[0][0]
+    else:
+        with connection.cursor() as cursor:
+            cursor.execute(asked, parameters)
+            found = cursor.fetchone()[0]
+    found = json.loads(found) if isinstance(found, str) else found
+    nodes = [found[0]["Plan"]]
+    for node in nodes:
+        nodes += node.get("Plans", [])
+    return nodes
+
+
+def fault_of(node: dict[str, Any]) -> str:
+    kind = node["Node Type"]
+    if kind == "Seq Scan" and node["Relation Name"] in LARGE:
+        return f"reads all of {node['Relation Name']}"
+    if kind == "Sort" and node["Plan Rows"] > MOST_SORTED:
+        return f"sorts {node['Plan Rows']} rows"
+    return ""
+
+
+def test_pages__many_rows__no_table_is_read_or_sorted_whole(
+    admin: Client, seeding: Seeding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeding.entries()
+    seeding.threads()
+    seeding.long_thread()
+    seeding.work()
+    seeding.cursor.execute("ANALYZE")
+    asked: dict[str, tuple[str, str, Any]] = {}
+    page = ""
+
+    def note(statement: str, parameters: Any) -> None:
+        # What the ORM writes out differs by its values only.
+        asked.setdefault(re.sub(r"\d+", "", statement), (page, statement, parameters))
+
+    def noted(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        note(sql, params)
+        return execute(sql, params, many, context)
+
+    def noted_by_hand(statement: str, parameters: Any) -> Any:
+        note(statement, parameters)
+        return fetch_all(statement, parameters)
+
+    fetch_all = hot.fetch_all
+    with monkeypatch.context() as patched, connection.execute_wrapper(noted):
+        patched.setattr(hot, "fetch_all", noted_by_hand)
+        for page in addresses():
+            if "huge" not in page:
+                assert admin.get(page).status_code < 500, page
+    faults = [
+        f"{page} {fault}: {statement[:300]}"
+        for page, statement, parameters in asked.values()
+        if statement.lstrip().startswith(("SELECT", "WITH"))
+        for fault in map(fault_of, plans_of(statement, parameters))
+        if fault
+    ]
+    assert not faults, "\n".join(faults)
+
+
+def test_pages__large_values_and_long_threads__stay_small(
+    admin: Client, alice: Person, seeding: Seeding
+) -> None:
+    big_values(alice.actor, SIZE)
+    seeding.long_thread()
+    for page in addresses():
+        if re.search("huge|long|hot", page):
+            response = admin.get(page)
+            assert response.status_code == 200, page
+            assert len(response.content) < LIMIT_KB * 1024, page
+
+
+def test_pages__large_tool_results__stay_small(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "wide")
+    rows = json.dumps([{"id": n, "text": "found " * 200} for n in range(40)])
+    for start in range(4):
+        append(
+            alice.actor,
+            "wide",
+            *(
+                body | {"content": rows} if body["role"] == "tool" else body
+                for body in conversation(15)[start > 0 :]
+            ),
+        )
+    for page in ("/threads/wide", "/threads/wide?message=60", "/threads/wide?tab=context"):
+        assert len(admin.get(page).content) < LIMIT_KB * 1024, page
+
+
+@pytest.fixture
+def long(alice: Person) -> str:
+    """The text of an entry of two versions, of a state value, a message and a dispatch."""
+    text = "word " * 30_000
+    make_namespace(alice.actor, "team")
+    make_state_key(alice.actor, "plan", scope="thread")
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    for version in range(2):
+        put(alice.actor, "team", "k", {"text": f"{version} {text}"})
+        commit(alice.actor, "r1", {"plan": {"text": f"{version} {text}"}})
+    append(alice.actor, "t1", {"role": "user", "content": text})
+    enqueue_dispatch(actor=alice.actor, thread_id="t1", payload=raw({"text": text}))
+    return text
+
+
+@pytest.mark.parametrize(
+    ("path", "link"),
+    [
+        ("/state/team/k", "/entry/raw/team/k"),
+        ("/state/team/k?tab=text", "/entry/raw/team/k"),
+        ("/thread/message/1/t1", "/thread/sent/1/t1"),
+        ("/mailbox", "/mailbox/{dispatch}/payload"),
+    ],
+)
+def test_page__long_text__shows_its_beginning_and_leads_to_all_of_it(
+    path: str, link: str, admin: Client, long: str
+) -> None:
+    link = link.format(dispatch=Dispatch.objects.get().public_id)
+    shown = admin.get(path).content.decode()
+    assert long not in shown
+    assert "word word" in shown
+    assert f'href="{link}"' in shown
+    assert long in admin.get(link).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "link", "found"),
+    [
+        ("/entry/edit/team/k", "/entry/edit/team/k?whole=yes", "<textarea"),
+        ("/state/team/k?tab=blame", "/state/team/k?tab=blame&whole=yes", "Places and the versions"),
+        ("/state/team/k", "/state/team/k?tab=history&diff=1..2", "<del>"),
+        ("/threads/t1?tab=state", "/thread/value/3/plan/t1", "word word"),
+        ("/threads/t1?tab=state", "/threads/t1?tab=state&at=3&from=2&to=3", "<del>"),
+        ("/run/knowledge/r1", "/thread/value/3/plan/t1", "word word"),
+    ],
+)
+def test_page__large_value__leaves_it_to_a_request_of_its_own(
+    path: str, link: str, found: str, admin: Client, long: str
+) -> None:
+    shown = html.unescape(admin.get(path).content.decode())
+    assert f'href="{link}"' in shown
+    assert found not in shown
+    assert found in admin.get(link).content.decode()
+
+
+def test_payload__of_another_workspace__is_absent(stranger: Client, long: str) -> None:
+    identity = Dispatch.objects.get().public_id
+    assert stranger.get(f"/mailbox/{identity}/payload").status_code == 404
+    assert stranger.get("/thread/sent/1/t1").status_code == 404
+
+
+def test_context__long_view__counts_what_it_does_not_look_at(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(10))
+    whole = read_outline(actor=alice.actor, thread_id="t1", most=500)
+    part = read_outline(actor=alice.actor, thread_id="t1", most=8)
+    assert (part.count, part.estimated_tokens) == (whole.count, whole.estimated_tokens)
+    assert [row.role for row in part.rows if row][:1] == ["system"]
+    assert part.between == whole.count - 9
+    fitted = read_outline(actor=alice.actor, thread_id="t1", most=8, max_tokens=300)
+    exact = read_context(actor=alice.actor, thread_id="t1", max_tokens=300)
+    assert (fitted.left_out, fitted.estimated_tokens) == (exact.left_out, exact.estimated_tokens)
+    monkeypatch.setattr(thread_contexts, "_LOOKED_AT", 8)
+    shown = admin.get("/threads/t1?tab=context").content.decode()
+    assert f"{part.between} earlier lines are not shown here" in shown
+
+
+def test_compactions_tab__long_thread__plans_when_asked(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(10))
+    monkeypatch.setattr(thread_compactions, "_PLANNED_AT_ONCE", 10)
+    assert "Fold messages 1 to" not in admin.get("/threads/t1?tab=compactions").content.decode()
+    htmx = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "section#thread-plan"}
+    part = admin.get("/threads/t1?tab=compactions&plan=now", headers=htmx).content.decode()
+    assert "Fold messages 1 to" in part
+    assert "<html" not in part
+
+
+def test_browser__filter_without_an_index__looks_at_a_window_of_all_namespaces(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_list, "PAGE", 1)
+    monkeypatch.setattr(entry_list, "_WINDOW", 3)
+    for name in ("a", "b", "c"):
+        make_namespace(alice.actor, name)
+        for key in ("k1", "k2"):
+            put(alice.actor, name, key, 1, tags=["vip"] if (name, key) == ("c", "k2") else [])
+    url, seen = "/state.json?tag=vip", []
+    for _ in range(5):
+        answer = admin.get(url).json()
+        seen.append([item["key"] for item in answer["items"]])
+        if not (url := answer["next"]):
+            break
+    assert seen == [[], ["k2"], []]
+
+
+def test_navigation__many_entries__says_about_how_many(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counts, "FEW", 1)
+    monkeypatch.setattr(shell, "FEW", 1)
+    make_namespace(alice.actor, "team")
+    for key in ("a", "b", "c"):
+        put(alice.actor, "team", key, 1)
+    assert counts.bounded_counts(alice.actor).entries == 2
+    measure_storage()
+    assert counts.bounded_counts(alice.actor).entries == 3
+    assert (shell.about(1), shell.about(2), shell.about(3)) == ("1", "1+", "≈ 3")

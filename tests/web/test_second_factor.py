@@ -1,0 +1,418 @@
+"""Codes of an authenticator app beside the password, and what happens without the phone."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import time_machine
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
+from django.core.management import CommandError, call_command
+from django.test import Client
+from pytest_django import Settings
+
+from state_admin.domain.access import Role
+from state_admin.models import AuditRow, LoginAttempt, Membership
+from state_admin.services import second_factors
+from state_admin.services.errors import QuotaExceeded
+from state_admin.services.logins import set_password
+from state_admin.services.users import make_login_link
+from state_admin.services.workspaces import add_member, ensure_workspace
+from tests.builders import Person
+from tests.services.racing import race
+
+GOOD = "correct horse battery staple"
+
+
+@pytest.fixture
+def clock() -> Iterator[time_machine.Coordinates]:
+    """A clock that stands, in the middle of a code's half minute, until a test moves it."""
+    with time_machine.travel(1_800_000_015, tick=False) as found:
+        yield found
+
+
+def code_of(secret: str, *, steps: int = 0) -> str:
+    """What the app shows now, or so many half minutes later."""
+    return format_hotp_value(hotp_value(secret, int(time.time()) // 30 + steps))
+
+
+@pytest.fixture
+def known(alice: Person) -> Person:
+    set_password(user=alice.user, password=GOOD)
+    return alice
+
+
+@pytest.fixture
+def secret(known: Person) -> str:
+    """The secret of alice's authenticator, whose last used code is two steps old."""
+    secret = second_factors.make_secret()
+    second_factors.enrol(actor=known.actor, secret=secret, code=code_of(secret))
+    device = Authenticator.objects.get(type="totp")
+    device.data["used"] -= 2
+    device.save()
+    return secret
+
+
+def log_in(client: Client, **data: str) -> Any:
+    return client.post("/login", {"username": "alice", "password": GOOD, **data})
+
+
+def give(client: Client, code: str) -> Any:
+    return client.post("/login/code", {"code": code})
+
+
+def logged_in(client: Client) -> bool:
+    return client.get("/sessions").status_code == 200
+
+
+def shown_secret(client: Client) -> str:
+    page = client.get("/sign-in/totp").content.decode()
+    found = re.search(r"<code>([A-Z2-7 ]{39})</code>", page)
+    assert found, page
+    return found[1].replace(" ", "")
+
+
+# Setting it up -------------------------------------------------------------------------------
+
+
+def test_enrol__right_code_and_password__shows_recovery_codes_once(
+    client: Client, known: Person
+) -> None:
+    log_in(client)
+    assert "Set up" in client.get("/sign-in").content.decode()
+    page = client.get("/sign-in/totp").content.decode()
+    assert 'src="data:image/svg+xml;base64,' in page
+    secret = shown_secret(client)
+    assert secret == shown_secret(client)  # loading the page again keeps what was scanned
+    response = client.post("/sign-in/totp", {"code": code_of(secret), "password": GOOD})
+    assert response.status_code == 201
+    assert "no-store" in response["Cache-Control"]
+    codes = re.findall(r"\b\d{5} \d{5}\b", response.content.decode())
+    assert len(set(codes)) == 10
+    shown = client.get("/sign-in").content.decode()
+    assert "10 recovery codes left" in shown
+    assert not any(code in shown for code in codes)
+    assert client.get("/sign-in/totp")["Location"] == "/sign-in"
+    assert AuditRow.objects.get(action="totp.enrol").key == "alice"
+
+
+@pytest.mark.parametrize(
+    ("password", "right", "said"),
+    [(GOOD, False, "not the present code"), ("wrong", True, "present password is another")],
+)
+def test_enrol__wrong__changes_nothing_and_keeps_the_secret(
+    password: str, right: bool, said: str, client: Client, known: Person
+) -> None:
+    log_in(client)
+    secret = shown_secret(client)
+    code = code_of(secret) if right else "000000"
+    response = client.post("/sign-in/totp", {"code": code, "password": password})
+    assert response.status_code == 422
+    assert said in response.content.decode()
+    assert shown_secret(client) == secret
+    assert not Authenticator.objects.exists()
+
+
+def test_enrol__secrets__lie_encrypted(secret: str) -> None:
+    stored = str(list(Authenticator.objects.values_list("data", flat=True)))
+    assert secret not in stored
+    assert "gAAAA" in stored
+
+
+def test_enrol__twice_at_once__one_wins(known: Person, transactional_db: None) -> None:
+    secret = second_factors.make_secret()
+
+    def enrol() -> list[str]:
+        return second_factors.enrol(actor=known.actor, secret=secret, code=code_of(secret))
+
+    done = race([enrol, enrol])
+    assert sorted(type(result).__name__ for result in done) == ["Conflict", "list"]
+    assert Authenticator.objects.count() == 2
+
+
+# The code at login ---------------------------------------------------------------------------
+
+
+def test_login__enrolled__password_alone_lets_nobody_in(client: Client, secret: str) -> None:
+    response = log_in(client, next="/threads")
+    assert response["Location"] == "/login/code"
+    assert not logged_in(client)
+    assert "One more step" in client.get("/login/code").content.decode()
+    assert give(client, "000000").status_code == 422
+    assert not logged_in(client)
+    assert give(client, code_of(secret))["Location"] == "/threads"
+    assert "by password and code" in client.get("/sessions").content.decode()
+
+
+def test_login__by_link__asks_for_the_code_too(client: Client, secret: str, known: Person) -> None:
+    response = client.post(f"/login/once/{make_login_link(known.user)}")
+    assert response["Location"] == "/login/code"
+    assert not logged_in(client)
+    assert give(client, code_of(secret))["Location"] == "/password"
+    assert b"old_password" not in client.get("/password").content
+
+
+@pytest.mark.parametrize("steps", [-1, 0, 1])
+def test_code__of_a_clock_half_a_minute_off__is_taken_once(
+    steps: int, client: Client, secret: str, clock: Any
+) -> None:
+    code = code_of(secret, steps=steps)
+    device = Authenticator.objects.get(type="totp")
+    device.data["used"] = 0
+    device.save()
+    log_in(client)
+    assert give(client, code)["Location"] == "/"
+    other = Client()
+    log_in(other)
+    assert give(other, code).status_code == 422
+    assert not logged_in(other)
+
+
+@pytest.mark.parametrize("steps", [-2, 2])
+def test_code__of_a_clock_a_minute_off__is_refused(
+    steps: int, client: Client, secret: str, clock: Any
+) -> None:
+    log_in(client)
+    assert give(client, code_of(secret, steps=steps)).status_code == 422
+
+
+def test_code__older_than_one_that_was_used__is_refused(
+    client: Client, secret: str, clock: Any
+) -> None:
+    log_in(client)
+    assert give(client, code_of(secret)).status_code == 302
+    other = Client()
+    log_in(other)
+    assert give(other, code_of(secret, steps=-1)).status_code == 422
+
+
+def test_code__that_set_it_up__does_not_log_in(client: Client, known: Person, clock: Any) -> None:
+    secret = second_factors.make_secret()
+    second_factors.enrol(actor=known.actor, secret=secret, code=code_of(secret))
+    log_in(client)
+    assert give(client, code_of(secret)).status_code == 422
+
+
+def test_code__brought_twice_at_once__lets_one_in(
+    known: Person, secret: str, transactional_db: None
+) -> None:
+    code = code_of(secret)
+
+    def bring() -> bool:
+        return second_factors.check_code(user=known.user, code=code)
+
+    assert sorted(race([bring] * 4)) == [False, False, False, True]
+
+
+def test_code__too_many_wrong_ones__refuses_even_the_right_one(
+    client: Client, secret: str, clock: Any
+) -> None:
+    log_in(client)
+    for _ in range(second_factors.MOST_FAILURES):
+        assert give(client, "000000").status_code == 422
+    elsewhere = Client(REMOTE_ADDR="10.0.0.9")
+    log_in(elsewhere)
+    refused = give(elsewhere, code_of(secret))
+    assert refused.status_code == 429
+    assert "Too many wrong codes" in refused.content.decode()
+    clock.shift(second_factors.WINDOW_SECONDS + 1)
+    log_in(client)
+    assert give(client, code_of(secret)).status_code == 302
+
+
+def test_code__guessed_by_many_at_once__counts_each(
+    known: Person, secret: str, transactional_db: None
+) -> None:
+    def guess() -> bool:
+        return second_factors.check_code(user=known.user, code="000000")
+
+    done = race([guess] * (second_factors.MOST_FAILURES + 3))
+    assert sum(isinstance(result, QuotaExceeded) for result in done) == 3
+
+
+def test_code__without_a_password_before__is_not_asked(client: Client, secret: str) -> None:
+    assert client.get("/login/code")["Location"] == "/login"
+    assert give(client, code_of(secret))["Location"] == "/login"
+    assert not logged_in(client)
+
+
+def test_code__eleven_minutes_later__begins_anew(client: Client, secret: str, clock: Any) -> None:
+    log_in(client)
+    clock.shift(11 * 60)
+    assert give(client, code_of(secret))["Location"] == "/login"
+
+
+def test_code__password_changed_meanwhile__begins_anew(
+    client: Client, secret: str, known: Person
+) -> None:
+    log_in(client)
+    set_password(user=known.user, password="a wholly new password")
+    assert give(client, code_of(secret))["Location"] == "/login"
+
+
+def test_login__right_password__forgets_password_failures_but_not_those_of_codes(
+    client: Client, secret: str
+) -> None:
+    log_in(client)
+    give(client, "000000")
+    log_in(client)
+    assert not LoginAttempt.objects.exists()
+    assert len(Authenticator.objects.get(type="totp").data["failures"]) == 1
+
+
+def test_code__key_is_gone__says_so(client: Client, secret: str, settings: Settings) -> None:
+    log_in(client)
+    device = Authenticator.objects.get(type="totp")
+    device.data["secret"] = "gAAAAA"
+    device.save()
+    response = give(client, "000000")
+    assert response.status_code == 409
+    assert "cannot be read" in response.content.decode()
+
+
+# Without the phone ---------------------------------------------------------------------------
+
+
+def test_recovery_code__lets_in_once(client: Client, known: Person, clock: Any) -> None:
+    secret = second_factors.make_secret()
+    codes = second_factors.enrol(actor=known.actor, secret=secret, code=code_of(secret))
+    log_in(client)
+    assert give(client, f"{codes[3][:5]} {codes[3][5:]}")["Location"] == "/"
+    assert "9 recovery codes left" in client.get("/sign-in").content.decode()
+    other = Client()
+    log_in(other)
+    assert give(other, codes[3]).status_code == 422
+    assert give(other, codes[4]).status_code == 302
+
+
+def test_recovery_codes__made_anew__replace_the_old_ones(
+    client: Client, secret: str, known: Person
+) -> None:
+    old = second_factors.renew_codes(actor=known.actor)
+    log_in(client)
+    give(client, code_of(secret))
+    assert client.post("/sign-in/totp/codes", {"password": "wrong"}).status_code == 422
+    response = client.post("/sign-in/totp/codes", {"password": GOOD})
+    new = re.findall(r"\b\d{5} \d{5}\b", response.content.decode())
+    assert len(new) == 10
+    assert not second_factors.check_code(user=known.user, code=old[0])
+    assert second_factors.check_code(user=known.user, code=new[0])
+
+
+def test_remove__needs_the_password_again(client: Client, secret: str) -> None:
+    log_in(client)
+    give(client, code_of(secret))
+    assert client.get("/sign-in/totp/remove").status_code == 200
+    for password in ("", "wrong"):
+        assert client.post("/sign-in/totp/remove", {"password": password}).status_code == 422
+    assert Authenticator.objects.count() == 2
+    assert client.post("/sign-in/totp/remove", {"password": GOOD})["Location"] == "/sign-in"
+    assert not Authenticator.objects.exists()
+    assert AuditRow.objects.filter(action="totp.remove", key="alice").exists()
+    assert log_in(Client())["Location"] == "/"
+
+
+def test_remove__without_a_password__needs_a_code(
+    admin: Client, secret: str, known: Person
+) -> None:
+    known.user.set_unusable_password()
+    known.user.save()
+    admin.force_login(known.user)
+    assert admin.post("/sign-in/totp/remove", {"code": "000000"}).status_code == 422
+    assert admin.post("/sign-in/totp/remove", {"code": code_of(secret)}).status_code == 302
+
+
+# Required ------------------------------------------------------------------------------------
+
+
+def test_required__not_enrolled__sets_it_up_before_anything_else(
+    client: Client, known: Person, settings: Settings
+) -> None:
+    settings.LOGIN_TOTP = "required"
+    log_in(client)
+    for path in ("/", "/password", "/tokens", "/sign-in", "/state.json"):
+        assert client.get(path)["Location"] == "/sign-in/totp"
+    part = client.get("/tokens", headers={"HX-Request": "true"})
+    assert part["HX-Redirect"] == "/sign-in/totp"
+    own = {"Sec-Fetch-Site": "same-origin"}
+    assert client.get("/api/v1/changes/stream", headers=own).status_code == 401
+    secret = shown_secret(client)
+    client.post("/sign-in/totp", {"code": code_of(secret), "password": GOOD})
+    assert logged_in(client)
+    assert "Turn off" not in client.get("/sign-in").content.decode()
+    assert client.post("/sign-in/totp/remove", {"password": GOOD}).status_code == 403
+    assert Authenticator.objects.exists()
+
+
+def test_required__session_from_before__comes_back_with_a_code(
+    client: Client, secret: str, known: Person, settings: Settings
+) -> None:
+    client.force_login(known.user)
+    settings.LOGIN_TOTP = "required"
+    assert client.get("/")["Location"] == "/sign-in/totp"
+    assert client.get("/sign-in/totp")["Location"] == "/login"
+    log_in(client)
+    assert give(client, code_of(secret))["Location"] == "/"
+    assert logged_in(client)
+
+
+# Reset by others -----------------------------------------------------------------------------
+
+
+def member(name: str) -> int:
+    return Membership.objects.get(user__username=name, workspace__slug="acme").pk
+
+
+@pytest.fixture
+def bobs(bob: Person) -> Person:
+    secret = second_factors.make_secret()
+    second_factors.enrol(actor=bob.actor, secret=secret, code=code_of(secret))
+    return bob
+
+
+def test_reset__by_an_admin__takes_it_away_and_says_why(admin: Client, bobs: Person) -> None:
+    assert "Reset the authenticator of bob" in admin.get("/members").content.decode()
+    path = f"/members/{member('bob')}/totp"
+    assert "Reset the authenticator of bob?" in admin.get(path).content.decode()
+    assert admin.post(path, {"reason": "lost phone"})["Location"] == "/members"
+    assert not Authenticator.objects.exists()
+    row = AuditRow.objects.get(action="totp.reset")
+    assert (row.actor_name, row.key, row.reason) == ("alice", "bob", "lost phone")
+    assert "Reset the authenticator" not in admin.get("/members").content.decode()
+    assert admin.post(path).status_code == 404
+
+
+def test_reset__by_others_or_elsewhere__is_refused(
+    editor: Client, stranger: Client, bobs: Person
+) -> None:
+    path = f"/members/{member('bob')}/totp"
+    assert editor.post(path).status_code == 403
+    assert stranger.post(path).status_code == 404
+    assert Authenticator.objects.exists()
+
+
+def test_reset__ones_own__needs_the_password_instead(secret: str, admin: Client) -> None:
+    shown = admin.get("/members").content.decode()
+    assert "End the sessions of alice" in shown
+    assert "Reset the authenticator" not in shown
+    assert admin.post(f"/members/{member('alice')}/totp").status_code == 403
+    assert Authenticator.objects.exists()
+
+
+def test_reset__member_of_other_workspaces_too__is_the_operators(
+    admin: Client, bobs: Person
+) -> None:
+    second, _ = ensure_workspace("second")
+    add_member(workspace=second, user=bobs.user, role=Role.VIEWER)
+    assert admin.post(f"/members/{member('bob')}/totp").status_code == 403
+    assert Authenticator.objects.exists()
+    call_command("reset_totp", "bob")
+    assert not Authenticator.objects.exists()
+    with pytest.raises(CommandError, match="no authenticator: bob"):
+        call_command("reset_totp", "bob")
+    with pytest.raises(CommandError, match="no such user: nobody"):
+        call_command("reset_totp", "nobody")

@@ -1,0 +1,77 @@
+"""Forking from the State tab, and the lineage that the pages show."""
+
+from __future__ import annotations
+
+import re
+
+from django.test import Client
+
+from state_admin.models import AuditRow, Thread
+from state_admin.services.snapshots import read_snapshot
+from tests.builders import Person, make_thread
+from tests.web.stories import tell
+
+
+def text(client: Client, path: str) -> str:
+    response = client.get(path)
+    assert response.status_code == 200, response.content.decode()[-2000:]
+    return response.content.decode()
+
+
+def test_fork__asked_and_confirmed__is_a_thread_of_its_own(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    assert 'href="/thread/fork/t1?at=3"' in text(admin, "/threads/t1?tab=state&at=3")
+    asked = text(admin, "/thread/fork/t1?at=3")
+    count = Thread.objects.get(public_id="t1").revisions.get(number=3).message_count
+    assert f"first {count} messages" in asked
+    found = re.search(r'name="fork" value="([^"]+)"', asked)
+    assert found is not None
+    for _ in range(2):  # sent twice, made once
+        answer = admin.post("/thread/fork/t1?at=3", {"fork": found[1], "reason": "what if"})
+        assert answer["Location"] == f"/threads/{found[1]}?tab=state"
+    assert Thread.objects.count() == 3
+    now = read_snapshot(actor=alice.actor, thread_id=found[1]).parsed()
+    assert now["plan"] == {"count": 1}
+    assert AuditRow.objects.filter(action="thread.fork", reason="what if").count() == 1
+    page = text(admin, f"/threads/{found[1]}")
+    assert 'href="/threads/t1?tab=state&amp;at=3">t1</a>' in page
+    assert f'href="/threads/{found[1]}"' in text(admin, "/threads/t1")
+
+
+def test_fork__of_what_is_not_there__is_refused(admin: Client, alice: Person) -> None:
+    tell(alice.actor)
+    assert admin.get("/thread/fork/t1?at=99").status_code == 404
+    assert admin.get("/thread/fork/t1").status_code == 400
+    Thread.objects.get(public_id="t1").revisions.filter(number=2).update(dropped=True)
+    assert admin.get("/thread/fork/t1?at=2").status_code == 410
+    assert admin.post("/thread/fork/t1?at=2").status_code == 410
+    assert Thread.objects.count() == 2
+
+
+def test_fork__source_deleted__page_still_says_where_it_came_from(
+    admin: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "source")
+    admin.post("/thread/fork/source?at=0", {"fork": "copy"})
+    admin.post("/thread/delete/source", {"children": "reject"})
+    assert "forked from" in text(admin, "/threads/copy")
+    assert admin.get("/threads/source?tab=state&at=0").status_code == 404
+
+
+def test_lineage__tree__leads_from_the_root_to_children_and_forks(
+    admin: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "root")
+    make_thread(alice.actor, "middle", parent_thread_id="root")
+    make_thread(alice.actor, "here", parent_thread_id="middle")
+    make_thread(alice.actor, "below", parent_thread_id="here")
+    make_thread(alice.actor, "alone")
+    admin.post("/thread/fork/here?at=0", {"fork": "copy"})
+    shown = text(admin, "/threads/here")
+    tree = shown[
+        shown.index('aria-label="Lineage"') : shown.index("</nav>", shown.index("Lineage"))
+    ]
+    places = [tree.index(said) for said in (">root<", ">middle<", "here", ">below<", ">copy<")]
+    assert places == sorted(places)
+    assert tree.count("<ul>") == tree.count("</ul>") == 4
+    assert 'aria-label="Lineage"' not in text(admin, "/threads/alone")

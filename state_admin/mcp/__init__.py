@@ -1,0 +1,1 @@
+"""The Model Context Protocol at /mcp: tools and resources for agents (docs/adr/0013)."""

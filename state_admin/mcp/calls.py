@@ -1,0 +1,127 @@
+"""A tool call as a call of the API, and the API's answer as the tool's result.
+
+Arguments are taken from the body as it came, so that a stored value keeps its exact spelling and
+duplicate keys are refused as everywhere; what the SDK parsed has lost both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from mcp_types import CallToolResult, TextContent
+
+from state_admin.domain import values
+from state_admin.domain.values import Fault, MalformedJSON, Raw, RefusedJSON
+from state_admin.services.errors import BadRequest, Invalid, Problem
+
+from .host import Answer, Caller, Message
+from .tools import Tool
+
+# What a model can read at once, and more. The whole answer goes over the wire twice: as text, which
+# is exact, and parsed.
+MOST_BYTES = 1024 * 1024
+
+_PATCH_TYPES = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "update": "application/vnd.statehouse.update+json",
+}
+_EMPTY = Raw("{}", {})
+_ARGUMENTS = "/params/arguments"
+
+
+def arguments_in(body: bytes) -> dict[str, Raw]:
+    """The arguments of a tools/call, each with its exact text. BadRequest, Invalid."""
+    try:
+        params = values.members(values.read(body)).get("params", _EMPTY)
+        given = values.members(params).get("arguments", _EMPTY)
+    except MalformedJSON as error:
+        raise BadRequest("the body is not JSON", detail=str(error)) from error
+    except RefusedJSON as refused:
+        faults = [Fault(f.pointer.removeprefix(_ARGUMENTS), f.message) for f in refused.faults]
+        raise Invalid("the arguments cannot be stored", faults) from refused
+    return values.members(given) if isinstance(given.value, dict) else {}
+
+
+def check_arguments(tool: Tool, given: Mapping[str, Raw]) -> None:
+    """Invalid, with a pointer into the arguments to each fault."""
+    known, needed = tool.takes["properties"], tool.takes["required"]
+    # By name: the library points at the whole for these two.
+    faults = [Fault(values.pointer_of(n), "unknown argument") for n in given if n not in known]
+    faults += [Fault(values.pointer_of(n), "is missing") for n in needed if n not in given]
+    for name, raw in given.items():
+        try:
+            values.check(raw, values.pointer_of(name))
+        except RefusedJSON as refused:
+            faults += refused.faults
+    if not faults:
+        faults = tool.validator.faults({name: raw.value for name, raw in given.items()})
+    if faults:
+        raise Invalid(
+            f"the arguments of {tool.name} are not acceptable",
+            faults,
+            detail=f"It takes {', '.join(known)}. Correct them and call it again.",
+        )
+
+
+def request_of(tool: Tool, given: Mapping[str, Raw], caller: Caller) -> tuple[Message, bytes]:
+    """The call of the API that a tool call is, as an ASGI scope and a body."""
+    place = {name: quote(given[name].value, safe="") for name in tool.in_path}
+    asked = {name: given[name].value for name in tool.query if name in given}
+    headers = {}
+    content = b""
+    if tool.body:
+        parts = (f'"{name}":{given[name].text}' for name in tool.body if name in given)
+        content = ("{" + ",".join(parts) + "}").encode()
+        headers["content-type"] = "application/json"
+    if "patch" in given:
+        content = given["patch"].text.encode()
+        kind = given["kind"].value if "kind" in given else "merge"
+        headers["content-type"] = _PATCH_TYPES[kind]
+    if "expected_version" in given:
+        version = given["expected_version"].value
+        name, tag = ("if-match", f'"{version}"') if version else ("if-none-match", "*")
+        headers[name] = tag
+    if "reason" in given:
+        headers["change-reason"] = given["reason"].value
+    scope = caller.scope_of(
+        tool.method, "/api/v1" + tool.path.format(**place), urlencode(asked), headers, len(content)
+    )
+    return scope, content
+
+
+def result_of(answer: Answer) -> CallToolResult:
+    """What the tool says: the API's answer, or its problem as an error that the model can read."""
+    body = answer.body
+    if answer.start["status"] >= 400:
+        return _failed(body.decode())
+    if len(body) > MOST_BYTES:
+        return failure_of(
+            Invalid(
+                f"the answer has {len(body)} bytes, more than {MOST_BYTES}",
+                detail="Ask for less: a lower limit, a prefix, no include, or a single entry.",
+            )
+        )
+    text = body.decode() or '{"done":true}'
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=json.loads(text)
+    )
+
+
+def failure_of(problem: Problem, request_id: str = "") -> CallToolResult:
+    """A problem of our own, in the words of the API."""
+    told: dict[str, Any] = {
+        **problem.data,
+        "type": f"/problems/{problem.slug}",
+        "title": problem.title,
+        "detail": problem.detail,
+        "instance": request_id,
+    }
+    return _failed(values.dump({name: part for name, part in told.items() if part}))
+
+
+def _failed(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

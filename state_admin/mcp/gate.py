@@ -1,0 +1,99 @@
+"""Who may ask at all: the host and the origin of a request, and its token. Before a byte is parsed."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import django.db
+import structlog
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+
+from state_admin.domain.access import Actor
+from state_admin.services import actors
+from state_admin.services.errors import (
+    BadRequest,
+    Forbidden,
+    Problem,
+    Unauthenticated,
+    Unavailable,
+)
+
+from .host import Caller, Host, Message
+
+log = structlog.get_logger(__name__)
+
+_SAFE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}\Z")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a request is not served, as status and problem."""
+
+    status: int
+    problem: Problem
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def document(self) -> dict[str, str]:
+        told = {"type": f"/problems/{self.problem.slug}", "title": self.problem.title}
+        return told | ({"detail": self.problem.detail} if self.problem.detail else {})
+
+
+class Gate:
+    """Lets a request through with its Caller in the scope, or says why not."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    async def __call__(self, scope: Message) -> Refusal | None:
+        headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
+        place = headers.get(b"host", "")
+        if not _is_ours(place):
+            return Refusal(421, BadRequest("this server does not answer to that host"))
+        if not _is_welcome(headers.get(b"origin"), place, scope["scheme"]):
+            return Refusal(403, Forbidden("pages of this origin may not ask"))
+        given = headers.get(b"x-request-id", "")
+        request_id = given if _SAFE_ID.match(given) else uuid.uuid4().hex
+        try:
+            actor = await self.host.in_thread(
+                lambda: _actor(headers.get(b"authorization", ""), request_id)
+            )
+        except Unauthenticated as problem:
+            return Refusal(401, problem, {"www-authenticate": 'Bearer realm="statehouse"'})
+        except django.db.Error as error:
+            log.warning("database.unavailable", error=str(error).strip())
+            busy = Unavailable("the database did not answer in time")
+            return Refusal(503, busy, {"retry-after": "1"})
+        scope[Caller.KEY] = Caller(actor, scope)
+        return None
+
+
+def _actor(authorization: str, request_id: str) -> Actor:
+    """Whose token it is. Does not count as a call: what it is then used for does."""
+    scheme, _, presented = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not presented:
+        raise Unauthenticated(
+            "a token is needed", detail="Send Authorization: Bearer sh_… (see create_token)."
+        )
+    actor = actors.actor_of_token(presented.strip(), request_id=request_id, counts=False)
+    if actor is None:
+        raise Unauthenticated("the token is not valid", detail="It is unknown, expired or revoked.")
+    return actor
+
+
+def _is_ours(place: str) -> bool:
+    """By Django's own rule, which knows `.example.com` and `*`: the SDK's list does not."""
+    domain, _ = split_domain_port(place)
+    allowed = [*settings.ALLOWED_HOSTS, urlsplit(settings.SITE_URL).hostname or ""]
+    return bool(domain) and validate_host(domain, allowed)
+
+
+def _is_welcome(origin: str | None, place: str, scheme: str) -> bool:
+    """Only browsers send an origin: it must be this site, or one whose forms are taken."""
+    if origin is None:
+        return True
+    return origin in {f"{scheme}://{place}", settings.SITE_URL, *settings.CSRF_TRUSTED_ORIGINS}

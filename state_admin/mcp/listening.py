@@ -1,0 +1,176 @@
+"""subscriptions/listen: tells a client that entries changed, fed by the process's one reader.
+
+Only in the era without sessions, where the answer of one request is the stream. A session of the
+older era would live in one of several processes (docs/adr/0013).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import django.db
+import structlog
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    ResourceUpdatedNotification,
+    ResourceUpdatedNotificationParams,
+    SubscriptionFilter,
+    SubscriptionsAcknowledgedNotification,
+    SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+)
+
+from state_admin.models import ApiToken
+from state_admin.models.feed_sql import FeedFilter, FeedRow
+from state_admin.streams.hub import Hub, Subscription, Unready
+
+from .host import Caller, Host
+from .resources import Address, address_in, spend
+
+log = structlog.get_logger(__name__)
+
+# Open streams of one process, with one token and in all; resources of one stream, and the bytes of
+# its request, which is held as long as the stream is open.
+MOST_OF_ONE = 100
+MOST = 1000
+MOST_RESOURCES = 256
+MOST_BYTES = 512 * 1024
+# Seconds between two looks at whether those who listen still may.
+_RECHECK = 2.0
+# Seconds after which a quiet stream looks up; the SDK keeps the connection alive by itself.
+_PATIENCE = 60.0
+
+
+class Listening:
+    """The open streams of this process. All on the event loop."""
+
+    def __init__(self, host: Host, hub: Hub) -> None:
+        self.host, self.hub = host, hub
+        self._open: dict[Subscription, str] = {}  # and the token's id
+        self._by_token: Counter[str] = Counter()
+        self._guard: asyncio.Task[None] | None = None
+        self._drain: asyncio.Task[None] | None = None
+
+    async def listen(
+        self,
+        ctx: ServerRequestContext[Any, Any],
+        params: SubscriptionsListenRequestParams,
+        caller: Caller,
+        size: int,
+    ) -> SubscriptionsListenResult:
+        """A stream of `size` bytes of request, until the client leaves, the token ends or the server does. Only resources are honoured:
+        the lists of tools never change, and that of entries is asked again when it matters."""
+        addresses = _addresses(params.notifications.resource_subscriptions or ())
+        if size > MOST_BYTES or len(addresses) > MOST_RESOURCES:
+            raise MCPError(INVALID_PARAMS, f"At most {MOST_RESOURCES} resources in one stream")
+        await self.host.in_thread(lambda: spend(caller))
+        token = caller.actor.id
+        self._admit(token)
+        self._by_token[token] += 1
+        try:
+            async with self.hub.subscribe(
+                caller.actor, FeedFilter(), only=lambda row: (row.namespace, row.key) in addresses
+            ) as listener:
+                self._open[listener] = token
+                self._watch_over()
+                try:
+                    return await self._follow(ctx, listener, addresses)
+                finally:
+                    del self._open[listener]
+        except Unready:
+            raise MCPError(INTERNAL_ERROR, "The database does not answer now") from None
+        finally:
+            self._by_token[token] -= 1
+            if not self._by_token[token]:
+                del self._by_token[token]
+
+    def _admit(self, token: str) -> None:
+        if self._by_token[token] >= MOST_OF_ONE:
+            raise MCPError(INTERNAL_ERROR, f"At most {MOST_OF_ONE} streams with one token")
+        if self._by_token.total() >= MOST or self.host.draining.is_set():
+            raise MCPError(INTERNAL_ERROR, "Too many streams are open; try again")
+
+    async def _follow(
+        self,
+        ctx: ServerRequestContext[Any, Any],
+        listener: Subscription,
+        addresses: dict[Address, set[str]],
+    ) -> SubscriptionsListenResult:
+        meta: dict[str, Any] = {SUBSCRIPTION_ID_META_KEY: ctx.request_id}
+        uris = sorted(set().union(*addresses.values()))
+        honoured = SubscriptionFilter(resource_subscriptions=uris or None)
+        await ctx.session.send_notification(
+            SubscriptionsAcknowledgedNotification(
+                params=SubscriptionsAcknowledgedNotificationParams(
+                    notifications=honoured, _meta=meta
+                )
+            ),
+            related_request_id=ctx.request_id,
+        )
+        while not listener.closed:
+            for uri in _changed(await listener.take(_PATIENCE), addresses):
+                await ctx.session.send_notification(
+                    ResourceUpdatedNotification(
+                        params=ResourceUpdatedNotificationParams(uri=uri, _meta=meta)
+                    ),
+                    related_request_id=ctx.request_id,
+                )
+        if listener.closed == "unauthenticated":
+            raise MCPError(INTERNAL_ERROR, "The token is no longer valid")
+        return SubscriptionsListenResult(_meta=meta)
+
+    def _watch_over(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._drain is None:
+            self._drain = loop.create_task(self._end_with_the_server(), name="mcp drain")
+        if self._guard is None or self._guard.done():
+            self._guard = loop.create_task(self._watch(), name="mcp streams")
+
+    async def _end_with_the_server(self) -> None:
+        await self.host.draining.wait()
+        for listener in list(self._open):
+            listener.close("draining")
+
+    async def _watch(self) -> None:
+        """While streams are open: end those whose token has ended."""
+        while self._open:
+            await asyncio.sleep(_RECHECK)
+            seen = dict(self._open)
+            try:
+                live = await self.host.in_thread(functools.partial(_live, set(seen.values())))
+            except django.db.Error as error:  # nobody can say: they stay until it is known
+                log.warning("streams.unchecked", error=str(error).strip())
+                continue
+            for listener, token in seen.items():
+                if token not in live:
+                    listener.close("unauthenticated")
+
+
+def _addresses(uris: Iterable[str]) -> dict[Address, set[str]]:
+    """The entries that URIs name, with all spellings of each. Those that name none are left out."""
+    found: dict[Address, set[str]] = {}
+    for uri in uris:
+        address = address_in(uri)
+        if address is not None:
+            found.setdefault(address, set()).add(uri)
+    return found
+
+
+def _changed(rows: Iterable[FeedRow], addresses: dict[Address, set[str]]) -> list[str]:
+    """The URIs of what changed, each once: a client reads again, it does not count."""
+    seen = dict.fromkeys((row.namespace, row.key) for row in rows)
+    return [uri for address in seen for uri in sorted(addresses[address])]
+
+
+def _live(tokens: set[str]) -> set[str]:
+    rows = ApiToken.objects.live().filter(pk__in=tokens)
+    return {str(pk) for pk in rows.values_list("pk", flat=True)}

@@ -1,0 +1,100 @@
+"""An MCP server as an ASGI application: the gate before it, both protocol eras behind.
+
+Knows nothing of Django, so that the server of the conformance suite stands on the same mount
+(compat/mcp).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from .host import Caller, Message, Receive, Send
+
+Gate = Callable[[Message], Awaitable[Any]]
+
+PATH = "/mcp"
+# A client that does not take a part of our answer for so long is gone.
+_STALLED = 60.0
+
+
+class Mount:
+    """Serves `server` at PATH to whom `gate` lets through: it answers None, or a refusal (gate.py).
+
+    `sessions`: keep the sessions of the older era, in this process. Without, each request of either
+    era stands alone, whichever process it meets, and the answer of a call is plain JSON.
+    """
+
+    def __init__(
+        self, server: Server[Any], gate: Gate, *, max_body: int, sessions: bool = False
+    ) -> None:
+        self.gate, self.sessions = gate, sessions
+        self.manager = StreamableHTTPSessionManager(
+            server,
+            stateless=not sessions,
+            json_response=not sessions,
+            max_request_body_size=max_body,
+        )
+        self._life: asyncio.Task[None] | None = None
+        self._ready = asyncio.Event()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["path"] != PATH:
+            return await refuse(send, 404, {"type": "/problems/not-found", "title": "no such path"})
+        refusal = await self.gate(scope)
+        if refusal is not None:
+            return await refuse(send, refusal.status, refusal.document, refusal.headers)
+        if scope["method"] != "POST" and not self.sessions:
+            problem = {
+                "type": "/problems/method-not-allowed",
+                "title": "only POST: there are no sessions here",
+            }
+            return await refuse(send, 405, problem, {"allow": "POST"})
+        await self._live()
+        return await self.manager.handle_request(scope, receive, _patient(scope, send))
+
+    async def _live(self) -> None:
+        """Start the manager with the first request. It lives as long as the process."""
+        if self._life is None:
+
+            async def live() -> None:
+                async with self.manager.run():
+                    self._ready.set()
+                    await asyncio.Event().wait()
+
+            self._life = asyncio.get_running_loop().create_task(live(), name="mcp")
+        await self._ready.wait()
+
+
+async def refuse(
+    send: Send, status: int, problem: Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> None:
+    """A problem document (RFC 9457) as the answer."""
+    body = json.dumps({**problem, "status": status}).encode()
+    told = {
+        "content-type": "application/problem+json",
+        "content-length": str(len(body)),
+        **(headers or {}),
+    }
+    fields = [(name.encode(), text.encode()) for name, text in told.items()]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _patient(scope: Message, send: Send) -> Send:
+    """`send`, which gives up on who does not read, and tells the id of the request."""
+    caller = scope.get(Caller.KEY)
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start" and caller is not None:
+            told = (b"x-request-id", caller.actor.request_id.encode())
+            message = {**message, "headers": [*message["headers"], told]}
+        async with asyncio.timeout(_STALLED):
+            await send(message)
+
+    return sending

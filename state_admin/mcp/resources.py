@@ -1,0 +1,146 @@
+"""Entries as resources: statehouse://entry/{namespace}/{key}.
+
+A resource is the value alone, as JSON text; what else is known of it stands in `_meta`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+from urllib.parse import quote, unquote
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    ListResourcesResult,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
+)
+
+from state_admin.domain import scopes, values
+from state_admin.models import Entry
+from state_admin.services import actors
+from state_admin.services.errors import Problem
+
+from .host import Answer, Caller, Message
+
+_ROOT = "statehouse://entry/"
+_PAGE = 100
+_JSON = "application/json"
+
+Address = tuple[str, str]
+
+TEMPLATES = [
+    ResourceTemplate(
+        name="entry",
+        title="An entry of shared state",
+        uri_template=_ROOT + "{namespace}/{key}",
+        description="The value of an entry as JSON; both parts percent-encoded. Without an entry,"
+        " the namespace's default.",
+        mime_type=_JSON,
+    )
+]
+
+
+def uri_of(namespace: str, key: str) -> str:
+    return f"{_ROOT}{quote(namespace, safe='')}/{quote(key, safe='')}"
+
+
+def address_in(uri: str) -> Address | None:
+    """Namespace and key of a URI, or None for one that is none of ours."""
+    namespace, slash, key = uri.removeprefix(_ROOT).partition("/")
+    if not (uri.startswith(_ROOT) and slash):
+        return None
+    try:
+        address = unquote(namespace, errors="strict"), unquote(key, errors="strict")
+        scopes.check_name(address[0])
+        scopes.check_key(address[1])
+    except ValueError:  # not UTF-8, or not legal
+        return None
+    return address
+
+
+def list_entries(caller: Caller, cursor: str | None) -> ListResourcesResult:
+    """A page of what the caller sees, newest entry first. In a thread; counts as one call."""
+    spend(caller)
+    rows = Entry.objects.visible_to(caller.actor).live().open()
+    rows = rows.filter(namespace__unregistered_at=None).select_related("namespace")
+    if cursor is not None:
+        rows = rows.filter(id__lt=_open(cursor))
+    found = list(rows.order_by("-id").defer("value")[: _PAGE + 1])
+    shown = found[:_PAGE]
+    return ListResourcesResult(
+        resources=[
+            Resource(
+                uri=uri_of(row.namespace.name, row.key),
+                name=f"{row.namespace.name}/{row.key}",
+                description=row.namespace.description or None,
+                mime_type=_JSON,
+                size=row.size_bytes,
+            )
+            for row in shown
+        ],
+        next_cursor=_seal(shown[-1].pk) if len(found) > _PAGE else None,
+    )
+
+
+def spend(caller: Caller) -> None:
+    """Count a call that does not go through the API against the token's limit. MCPError beyond."""
+    try:
+        actors.actor_of_token(caller.token)
+    except Problem as problem:
+        raise MCPError(INTERNAL_ERROR, f"{problem.title}: {problem.detail}", problem.data) from None
+
+
+def read_request(uri: str, caller: Caller) -> Message:
+    """The call of the API that reads a resource. MCPError for a URI that is none of ours."""
+    address = address_in(uri)
+    if address is None:
+        raise _absent(uri)
+    namespace, key = (quote(part, safe="") for part in address)
+    return caller.scope_of("GET", f"/api/v1/state/{namespace}/{key}", "", {}, 0)
+
+
+def read_result(uri: str, answer: Answer) -> ReadResourceResult:
+    """What the API said, as the contents of the resource."""
+    if answer.start["status"] == 404:
+        raise _absent(uri)
+    raw = values.read(answer.body)
+    if answer.start["status"] >= 400:
+        problem: Any = raw.value
+        raise MCPError(INTERNAL_ERROR, problem["title"], problem)
+    parts = values.members(raw)
+    about = {name: parts[name].value for name in ("version", "exists", "updated_at", "actor")}
+    return ReadResourceResult(
+        contents=[
+            TextResourceContents(
+                uri=uri,
+                mime_type=_JSON,
+                text=parts["value"].text,
+                _meta={"statehouse/entry": about},
+            )
+        ]
+    )
+
+
+def _absent(uri: str) -> MCPError:
+    # One answer for what is absent, hidden, and never could be.
+    return MCPError(INVALID_PARAMS, "Resource not found", {"uri": uri})
+
+
+def _seal(position: int) -> str:
+    return base64.urlsafe_b64encode(str(position).encode()).decode().rstrip("=")
+
+
+def _open(cursor: str) -> int:
+    try:
+        position = int(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
+    except (ValueError, binascii.Error):
+        position = -1
+    if not 0 <= position < 2**63:
+        raise MCPError(INVALID_PARAMS, "Invalid cursor", {"cursor": cursor})
+    return position

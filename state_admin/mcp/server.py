@@ -1,0 +1,137 @@
+"""The MCP server: what it says of itself, and who does what it is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types as types
+from django.conf import settings
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from starlette.requests import Request
+
+from state_admin.services.errors import Problem
+from state_admin.streams.hub import Hub
+
+from . import calls, resources
+from .gate import Gate
+from .host import Caller, Host
+from .listening import Listening
+from .mount import Mount
+from .tools import TOOLS, Tool
+
+Context = ServerRequestContext[Any, Request]
+
+# A larger body is read in a thread.
+_SMALL = 64 * 1024
+_INSTRUCTIONS = """\
+Statehouse keeps the shared state of agents: JSON values in typed namespaces, each with versions and \
+a history, beside threads, runs and tickets. Others change it while you work. Read before you write, \
+send the version you read as expected_version, and give a reason. An error is a problem document: \
+its errors point at the argument that is wrong, its detail says what to do."""
+
+
+def build(host: Host, hub: Hub) -> Mount:
+    """The application that answers at /mcp."""
+    server: Server[Any] = Server(
+        "statehouse",
+        version="1",
+        title="Statehouse",
+        instructions=_INSTRUCTIONS,
+        website_url=settings.SITE_URL,
+        cache_hints={
+            "tools/list": CacheHint(300_000),
+            "resources/templates/list": CacheHint(300_000),
+        },
+        get_tool_input_schema=_schema_of,
+        **_handlers(host, Listening(host, hub)),
+    )
+    return Mount(server, Gate(host), max_body=settings.MAX_BODY_BYTES)
+
+
+def _handlers(host: Host, listening: Listening) -> dict[str, Any]:
+    async def list_tools(ctx: Context, params: Any) -> types.ListToolsResult:
+        actor = _caller(ctx).actor
+        return types.ListToolsResult(
+            tools=[_show(tool) for tool in TOOLS.values() if actor.may(tool.role)]
+        )
+
+    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool, caller = TOOLS.get(params.name), _caller(ctx)
+        if tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
+        body = await _request(ctx).body()
+
+        def read() -> Any:
+            given = calls.arguments_in(body)
+            calls.check_arguments(tool, given)
+            return calls.request_of(tool, given, caller)
+
+        try:
+            scope, content = read() if len(body) <= _SMALL else await host.in_thread(read)
+        except Problem as problem:
+            return calls.failure_of(problem, caller.actor.request_id)
+        return calls.result_of(await host.ask(scope, content))
+
+    async def list_resources(
+        ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        caller, cursor = _caller(ctx), params.cursor if params else None
+        return await host.in_thread(lambda: resources.list_entries(caller, cursor))
+
+    async def list_templates(ctx: Context, params: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+
+    async def read_resource(
+        ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        answer = await host.ask(resources.read_request(params.uri, _caller(ctx)))
+        return resources.read_result(params.uri, answer)
+
+    async def listen(
+        ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        size = len(await _request(ctx).body())
+        return await listening.listen(ctx, params, _caller(ctx), size)
+
+    return {
+        "on_list_tools": list_tools,
+        "on_call_tool": call_tool,
+        "on_list_resources": list_resources,
+        "on_list_resource_templates": list_templates,
+        "on_read_resource": read_resource,
+        "on_subscriptions_listen": listen,
+    }
+
+
+def _request(ctx: Context) -> Request:
+    assert ctx.request is not None  # noqa: S101  # it came over HTTP
+    return ctx.request
+
+
+def _caller(ctx: Context) -> Caller:
+    caller: Caller = _request(ctx).scope[Caller.KEY]
+    return caller
+
+
+def _schema_of(name: str) -> dict[str, Any] | None:
+    return TOOLS[name].takes if name in TOOLS else None
+
+
+def _show(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.takes,
+        output_schema=tool.answers,
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.reads,
+            destructive_hint=tool.destroys,
+            idempotent_hint=tool.reads or tool.name == "delete_state",
+            open_world_hint=False,
+        ),
+    )

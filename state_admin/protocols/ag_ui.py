@@ -1,0 +1,217 @@
+"""A thread as AG-UI events: GET for whoever looks on, POST for an AG-UI client's run.
+
+What AG-UI's clients send with a run (state, messages, tools, context) is not stored: agents write
+by commits, people through /api/v1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import JSON, Fault, Raw
+from state_admin.models import Message, Run, RunStatus, Thread, Ticket
+from state_admin.models.feed_sql import FeedRow
+from state_admin.services import snapshots, threads
+from state_admin.services.errors import BadRequest, Invalid
+
+from . import ag_ui_events, parts
+from .ag_ui_events import Event
+from .endpoint import Endpoint, refuse_unknown
+from .following import CLOSED, answer_stream, event
+
+# Messages of a snapshot: the newest.
+MOST_MESSAGES = 500
+_GOING = (RunStatus.CREATED, RunStatus.RUNNING)
+
+
+class _Thread:
+    """What one client knows of a thread: its state, and how much of its log."""
+
+    def __init__(self, actor: Actor, thread_id: str) -> None:
+        self.actor, self.thread_id = actor, thread_id
+        self.over = False
+        self._state: JSON = None
+        self._seq = 0
+
+    def close(self, why: str) -> bytes:
+        return _encode([ag_ui_events.closed(*CLOSED[why])])
+
+    def _whole(self, thread: Thread) -> list[Event]:
+        self._state = self._read_state()
+        state = ag_ui_events.state_snapshot(self._state)
+        return [state, ag_ui_events.messages_snapshot(self._read_log(thread))]
+
+    def _news(self, thread: Thread) -> list[Event]:
+        before, self._state = self._state, self._read_state()
+        seen = self._seq
+        log = self._read_log(thread)
+        fresh = [said for said in log if said.seq > seen]
+        made = ag_ui_events.message_events(fresh)
+        if made is None or len(fresh) == MOST_MESSAGES:
+            made = [ag_ui_events.messages_snapshot(log)]
+        return [*ag_ui_events.state_change(before, self._state), *made]
+
+    def _read_state(self) -> JSON:
+        """The reference's persisted state: what is not persistent does not leave the server."""
+        snapshot = snapshots.read_snapshot(actor=self.actor, thread_id=self.thread_id)
+        held = {row.key: values.load(row.value) for row in snapshot.rows if row.persistent}
+        return {"revision": snapshot.revision, "extensions": held}
+
+    def _read_log(self, thread: Thread) -> list[parts.Said]:
+        if thread.message_count == self._seq:
+            return []
+        rows = Message.objects.filter(thread=thread).external().select_related("run")
+        log = [parts.read(row) for row in rows.order_by("-seq")[:MOST_MESSAGES]][::-1]
+        self._seq = max(thread.message_count, log[-1].seq if log else 0)
+        return log
+
+    def _end(self, run: Run) -> Event:
+        pending = list(Ticket.objects.filter(run=run).pending().order_by("pk"))
+        return ag_ui_events.run_finished(self.thread_id, run.public_id, run, pending)
+
+
+class Onlooker(_Thread):
+    """Everything that happens to a thread, over all its runs."""
+
+    def __init__(self, actor: Actor, thread_id: str) -> None:
+        super().__init__(actor, thread_id)
+        self._open = ""  # the run whose beginning was told, and not yet its end
+
+    def begin(self, missed: Sequence[FeedRow]) -> bytes:
+        thread = threads.find_thread(self.actor, self.thread_id)
+        made = self._whole(thread) + self._runs(thread, missed)
+        active = thread.active_run
+        if active is not None and active.public_id != self._open:
+            made += self._tell_run(active, started=True, ended=False)
+        return _encode(made)
+
+    def tell(self, rows: Sequence[FeedRow]) -> bytes:
+        thread = threads.find_thread(self.actor, self.thread_id)
+        runs = self._runs(thread, rows)
+        # What a run did stands between its beginning and its end.
+        last = runs[-1:] if runs and runs[-1]["type"] != "RUN_STARTED" else []
+        return _encode([*runs[: len(runs) - len(last)], *self._news(thread), *last])
+
+    def _runs(self, thread: Thread, rows: Sequence[FeedRow]) -> list[Event]:
+        kinds: dict[str, set[str]] = {}
+        for row in rows:
+            if row.run:
+                kinds.setdefault(row.run, set()).add(row.kind)
+        found = {
+            run.public_id: run for run in Run.objects.filter(thread=thread, public_id__in=kinds)
+        }
+        return [
+            told
+            for run_id, seen in kinds.items()
+            if run_id in found
+            for told in self._tell_run(found[run_id], "run.start" in seen, "run.done" in seen)
+        ]
+
+    def _tell_run(self, run: Run, started: bool, ended: bool) -> list[Event]:
+        """`started`, `ended`: whether the changes say so. A run that asks people something ends for
+        AG-UI, and begins again with their answer."""
+        made = []
+        going = run.status in _GOING
+        if self._open != run.public_id and (started or going):
+            made.append(ag_ui_events.run_started(self.thread_id, run.public_id, run))
+            self._open = run.public_id
+        if not going and (ended or self._open == run.public_id):
+            made.append(self._end(run))
+            self._open = ""
+        return made
+
+
+class Participant(_Thread):
+    """One run from its beginning to its end, as an AG-UI client expects of an agent: the run it
+    names, else the one that is going on; when there is none, the thread as it is."""
+
+    def __init__(self, actor: Actor, thread_id: str, run_id: str) -> None:
+        super().__init__(actor, thread_id)
+        self._run_id = run_id
+
+    def begin(self, missed: Sequence[FeedRow]) -> bytes:
+        thread = threads.find_thread(self.actor, self.thread_id)
+        named = Run.objects.filter(thread=thread, public_id=self._run_id).first()
+        run = named or thread.active_run
+        if run is not None:
+            self._run_id = run.public_id
+        started = ag_ui_events.run_started(self.thread_id, self._run_id, run)
+        return _encode([started, *self._whole(thread), *self._ended(run)])
+
+    def tell(self, rows: Sequence[FeedRow]) -> bytes:
+        thread = threads.find_thread(self.actor, self.thread_id)
+        run = Run.objects.filter(thread=thread, public_id=self._run_id).first()
+        return _encode([*self._news(thread), *self._ended(run)])
+
+    def close(self, why: str) -> bytes:
+        slug, title = CLOSED[why]
+        return _encode([{"type": "RUN_ERROR", "message": title, "code": slug}])
+
+    def _ended(self, run: Run | None) -> list[Event]:
+        if run is None:
+            self.over = True
+            return [ag_ui_events.run_finished(self.thread_id, self._run_id)]
+        if run.status in _GOING:
+            return []
+        self.over = True
+        return [self._end(run)]
+
+
+# For the document; fields beyond these are AG-UI's to define.
+_RUN_AGENT_INPUT = {
+    "type": "object",
+    "required": ["threadId", "runId"],
+    "properties": {name: {"type": "string", "minLength": 1} for name in ("threadId", "runId")},
+}
+
+
+class AgUiStream(Endpoint):
+    roles = {"POST": Role.VIEWER}  # it stores nothing
+
+    @extend_schema(operation_id="watch_thread")
+    def get(self, request: Request, thread_id: str) -> HttpResponse:
+        """The thread as AG-UI events for onlookers: STATE_SNAPSHOT and MESSAGES_SNAPSHOT first, then
+        what changes, over all runs. With `Last-Event-ID` also the runs missed."""
+        refuse_unknown(request)
+        threads.find_thread(self.actor, thread_id)
+        return answer_stream(self, thread_id, Onlooker(self.actor, thread_id))
+
+    @extend_schema(operation_id="join_run", request={"application/json": _RUN_AGENT_INPUT})
+    def post(self, request: Request, thread_id: str) -> HttpResponse:
+        """One run as AG-UI events, for AG-UI's HttpAgent: the run `runId` of the thread, else the
+        active one, until it ends or waits. Without one: the thread as it is."""
+        refuse_unknown(request)
+        run_id = read_run_id(request.data, thread_id)
+        threads.find_thread(self.actor, thread_id)
+        return answer_stream(self, thread_id, Participant(self.actor, thread_id, run_id))
+
+
+def read_run_id(raw: JSON, thread_id: str) -> str:
+    """The run that a RunAgentInput names. Its other fields are not read. NotFound when it is meant
+    for another thread."""
+    if not isinstance(raw, Raw) or not isinstance(raw.value, dict):
+        raise BadRequest("the body must be a RunAgentInput, a JSON object")
+    wanted = {name: raw.value.get(name) for name in ("threadId", "runId")}
+    faults = [
+        Fault(f"/{name}", "must be a string of 1 to 128 bytes")
+        for name, value in wanted.items()
+        if not (isinstance(value, str) and 1 <= len(value.encode(errors="replace")) <= 128)
+    ]
+    if faults:
+        raise Invalid("the RunAgentInput is not acceptable", faults)
+    if wanted["threadId"] != thread_id:
+        raise Invalid(
+            "threadId is not the thread of the path",
+            [Fault("/threadId", f"must be {thread_id}")],
+        )
+    return threads.check_id(str(wanted["runId"]))
+
+
+def _encode(made: Sequence[Event]) -> bytes:
+    return b"".join(event(values.dump(each)) for each in made)

@@ -1,0 +1,177 @@
+"""A thread in the words of AG-UI 1.0: its state, messages and runs as events. Pure shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from state_admin.domain import diffs, patches, values
+from state_admin.domain.values import JSON
+from state_admin.models import Run, RunStatus, Ticket
+
+from .parts import File, Reasoning, Said, Text
+
+Event = dict[str, JSON]
+
+VERSION = "1.0"
+# Names that the clients' patch library refuses in a path; such a change is sent as a snapshot.
+_REFUSED = frozenset({"__proto__", "constructor", "prototype"})
+
+
+def state_change(before: JSON, after: JSON) -> list[Event]:
+    """STATE_DELTA from one state to the next: applied here first, and sent only if it gives exactly
+    the new one and is the shorter way. Else STATE_SNAPSHOT. [] when they are the same."""
+    operations = diffs.json_patch(before, after)
+    if not operations:
+        return []
+    snapshot = [state_snapshot(after)]
+    if any(_REFUSED.intersection(each["path"].split("/")) for each in operations):
+        return snapshot
+    try:
+        made = patches.json_patch(before, operations)
+    except (patches.PatchRefused, patches.PatchTestFailed):
+        return snapshot
+    if not values.same(made, after) or len(values.dump(operations)) > len(values.dump(after)):
+        return snapshot
+    return [{"type": "STATE_DELTA", "delta": operations}]
+
+
+def state_snapshot(state: JSON) -> Event:
+    return {"type": "STATE_SNAPSHOT", "snapshot": state}
+
+
+def messages_snapshot(log: Sequence[Said]) -> Event:
+    return {"type": "MESSAGES_SNAPSHOT", "messages": [each for said in log for each in show(said)]}
+
+
+def show(said: Said) -> Iterator[dict[str, JSON]]:
+    """A message as AG-UI's clients keep it; reasoning is a message of its own before it."""
+    thoughts = [part.text for part in said.parts if isinstance(part, Reasoning)]
+    if thoughts:
+        yield {"id": f"{said.id}:reasoning", "role": "reasoning", "content": "\n".join(thoughts)}
+    shown: dict[str, JSON] = {"id": said.id, "role": said.role}
+    if said.name and said.role != "tool":
+        shown["name"] = said.name
+    if said.role == "assistant":
+        if said.text or not said.calls:
+            shown["content"] = said.text
+        if said.calls:
+            shown["toolCalls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for call in said.calls
+            ]
+    else:
+        plain = said.role == "system" or said.is_plain
+        shown["content"] = said.text if plain else [*_parts(said)]
+    if said.role == "tool":
+        shown["toolCallId"] = said.answers
+        if said.failed:
+            shown["error"] = said.text
+    yield shown
+
+
+def _parts(said: Said) -> Iterator[dict[str, JSON]]:
+    for part in said.parts:
+        if isinstance(part, File):
+            family = part.media_type.split("/")[0]
+            kind = family if family in ("image", "audio", "video") else "document"
+            head, _, data = part.url.partition(";base64,")
+            if data and head.startswith("data:"):
+                source = {"type": "data", "value": data, "mimeType": part.media_type}
+            else:
+                source = {"type": "url", "value": part.url, "mimeType": part.media_type}
+            yield {"type": kind, "source": source}
+        elif isinstance(part, Text | Reasoning):
+            yield {"type": "text", "text": part.text}
+        else:
+            yield {"type": "text", "text": values.dump(part.value)}
+
+
+def message_events(log: Sequence[Said]) -> list[Event] | None:
+    """New messages as events of their kinds. None: they hold what only a snapshot can say."""
+    made: list[Event] = []
+    for said in log:
+        if not said.is_plain or said.failed:
+            return None
+        if said.role == "tool":
+            made.append(
+                {
+                    "type": "TOOL_CALL_RESULT",
+                    "messageId": said.id,
+                    "toolCallId": said.answers,
+                    "content": said.text,
+                    "role": "tool",
+                }
+            )
+            continue
+        if said.text:
+            opened = {"type": "TEXT_MESSAGE_START", "messageId": said.id, "role": said.role}
+            made += [
+                opened | ({"name": said.name} if said.name else {}),
+                {"type": "TEXT_MESSAGE_CONTENT", "messageId": said.id, "delta": said.text},
+                {"type": "TEXT_MESSAGE_END", "messageId": said.id},
+            ]
+        for call in said.calls:
+            made.append(
+                {
+                    "type": "TOOL_CALL_START",
+                    "toolCallId": call.id,
+                    "toolCallName": call.name,
+                    "parentMessageId": said.id,
+                }
+            )
+            if call.arguments:
+                made.append(
+                    {"type": "TOOL_CALL_ARGS", "toolCallId": call.id, "delta": call.arguments}
+                )
+            made.append({"type": "TOOL_CALL_END", "toolCallId": call.id})
+    return made
+
+
+def run_started(thread_id: str, run_id: str, run: Run | None = None) -> Event:
+    parent = {"parentRunId": run.parent_run_id} if run and run.parent_run_id else {}
+    about = {"threadId": thread_id, "runId": run_id, "protocolVersion": VERSION}
+    return {"type": "RUN_STARTED", **about, **parent}
+
+
+def run_finished(
+    thread_id: str, run_id: str, run: Run | None = None, tickets: Sequence[Ticket] = ()
+) -> Event:
+    """How a run that is done or waiting ends for AG-UI; without a run: nothing is going on."""
+    about = {"threadId": thread_id, "runId": run_id}
+    if run is not None and run.status == RunStatus.WAITING:
+        asked = [_interrupt(ticket) for ticket in tickets]
+        asked = asked or [{"id": run_id, "reason": (run.waiting or {}).get("reason", "waiting")}]
+        outcome: JSON = {"type": "interrupt", "interrupts": asked}
+        return {"type": "RUN_FINISHED", **about, "outcome": outcome}
+    ended = (run.termination_reason or {}) if run is not None else {}
+    if ended.get("type") in ("error", "blocked"):
+        message = ended.get("message") or ended.get("reason") or f"the run ended: {ended['type']}"
+        return {"type": "RUN_ERROR", "message": str(message), "code": ended["type"]}
+    outcome = {"type": "cancelled" if ended.get("type") == "cancelled" else "success"}
+    result = {"result": {"termination_reason": ended}} if ended else {}
+    return {"type": "RUN_FINISHED", **about, "outcome": outcome, **result}
+
+
+def _interrupt(ticket: Ticket) -> dict[str, JSON]:
+    shown: dict[str, JSON] = {
+        "id": ticket.public_id,
+        "reason": ticket.reason or "tool_approval",
+        "metadata": {"tool_name": ticket.tool_name, "resume_mode": ticket.resume_mode},
+    }
+    if ticket.tool_call_id:
+        shown["toolCallId"] = ticket.tool_call_id
+    schema = values.load(ticket.response_schema) if ticket.response_schema else None
+    if isinstance(schema, dict):
+        shown["responseSchema"] = schema
+    if ticket.expires_at:
+        shown["expiresAt"] = ticket.expires_at.isoformat()
+    return shown
+
+
+def closed(problem: str, title: str) -> Event:
+    about = {"type": f"/problems/{problem}", "title": title}
+    return {"type": "CUSTOM", "name": "statehouse.closed", "value": about}

@@ -1,0 +1,143 @@
+"""The state of a thread as the Agent Protocol shows it: a revision is a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor
+from state_admin.domain.values import JSON, Fault, Raw
+from state_admin.models import Message, Revision, Run, RunStatus, Thread, Ticket
+from state_admin.services import snapshots
+from state_admin.services.errors import Invalid
+
+Shape = dict[str, JSON]
+
+# The newest messages that a state shows.
+MOST_MESSAGES = 500
+
+
+def read_state(
+    actor: Actor, thread: Thread, revision: int | None = None, row: Revision | None = None
+) -> Shape:
+    """The ThreadState at a revision; None: now. Keys of the runtime are not part of `values`."""
+    snapshot = snapshots.read_snapshot(actor=actor, thread_id=thread.public_id, revision=revision)
+    number = snapshot.revision
+    if row is None and number:
+        rows = Revision.objects.filter(thread=thread, number=number)
+        row = rows.select_related("run").first()
+    asked = _interrupts(thread.active_run) if number == thread.revision else []
+    busy = thread.active_run if number == thread.revision else None
+    return {
+        "values": visible({item.key: item.value for item in snapshot.rows}),
+        "messages": read_messages(thread, row.message_count if row and revision else None),
+        "next": [busy.agent_id or busy.public_id] if busy else [],
+        "tasks": [],
+        "interrupts": asked,
+        "checkpoint": checkpoint(thread, number),
+        "parent_checkpoint": checkpoint(thread, number - 1) if number else None,
+        "metadata": {
+            "step": number,
+            "source": row.kind if row else "input",
+            "run_id": row.run.public_id if row and row.run else None,
+            "label": row.label if row else "",
+        },
+        "created_at": (row.at if row else thread.created_at).isoformat(),
+    }
+
+
+def visible(held: dict[str, str]) -> Shape:
+    """Stored values by key, without the runtime's."""
+    return {key: values.load(text) for key, text in held.items() if not key.startswith("__")}
+
+
+def read_messages(thread: Thread, count: int | None = None) -> list[JSON]:
+    """The newest messages of the log, or of its first `count`; internal ones are left out."""
+    rows = Message.objects.filter(thread=thread).external()
+    if count is not None:
+        rows = rows.filter(seq__lte=count)
+    newest = rows.order_by("-seq")[:MOST_MESSAGES]
+    return [{"id": row.public_id, **values.load(row.body or "{}")} for row in newest][::-1]
+
+
+def checkpoint(thread: Thread, revision: int) -> Shape:
+    return {
+        "thread_id": thread.public_id,
+        "checkpoint_ns": "",
+        "checkpoint_id": str(revision),
+        "checkpoint_map": None,
+    }
+
+
+def status(thread: Thread) -> str:
+    """idle, busy, interrupted (its run waits) or error (its last run failed)."""
+    if thread.active_run is not None:
+        return "interrupted" if thread.active_run.status == RunStatus.WAITING else "busy"
+    ended = (thread.latest_run.termination_reason or {}) if thread.latest_run else {}
+    return "error" if ended.get("type") == "error" else "idle"
+
+
+def interrupts_of(thread: Thread) -> Shape:
+    """The pending tickets, by the run that waits for them."""
+    asked = _interrupts(thread.active_run)
+    return {thread.active_run.public_id: asked} if asked and thread.active_run else {}
+
+
+def _interrupts(run: Run | None) -> list[JSON]:
+    if run is None or run.status != RunStatus.WAITING:
+        return []
+    return [
+        {
+            "id": ticket.public_id,
+            "value": {
+                "tool_call_id": ticket.tool_call_id,
+                "tool_name": ticket.tool_name,
+                "arguments": values.load(ticket.arguments or "null"),
+                "reason": ticket.reason,
+            },
+        }
+        for ticket in Ticket.objects.filter(run=run).pending().order_by("pk")
+    ]
+
+
+def revision_in(given: dict[str, Raw], *names: str) -> int | None:
+    """The revision that a checkpoint of a body names, by its id or as a whole. None: no checkpoint,
+    or one without an id: the newest."""
+    for name in names:
+        if name not in given:
+            continue
+        named: JSON = given[name].value
+        if isinstance(named, dict):
+            if named.get("checkpoint_ns"):
+                fault = Fault(f"/{name}/checkpoint_ns", "is not offered by this server")
+                raise Invalid("checkpoint_ns is not offered by this server", [fault])
+            named = named.get("checkpoint_id")
+        if named is not None:
+            return read_revision(named, f"/{name}")
+    return None
+
+
+def read_revision(named: JSON, pointer: str = "/checkpoint_id") -> int:
+    """The revision that a checkpoint id of ours stands for."""
+    if isinstance(named, str) and named.isascii() and named.isdigit() and len(named) <= 18:
+        return int(named)
+    fault = Fault(pointer, "must be a checkpoint id of this thread: its revision")
+    raise Invalid("not a checkpoint id of this server", [fault])
+
+
+def select(shown: Shape, fields: Sequence[str]) -> Shape:
+    """Only the fields asked for; `values.key` for one state key. Invalid for an unknown one."""
+    if not fields:
+        return shown
+    picked: Shape = {}
+    for field in fields:
+        name, _, key = field.partition(".")
+        if name not in shown or (key and name != "values"):
+            fault = Fault("/select", f"unknown field {field[:64]}")
+            raise Invalid(f"unknown field in select: {field[:64]}", [fault])
+        if key:
+            held = shown["values"]
+            picked["values"] = picked.get("values", {}) | ({key: held[key]} if key in held else {})
+        else:
+            picked[name] = shown[name]
+    return picked

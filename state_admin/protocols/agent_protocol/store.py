@@ -1,0 +1,320 @@
+"""The store: items at (namespace labels, key) are the entries of our namespace `agent_store`, under
+the key `label.label..key`. Labels hold no full stop, so the first two in a row divide the two."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator, Sequence
+
+from django.db.models import F, Func, QuerySet, TextField, Value
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import JSON, Fault, Raw
+from state_admin.models import Entry
+from state_admin.protocols.endpoint import answer, refuse_unknown
+from state_admin.services import entries, namespaces, search
+from state_admin.services.entries import EntryView, Precondition
+from state_admin.services.errors import BadRequest, Invalid, NotRegistered
+
+from .endpoint import Endpoint, bounds, expected_version, refuse, strings, take
+
+STORE = "agent_store"
+_SCHEMA = Raw('{"type":"object"}', {"type": "object"})
+_DEFAULT = Raw("{}", {})
+# Items that one filtered search looks at. Beyond, the prefix must be narrowed.
+MOST_SEEN = 10_000
+_SLICE = 200
+_COMPARE = {
+    "$gt": lambda a, b: a > b,
+    "$gte": lambda a, b: a >= b,
+    "$lt": lambda a, b: a < b,
+    "$lte": lambda a, b: a <= b,
+}
+
+
+class StoreItems(Endpoint):
+    @extend_schema(operation_id="get_store_item")
+    def get(self, request: Request) -> HttpResponse:
+        """The item at `namespace` (labels joined by full stops) and `key`, or null."""
+        refuse_unknown(request, "namespace", "key", "refresh_ttl")
+        query = request.query_params
+        if query.get("refresh_ttl", "false").lower() == "true":
+            raise Invalid("refresh_ttl is not offered: reading does not write")
+        path = path_of(query.get("namespace", "").split("."), query.get("key", ""))
+        try:
+            entry = entries.read_entry(actor=self.actor, namespace=STORE, key=path)
+        except NotRegistered:  # nobody has put anything yet
+            return answer(None)
+        return answer(show_item(entry) if entry.exists else None)
+
+    @extend_schema(operation_id="put_store_item", request={"application/json": {"type": "object"}})
+    def put(self, request: Request) -> HttpResponse:
+        """Store an item; the last write wins, or with If-Match (its `version`) only on top of what
+        was read. `ttl` is in minutes. The first item of an admin registers the namespace."""
+        given = take(request.data, namespace=list, key=str, value=dict, index=object, ttl=float)
+        path = path_in(given)
+        if "value" not in given:
+            raise Invalid("value must be an object", [Fault("/value", "is missing")])
+        put = functools.partial(
+            entries.put_entry,
+            actor=self.actor,
+            namespace=STORE,
+            key=path,
+            value=given["value"],
+            when=Precondition(expected_version(request)),
+            ttl_seconds=_seconds(given),
+        )
+        try:
+            put()
+        except NotRegistered:
+            if not (self.actor.may(Role.ADMIN) and self.actor.sees_namespace(STORE)):
+                raise
+            namespaces.register_namespace(
+                actor=self.actor, name=STORE, schema=_SCHEMA, default=_DEFAULT
+            )
+            put()
+        return HttpResponse(status=204)
+
+    @extend_schema(
+        operation_id="delete_store_item", request={"application/json": {"type": "object"}}
+    )
+    def delete(self, request: Request) -> HttpResponse:
+        """Delete an item, if it is there; with If-Match only that version."""
+        path = path_in(take(request.data, namespace=list, key=str))
+        when = Precondition(expected_version(request))
+        with contextlib.suppress(NotRegistered):  # nothing is there
+            entries.delete_entry(actor=self.actor, namespace=STORE, key=path, when=when)
+        return HttpResponse(status=204)
+
+
+class StoreSearch(Endpoint):
+    roles = {"POST": Role.VIEWER}
+
+    @extend_schema(
+        operation_id="search_store_items", request={"application/json": {"type": "object"}}
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Items below `namespace_prefix`, newest change first: those that fit `filter` (equality, $eq
+        $ne $gt $gte $lt $lte) and hold the words of `query`."""
+        given = take(
+            request.data,
+            namespace_prefix=list,
+            filter=dict,
+            query=str,
+            refresh_ttl=bool,
+            limit=int,
+            offset=int,
+        )
+        refuse(given, "refresh_ttl")
+        limit, offset = bounds(given)
+        prefix = strings(given, "namespace_prefix")
+        if prefix:
+            check_labels(prefix, "/namespace_prefix")
+        wanted = given["filter"].value if "filter" in given else {}
+        _check_filter(wanted)
+        found: list[Entry] = []
+        for row in _items(self.actor, prefix, given["query"].value if "query" in given else ""):
+            if not wanted or fits(values.load(row.value or "null"), wanted):
+                found.append(row)
+                if len(found) == offset + limit:
+                    break
+        return answer({"items": [show_row(row) for row in found[offset:]]})
+
+
+class StoreNamespaces(Endpoint):
+    roles = {"POST": Role.VIEWER}
+
+    @extend_schema(
+        operation_id="list_store_namespaces", request={"application/json": {"type": "object"}}
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """The namespaces that hold items, in order; `prefix` and `suffix` may hold `*` for any label,
+        `max_depth` cuts."""
+        given = take(request.data, prefix=list, suffix=list, max_depth=int, limit=int, offset=int)
+        limit, offset = bounds(given, limit=100)
+        prefix, suffix = strings(given, "prefix"), strings(given, "suffix")
+        depth = given["max_depth"].value if "max_depth" in given else None
+        if depth is not None and depth < 1:
+            raise Invalid("max_depth must be at least 1", [Fault("/max_depth", "out of range")])
+        home = Func(
+            F("key"), Value(".."), Value(1), function="split_part", output_field=TextField()
+        )
+        rows = _rows(self.actor, prefix[: _fixed(prefix)]).annotate(home=home).order_by("home")
+        found: dict[tuple[str, ...], None] = {}
+        for joined in rows.values_list("home", flat=True).distinct():
+            labels = joined.split(".")
+            if _alike(prefix, labels) and _alike(suffix[::-1], labels[::-1]):
+                found[tuple(labels[:depth])] = None
+        return answer({"namespaces": [[*each] for each in [*found][offset : offset + limit]]})
+
+
+def path_of(labels: Sequence[str], key: str, pointer: str = "") -> str:
+    """Our key for an item. BadRequest or Invalid when there can be none there."""
+    check_labels(labels, f"{pointer}/namespace")
+    path = f"{'.'.join(labels)}..{key}"
+    if not key:
+        raise BadRequest("key must not be empty")
+    entries.check_address(STORE, path)
+    return path
+
+
+def path_in(given: dict[str, Raw]) -> str:
+    key = given["key"].value if "key" in given else ""
+    return path_of(strings(given, "namespace"), key)
+
+
+def check_labels(labels: Sequence[str], pointer: str) -> None:
+    """LangGraph's rules of namespaces."""
+    if not labels or labels == [""]:
+        raise BadRequest("namespace must not be empty")
+    for index, label in enumerate(labels):
+        if not label or "." in label:
+            fault = Fault(f"{pointer}/{index}", "a label is not empty and holds no full stop")
+            raise Invalid(f"not a namespace label: '{label[:64]}'", [fault])
+    if labels[0] == "langgraph":
+        raise Invalid("the root label langgraph is reserved", [Fault(f"{pointer}/0", "reserved")])
+
+
+def show_item(entry: EntryView) -> dict[str, JSON]:
+    times = {"created_at": entry.created_at, "updated_at": entry.updated_at}
+    return _shown(entry.key, entry.value, entry.version) | {
+        name: at.isoformat() if at else None for name, at in times.items()
+    }
+
+
+def show_row(row: Entry) -> dict[str, JSON]:
+    times = {"created_at": row.created_at, "updated_at": row.updated_at}
+    return _shown(row.key, row.value or "null", row.version) | {
+        name: at.isoformat() for name, at in times.items()
+    }
+
+
+def _shown(path: str, value: str, version: int) -> dict[str, JSON]:
+    home, _, key = path.partition("..")
+    named = {"namespace": home.split("."), "key": key}
+    return {**named, "value": values.load(value), "version": version}
+
+
+def _rows(actor: Actor, prefix: Sequence[str]) -> QuerySet[Entry]:
+    rows = Entry.objects.visible_to(actor).live()
+    rows = rows.filter(namespace__name=STORE, namespace__unregistered_at=None)
+    return rows.filter(key__startswith=_start(prefix)) if prefix else rows
+
+
+def _start(prefix: Sequence[str]) -> str:
+    """What the keys of a namespace and of those below it begin with."""
+    return ".".join(prefix) + "."
+
+
+def _items(actor: Actor, prefix: Sequence[str], text: str) -> Iterator[Entry]:
+    """The items below a prefix, up to MOST_SEEN; Invalid when there are more."""
+    if text:
+        yield from _found(actor, prefix, text)
+        return
+    rows = _rows(actor, prefix).order_by("-updated_at", "-id")
+    for start in range(0, MOST_SEEN, _SLICE):
+        part = list(rows[start : start + _SLICE])
+        yield from part
+        if len(part) < _SLICE:
+            return
+    raise _too_many()
+
+
+def _found(actor: Actor, prefix: Sequence[str], text: str) -> Iterator[Entry]:
+    after: int | None = None
+    for _ in range(MOST_SEEN // _SLICE):
+        try:
+            page = search.search_entries(
+                actor=actor,
+                text=text,
+                namespace=STORE,
+                prefix=_start(prefix) if prefix else "",
+                limit=_SLICE,
+                after=after,
+            )
+        except NotRegistered:
+            return
+        yield from (hit.entry for hit in page.hits)
+        after = page.after
+        if after is None:
+            return
+    raise _too_many()
+
+
+def _too_many() -> Invalid:
+    return Invalid(f"more than {MOST_SEEN} items to look at: narrow namespace_prefix")
+
+
+def _seconds(given: dict[str, Raw]) -> int | None:
+    if "ttl" not in given:
+        return None
+    minutes: float = given["ttl"].value
+    if not 0 < minutes <= 60 * 24 * 3650:
+        raise Invalid("ttl must be minutes, up to ten years", [Fault("/ttl", "out of range")])
+    return max(1, round(minutes * 60))
+
+
+def _check_filter(wanted: dict[str, JSON]) -> None:
+    for name, condition in wanted.items():
+        verbs = _verbs(condition)
+        unknown = [verb for verb in verbs if verb not in (*_COMPARE, "$eq", "$ne")]
+        if unknown:
+            fault = Fault(f"/filter{values.pointer_of(name)}", "$eq $ne $gt $gte $lt $lte")
+            raise Invalid(f"unknown operator of a filter: {unknown[0][:40]}", [fault])
+
+
+def _verbs(condition: JSON) -> list[str]:
+    """The operators of a condition; [] when it is a value to be equal to."""
+    if not isinstance(condition, dict):
+        return []
+    return [name for name in condition if name.startswith("$")]
+
+
+def fits(value: JSON, wanted: dict[str, JSON]) -> bool:
+    """Whether each named member is as the filter says. Numbers compare as numbers, texts as texts;
+    what cannot be compared does not fit."""
+    return isinstance(value, dict) and all(
+        _member_fits(value, name, condition) for name, condition in wanted.items()
+    )
+
+
+def _member_fits(value: dict[str, JSON], name: str, condition: JSON) -> bool:
+    has, held = name in value, value.get(name)
+    verbs = _verbs(condition)
+    if not verbs:
+        return has and values.same(held, condition)
+    for verb in verbs:
+        other = condition[verb]
+        if verb == "$eq":
+            fine = has and values.same(held, other)
+        elif verb == "$ne":
+            fine = not has or not values.same(held, other)
+        else:
+            fine = has and _comparable(held, other) and _COMPARE[verb](held, other)
+        if not fine:
+            return False
+    return True
+
+
+def _comparable(a: JSON, b: JSON) -> bool:
+    if isinstance(a, bool) or isinstance(b, bool):
+        return False
+    return (isinstance(a, (int, float)) and isinstance(b, (int, float))) or (
+        isinstance(a, str) and isinstance(b, str)
+    )
+
+
+def _fixed(labels: Sequence[str]) -> int:
+    """How many labels stand before the first `*`."""
+    return labels.index("*") if "*" in labels else len(labels)
+
+
+def _alike(pattern: Sequence[str], labels: Sequence[str]) -> bool:
+    return len(pattern) <= len(labels) and all(
+        wanted in ("*", label) for wanted, label in zip(pattern, labels, strict=False)
+    )

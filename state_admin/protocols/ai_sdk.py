@@ -1,0 +1,150 @@
+"""A thread for the AI SDK (v6): its messages as UIMessage[], and the reply that is being made as a
+UI message stream that a client may join at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor
+from state_admin.domain.values import JSON
+from state_admin.models import Message, Run, RunStatus, Thread, Ticket
+from state_admin.models.feed_sql import FeedRow
+from state_admin.services import snapshots, threads
+
+from . import parts, ui_messages
+from .endpoint import Endpoint, answer, refuse_unknown
+from .following import CLOSED, answer_stream, event
+from .parts import Said, ToolCall
+
+# Messages of the log that are looked at: the newest.
+MOST_MESSAGES = 500
+_HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
+_DONE = b"data: [DONE]\n\n"
+
+
+def read_log(thread: Thread, **where: Any) -> list[Said]:
+    """The newest messages that are not internal, in order. A log that is cut begins with a message
+    that nobody needs the one before of."""
+    rows = Message.objects.filter(thread=thread, **where).external().select_related("run")
+    log = [parts.read(row) for row in rows.order_by("-seq")[:MOST_MESSAGES]][::-1]
+    if len(log) == MOST_MESSAGES:
+        first = next((i for i, said in enumerate(log) if not ui_messages.answers(said)), 0)
+        log = log[first:]
+    return log
+
+
+def read_tickets(thread: Thread, log: Sequence[Said]) -> dict[str, Ticket]:
+    """The newest ticket about each tool call of a log."""
+    calls = [call.id for said in log for call in said.calls]
+    found = Ticket.objects.filter(run__thread=thread, tool_call_id__in=calls).order_by("pk")
+    return {ticket.tool_call_id: ticket for ticket in found}
+
+
+class Reply:
+    """One client that hears the reply of a run: from its beginning, and then as it grows."""
+
+    def __init__(self, actor: Actor, run: Run) -> None:
+        self.actor, self.run, self.over = actor, run, False
+        self.thread_id = run.thread.public_id
+        self._seq = 0
+        self._state: JSON = None
+        self._calls: set[str] = set()  # those told
+        self._asked: set[str] = set()  # tickets told
+
+    def begin(self, missed: Sequence[FeedRow]) -> bytes:
+        thread = threads.find_thread(self.actor, self.thread_id)
+        said = (
+            Message.objects.filter(thread=thread).external().exclude(role__in=["assistant", "tool"])
+        )
+        self._seq = said.order_by("-seq").values_list("seq", flat=True).first() or 0
+        return _encode([ui_messages.begin(self._seq, self.run), *self._news(thread)], self.over)
+
+    def tell(self, rows: Sequence[FeedRow]) -> bytes:
+        thread = threads.find_thread(self.actor, self.thread_id)
+        return _encode(self._news(thread), self.over)
+
+    def close(self, why: str) -> bytes:
+        return _encode([{"type": "error", "errorText": CLOSED[why][1]}], over=True)
+
+    def _news(self, thread: Thread) -> list[ui_messages.Shape]:
+        self.run.refresh_from_db(
+            fields=["status", "termination_reason"]
+        )  # first: what it did before it ended is there
+        made = [*self._state_news(), *self._messages(thread)]
+        if not self.over:
+            made += self._questions()
+            if self.run.status in (RunStatus.WAITING, RunStatus.DONE):
+                self.over = True
+        return [*made, *(ui_messages.finish(self.run) if self.over else [])]
+
+    def _state_news(self) -> list[ui_messages.Shape]:
+        snapshot = snapshots.read_snapshot(actor=self.actor, thread_id=self.thread_id)
+        held = {row.key: values.load(row.value) for row in snapshot.rows if row.persistent}
+        state = {"revision": snapshot.revision, "extensions": held}
+        if values.same(state, self._state):
+            return []
+        self._state = state
+        return [ui_messages.state_part(state)]
+
+    def _messages(self, thread: Thread) -> list[ui_messages.Shape]:
+        made: list[ui_messages.Shape] = []
+        rows = Message.objects.filter(thread=thread, seq__gt=self._seq).external()
+        for row in rows.select_related("run").in_order():
+            said = parts.read(row)
+            if not ui_messages.answers(said):
+                self.over = True  # the next reply is another message
+                break
+            self._seq = said.seq
+            if said.role == "assistant":
+                made += ui_messages.step(said)
+                self._calls |= {call.id for call in said.calls}
+            elif said.answers in self._calls:
+                made.append(ui_messages.result(said))
+        return made
+
+    def _questions(self) -> list[ui_messages.Shape]:
+        made: list[ui_messages.Shape] = []
+        for ticket in Ticket.objects.filter(run=self.run).pending().order_by("pk"):
+            if ticket.public_id in self._asked or not ticket.tool_call_id:
+                continue
+            self._asked.add(ticket.public_id)
+            if ticket.tool_call_id not in self._calls:  # the run waits before it has said so
+                call = ToolCall(ticket.tool_call_id, ticket.tool_name, ticket.arguments or "null")
+                made.append(ui_messages.tool_call(call))
+                self._calls.add(call.id)
+            made.append(ui_messages.approval_request(ticket))
+        return made
+
+
+class UiMessages(Endpoint):
+    @extend_schema(operation_id="list_ui_messages")
+    def get(self, request: Request, thread_id: str) -> HttpResponse:
+        """The thread as UIMessage[] of the AI SDK: the newest, in order, without internal ones."""
+        refuse_unknown(request)
+        thread = threads.find_thread(self.actor, thread_id)
+        log = read_log(thread)
+        return answer(ui_messages.show(log, read_tickets(thread, log)))
+
+
+class UiMessageStream(Endpoint):
+    @extend_schema(operation_id="stream_ui_message")
+    def get(self, request: Request, thread_id: str) -> HttpResponse:
+        """The reply of the active run as a UI message stream, from its beginning until the run ends
+        or waits. 204 when no run is active: there is nothing to resume."""
+        refuse_unknown(request)
+        thread = threads.find_thread(self.actor, thread_id)
+        if thread.active_run is None:
+            return HttpResponse(status=204)
+        run = Run.objects.select_related("thread").get(pk=thread.active_run.pk)
+        return answer_stream(self, thread_id, Reply(self.actor, run), headers=_HEADERS)
+
+
+def _encode(chunks: Sequence[ui_messages.Shape], over: bool) -> bytes:
+    told = b"".join(event(values.dump(chunk)) for chunk in chunks)
+    return told + _DONE if over else told

@@ -1,0 +1,73 @@
+"""The base of the protocols' views: authenticate, check the role.
+
+Authentication, the reading of bodies and the spelling of problems come from the settings
+(REST_FRAMEWORK), so they are the API's without an import of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, cast
+
+from django.http import HttpRequest, HttpResponse
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import JSON
+from state_admin.services.actors import require
+from state_admin.services.errors import BadRequest
+from state_admin.services.traffic import counter, outcome_of
+
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class Endpoint(APIView):
+    """One path. `roles` names the role a method needs; without a word: viewer to read, editor to
+    write. Services check again."""
+
+    roles: ClassVar[dict[str, Role]] = {}
+    # Answers are not kept here: the protocols have their own ways to repeat a request.
+    write_headers: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def actor(self) -> Actor:
+        return self.request.user  # type: ignore[return-value]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        self.perform_authentication(request)
+        if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+            raise BadRequest("NUL is not legal in a path or a query")
+        method = request.method or "GET"
+        if hasattr(self, method.lower()):
+            fallback = Role.VIEWER if method in _SAFE else Role.EDITOR
+            require(self.actor, self.roles.get(method, fallback))
+        if method not in _SAFE and "HTTP_IDEMPOTENCY_KEY" in request.META:
+            raise BadRequest(
+                "Idempotency-Key is not kept here",
+                detail="Use the same verb of /api/v1, or the protocol's own guard.",
+            )
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = cast(HttpResponse, super().dispatch(request, *args, **kwargs))
+        outcome = outcome_of(request.method, response.status_code)
+        if outcome is not None:
+            counter.count(self.actor.workspace_id, outcome)
+        return response
+
+
+def refuse_unknown(request: Request, *known: str) -> None:
+    """BadRequest for a query parameter that the path does not know: a typo must not widen."""
+    unknown = sorted(set(request.query_params) - set(known))
+    if unknown:
+        raise BadRequest(
+            f"unknown query parameter: {', '.join(unknown)}",
+            detail=f"Known here: {', '.join(known) or 'none'}.",
+        )
+
+
+def answer(data: JSON, status: int = 200) -> HttpResponse:
+    """A JSON answer; numbers keep their spelling."""
+    response = HttpResponse(values.dump(data), status=status, content_type="application/json")
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,192 @@
+"""A thread followed live for one client, in whatever protocol: the change feed says when to look,
+a Teller says what that means.
+
+Changes that come together are told together, so a slow client costs one state, never a queue of
+them; what waits for it in the hub is bounded, and beyond that it is dropped and comes back.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import django.db
+from django.conf import settings
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from state_admin.domain.access import Actor
+from state_admin.models import feed_sql
+from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
+from state_admin.services.errors import BadRequest, Gone, NotFound, Problem, Unavailable
+from state_admin.services.listeners import Listener, check_live
+from state_admin.streams import cursors, events
+from state_admin.streams.channel import Channel, instead
+from state_admin.streams.hub import ENVIRON, Hub, Subscription, Unready
+
+from .endpoint import Endpoint
+
+_PAGE = 500
+
+# Why a stream ends, as problem type and title.
+CLOSED = {
+    "slow": ("too-slow", "the reader is too slow: connect again"),
+    "draining": ("unavailable", "the server is restarting: connect again"),
+    "unavailable": ("unavailable", "the database does not answer: connect again"),
+    "unauthenticated": ("unauthenticated", "the token is no longer valid"),
+    "deleted": ("not-found", "the thread is gone"),
+    "page": ("unavailable", "this server cannot stream: connect again"),
+}
+
+
+class Teller(Protocol):
+    """What one client is told about a thread. Remembers what it has told. Called in a thread that
+    may touch the database, one call at a time; NotFound when the thread is gone."""
+
+    over: bool  # whether there is nothing more to tell
+
+    def begin(self, missed: Sequence[FeedRow]) -> bytes:
+        """The thread as it is. `missed`: changes since the client was here."""
+
+    def tell(self, rows: Sequence[FeedRow]) -> bytes:
+        """What changed since; `rows` are the changes."""
+
+    def close(self, why: str) -> bytes:
+        """The last words, for one of CLOSED."""
+
+
+class ThreadStream:
+    """`after`: where the client left off, or None."""
+
+    def __init__(
+        self, hub: Hub, actor: Actor, thread_id: str, teller: Teller, after: Position | None
+    ) -> None:
+        self.hub, self.actor, self.teller, self.after = hub, actor, teller, after
+        self.wanted = FeedFilter(thread=thread_id)
+        self._listener: Subscription | None = None
+        self._closed = ""
+
+    def close(self, why: str) -> None:
+        """End it soon: the last words tell why. The first reason stays."""
+        self._closed = self._closed or why
+        if self._listener is not None:
+            self._listener.close(why)
+
+    async def run(self, channel: Channel) -> None:
+        """Until it is over or closed. Unready, django.db.Error, NotFound: nothing was sent yet."""
+        channel.on_end(self.close)
+        try:
+            await self._stream(channel)
+        except (Unready, django.db.Error, NotFound) as error:
+            if not channel.started:
+                raise
+            self.close("deleted" if isinstance(error, NotFound) else "unavailable")
+        if self._closed == "gone":
+            return
+        if not self.teller.over:
+            await channel.send(self.teller.close(self._closed))
+        await channel.finish()
+
+    async def _stream(self, channel: Channel) -> None:
+        async with self.hub.subscribe(self.actor, self.wanted) as listener:
+            self._listener = listener
+            if self._closed:  # while it was subscribing
+                return
+            start, at = listener.start, self.hub.reached(self.actor.workspace_id)[1]
+            position = max(start, self.after or start)
+            begin = functools.partial(self._begin, start)
+            await self._send(channel, begin, events.hello(position, at))
+            while not self.teller.over:
+                rows = await listener.take(events.HEARTBEAT)
+                rows = [row for row in rows if row.position > position]
+                if rows:
+                    position, at = rows[-1].position, rows[-1].at
+                    told = functools.partial(self.teller.tell, rows)
+                    await self._send(channel, told, _mark(position, at))
+                elif listener.closed:
+                    self.close(listener.closed)
+                    return
+                else:
+                    reached, seen_at = self.hub.reached(self.actor.workspace_id)
+                    position = max(position, reached)
+                    await channel.send(events.heartbeat(position, seen_at))
+
+    def _begin(self, until: Position) -> bytes:
+        return self.teller.begin(missed(self.actor, self.wanted, self.after, until))
+
+    async def _send(self, channel: Channel, work: Callable[[], bytes], mark: bytes) -> None:
+        """The mark behind what it stands for: cut in between, the client hears it again."""
+        await channel.send(await channel.in_thread(work) + mark)
+
+
+def missed(
+    actor: Actor, wanted: FeedFilter, after: Position | None, until: Position
+) -> list[FeedRow]:
+    """The beginnings and ends of runs behind `after`: the rest shows in what the thread is now."""
+    found: list[FeedRow] = []
+    while after is not None:
+        page = feed_sql.read_page(actor, after=after, until=until, wanted=wanted, limit=_PAGE)
+        found += [row for row in page if row.kind in ("run.start", "run.done")]
+        after = page[-1].position if len(page) == _PAGE else None
+    return found
+
+
+def answer_stream(
+    view: Endpoint, thread_id: str, teller: Teller, *, headers: dict[str, str] | None = None
+) -> HttpResponse:
+    """A response that goes on as server-sent events. A server that cannot stream tells how the
+    thread is, and ends."""
+    request, actor = view.request, view.actor
+    check_live(actor)
+    after = _read_cursor(request, actor)
+    response = HttpResponse(content_type="text/event-stream; charset=utf-8", headers=headers)
+    response["Cache-Control"] = "no-store"
+    response["X-Accel-Buffering"] = "no"  # nginx would hold events back
+    hub: Hub | None = request.META.get(ENVIRON)
+    if hub is None:
+        end = feed_sql.read_end(actor.workspace_id)
+        told = teller.begin(missed(actor, FeedFilter(thread=thread_id), after, end.position))
+        last = b"" if teller.over else teller.close("page")
+        response.content = told + events.hello(end.position, end.at) + last
+    else:
+        stream = ThreadStream(hub, actor, thread_id, teller, after)
+        listener = Listener(actor, stream)
+
+        async def go_on(channel: Channel, first: Any) -> None:
+            try:
+                await listener.follow(channel)
+            except (Unready, Problem, django.db.Error) as error:
+                if isinstance(error, Unready):
+                    error = Unavailable("the database does not answer now")
+                await channel.answer(instead(first, view.handle_exception(error)))
+
+        response.on_loop = go_on  # type: ignore[attr-defined]  # project/channel.py
+    return response
+
+
+def event(data: str) -> bytes:
+    """One server-sent event without a name, from one line of JSON."""
+    return b"data: %b\n\n" % data.encode(errors="replace")
+
+
+def _mark(position: Position, at: datetime) -> bytes:
+    return b"id: %b\n\n" % cursors.seal(position, at).encode()
+
+
+def _read_cursor(request: Request, actor: Actor) -> Position | None:
+    """Where `Last-Event-ID` says the client left off. BadRequest, or Gone when changes behind it
+    may be gone."""
+    cursor: str = request.META.get("HTTP_LAST_EVENT_ID", "")
+    if not cursor:
+        return None
+    try:
+        end = feed_sql.read_end(actor.workspace_id)
+        return cursors.resume(cursor, end, settings.CHANGE_RETENTION)
+    except cursors.BadCursor:
+        raise BadRequest("Last-Event-ID must be an id that this stream gave out") from None
+    except cursors.ExpiredCursor:
+        raise Gone(
+            "the cursor has expired", detail="Connect again without Last-Event-ID."
+        ) from None

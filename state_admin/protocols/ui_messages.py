@@ -1,0 +1,188 @@
+"""A thread's log as the UI messages of the AI SDK (v6), whole or in chunks. Pure shapes.
+
+A UI message of an assistant is everything between two messages of others: each assistant message is
+a step of it, and the results of tools stand with their calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from state_admin.domain import values
+from state_admin.domain.values import JSON
+from state_admin.models import Run, RunStatus, Ticket, TicketStatus
+
+from .parts import File, Reasoning, Said, Text, ToolCall
+
+Shape = dict[str, JSON]
+
+# Tickets by the tool call they are about.
+Tickets = Mapping[str, Ticket]
+
+_DECIDED = {TicketStatus.RESUMED: True, TicketStatus.CANCELLED: False}
+
+
+def answers(said: Said) -> bool:
+    """Whether it belongs to the assistant's side."""
+    return said.role in ("assistant", "tool")
+
+
+def reply_id(before: int) -> str:
+    """The id of the assistant's UI message behind the message with this seq."""
+    return f"reply-{before}"
+
+
+def show(log: Iterable[Said], tickets: Tickets) -> list[Shape]:
+    """The UI messages of a log, as `safeValidateUIMessages` takes them."""
+    shown: list[Shape] = []
+    reply: Shape | None = None
+    calls: dict[str, Shape] = {}
+    before = 0
+    for said in log:
+        if not answers(said):
+            reply, before = None, said.seq
+            parts = [*_parts(said)] or [{"type": "text", "text": ""}]
+            shown.append(
+                {"id": said.id, "role": said.role, "metadata": _about(said), "parts": parts}
+            )
+            continue
+        if reply is None:
+            calls = {}
+            reply = {
+                "id": reply_id(before),
+                "role": "assistant",
+                "metadata": _about(said),
+                "parts": [],
+            }
+            shown.append(reply)
+        if said.role == "tool":
+            if said.answers in calls:
+                calls[said.answers] |= _result(said)
+                calls[said.answers].pop("approval", None)
+            continue
+        reply["parts"] += [{"type": "step-start"}, *_parts(said)]
+        for call in said.calls:
+            calls[call.id] = _tool(call) | _approval(tickets.get(call.id))
+            reply["parts"].append(calls[call.id])
+    return shown
+
+
+def _about(said: Said) -> Shape:
+    return {"run_id": said.run_id, "created_at": said.at.isoformat()}
+
+
+def _parts(said: Said) -> Iterator[Shape]:
+    for index, part in enumerate(said.parts):
+        if isinstance(part, Text):
+            yield {"type": "text", "text": part.text, "state": "done"}
+        elif isinstance(part, Reasoning):
+            thought = {"id": _part_id(said, index), "text": part.text, "state": "done"}
+            yield {"type": "reasoning", **thought}
+        elif isinstance(part, File):
+            name = {"filename": part.name} if part.name else {}
+            yield {"type": "file", "mediaType": part.media_type, "url": part.url, **name}
+        else:
+            yield {"type": "data-block", "data": part.value}
+
+
+def _part_id(said: Said, index: int) -> str:
+    """What names a part in the stream, and a thought also in the message."""
+    return f"{said.seq}-{index}"
+
+
+def _tool(call: ToolCall) -> Shape:
+    about = {"toolCallId": call.id, "state": "input-available", "input": call.input}
+    return {"type": f"tool-{call.name}", **about}
+
+
+def _result(said: Said) -> Shape:
+    if said.failed:
+        return {"state": "output-error", "errorText": said.text}
+    return {"state": "output-available", "output": _output(said)}
+
+
+def _output(said: Said) -> JSON:
+    """What a tool returned: objects and lists as such, everything else as text."""
+    if said.text[:1] in ("{", "["):
+        try:
+            return values.load(said.text)
+        except ValueError:
+            pass
+    return said.text
+
+
+def _approval(ticket: Ticket | None) -> Shape:
+    """The state of a call without a result that a person is, or was, asked about."""
+    if ticket is None or ticket.status == TicketStatus.VOID:
+        return {}
+    asked: Shape = {"id": ticket.public_id}
+    if ticket.status == TicketStatus.PENDING:
+        return {"state": "approval-requested", "approval": asked}
+    approved = _DECIDED[TicketStatus(ticket.status)]
+    state = "approval-responded" if approved else "output-denied"
+    return {"state": state, "approval": asked | {"approved": approved}}
+
+
+# In chunks -----------------------------------------------------------------------------------
+
+
+def begin(before: int, run: Run) -> Shape:
+    about = {"run_id": run.public_id, "thread_id": run.thread.public_id}
+    return {"type": "start", "messageId": reply_id(before), "messageMetadata": about}
+
+
+def state_part(state: JSON) -> Shape:
+    """The thread's state; a later one takes the place of the one before."""
+    return {"type": "data-state", "id": "state", "data": state}
+
+
+def step(said: Said) -> Iterator[Shape]:
+    """The chunks of an assistant's message."""
+    yield {"type": "start-step"}
+    for index, part in enumerate(_parts(said)):
+        kind = part["type"]
+        if kind in ("text", "reasoning"):
+            name = _part_id(said, index)
+            yield {"type": f"{kind}-start", "id": name}
+            yield {"type": f"{kind}-delta", "id": name, "delta": part["text"]}
+            yield {"type": f"{kind}-end", "id": name}
+        else:
+            yield part
+    for call in said.calls:
+        yield tool_call(call)
+    yield {"type": "finish-step"}
+
+
+def tool_call(call: ToolCall) -> Shape:
+    about = {"toolCallId": call.id, "toolName": call.name, "input": call.input}
+    return {"type": "tool-input-available", **about}
+
+
+def result(said: Said) -> Shape:
+    made = _result(said)
+    kind = "tool-output-error" if made.pop("state") == "output-error" else "tool-output-available"
+    return {"type": kind, "toolCallId": said.answers, **made}
+
+
+def approval_request(ticket: Ticket) -> Shape:
+    about = {"approvalId": ticket.public_id, "toolCallId": ticket.tool_call_id}
+    return {"type": "tool-approval-request", **about}
+
+
+def finish(run: Run) -> list[Shape]:
+    """The end of a run that is done, or that waits, or goes on with another message."""
+    if run.status != RunStatus.DONE:
+        waits = run.status == RunStatus.WAITING
+        return [{"type": "finish", "finishReason": "tool-calls" if waits else "other"}]
+    ended = run.termination_reason or {}
+    kind = ended.get("type")
+    if kind == "cancelled":
+        return [{"type": "abort", "reason": "cancelled"}]
+    if kind in ("error", "blocked"):
+        text = ended.get("message") or ended.get("reason") or f"the run ended: {kind}"
+        reason = "error" if kind == "error" else "content-filter"
+        return [
+            {"type": "error", "errorText": str(text)},
+            {"type": "finish", "finishReason": reason},
+        ]
+    return [{"type": "finish", "finishReason": "other" if kind == "stopped" else "stop"}]

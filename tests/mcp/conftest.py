@@ -1,0 +1,41 @@
+"""A real server of two processes: a request may meet either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.mcp.asking import MCP
+from tests.project.conftest import folder, start
+from tests.project.running import Running
+from tests.streams.listening import web_on_this_database
+
+__all__ = ["folder", "start"]
+
+MAX_BODY = 200_000
+
+
+@pytest.fixture(scope="module")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
+) -> Iterator[Running]:
+    begun: list[Running] = []
+
+    def begin(*arguments: str, **env: str) -> Running:
+        begun.append(Running(tmp_path_factory.mktemp("mcp"), *arguments, **env))
+        return begun[-1]
+
+    with django_db_blocker.unblock():
+        web = web_on_this_database(
+            begin, WEB_WORKERS="2", WEB_THREADS="2", MAX_BODY_BYTES=str(MAX_BODY)
+        )
+    yield web
+    for process in begun:
+        process.kill_all()
+
+
+@pytest.fixture
+def mcp(server: Running) -> MCP:
+    return MCP(server.port)

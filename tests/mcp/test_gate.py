@@ -1,0 +1,117 @@
+"""Who may ask /mcp at all, and what the mount refuses before the protocol begins."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.db.models.functions import Now
+
+from state_admin.domain.access import Role
+from state_admin.models import ApiToken
+from state_admin.services.tokens import create_token, revoke_token
+from tests.builders import Person, make_namespace, make_token
+from tests.mcp.asking import ERAS, MCP, problem_of
+from tests.mcp.conftest import MAX_BODY
+from tests.project.running import wait_for
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+
+
+@pytest.mark.parametrize("kind", ["none", "garbage", "expired", "revoked", "basic"])
+def test_token__not_alive__401_that_says_how(mcp: MCP, alice: Person, kind: str) -> None:
+    secret, actor = make_token(alice)
+    if kind == "expired":
+        ApiToken.objects.filter(pk=actor.id).update(expires_at=Now() - timedelta(seconds=1))
+    if kind == "revoked":
+        revoke_token(actor=alice.actor, token_id=int(actor.id))
+    token = {"none": "", "garbage": "sh_a_b"}.get(kind, secret)
+    headers = {"Authorization": f"Basic {secret}"} if kind == "basic" else {}
+
+    status, told, body = mcp.post(LIST, token, **headers)
+
+    assert status == 401
+    assert told["www-authenticate"] == 'Bearer realm="statehouse"'
+    assert json.loads(body)["type"] == "/problems/unauthenticated"
+
+
+def test_token__used_then_revoked__refused_at_the_next_request(mcp: MCP, alice: Person) -> None:
+    secret, actor = make_token(alice)
+    assert mcp.post(LIST, secret)[0] == 200
+
+    revoke_token(actor=alice.actor, token_id=int(actor.id))
+
+    # Each of both processes forgets, by notification or after the five seconds of the cache.
+    wait_for(lambda: {mcp.post(LIST, secret)[0] for _ in range(6)} == {401}, "the token is refused")
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_rate_limit__beyond__an_error_that_the_model_can_read(
+    mcp: MCP, alice: Person, era: str
+) -> None:
+    """the same limit as the API's: a tool call is one call"""
+    make_namespace(alice.actor, "notes")
+    _, secret = create_token(actor=alice.actor, name="slow", role=Role.VIEWER, rate_per_minute=3)
+
+    async def calls(client: object) -> list[object]:
+        return [await client.call_tool("list_namespaces", {}) for _ in range(8)]  # type: ignore[attr-defined]
+
+    results = mcp.do(secret, calls, era)
+
+    refused = [result for result in results if result.is_error]
+    assert 3 <= len(refused) < 8
+    assert problem_of(refused[0])["type"] == "/problems/rate-limited"
+    assert problem_of(refused[0])["retry_after"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "localhost:1"}, 200),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Host": "evil.example", "Origin": "http://evil.example"}, 421),
+    ],
+)
+def test_origin_and_host__dns_rebinding__refused(
+    mcp: MCP, alice: Person, headers: dict[str, str], status: int
+) -> None:
+    assert mcp.post(LIST, alice.token, **headers)[0] == status
+
+
+def test_origin__own_page__welcome(mcp: MCP, alice: Person) -> None:
+    own = f"http://127.0.0.1:{mcp.port}"
+    assert mcp.post(LIST, alice.token, Origin=own)[0] == 200
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_body__too_large__413(mcp: MCP, alice: Person, declared: bool) -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping","x":"' + b"x" * MAX_BODY + b'"}'
+    sent = body if declared else iter([body[:1000], body[1000:]])
+    assert mcp.post(sent, alice.token)[0] == 413  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+def test_method__not_post__405(mcp: MCP, alice: Person, method: str) -> None:
+    status, told, _ = mcp.post(b"", alice.token, method)
+    assert (status, told["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b'{"id":1}', b"[" * 50_000, b"\xff", LIST[:-1]]
+)
+def test_body__not_a_message__4xx_and_the_server_lives(
+    mcp: MCP, alice: Person, body: bytes
+) -> None:
+    for headers in ({}, {"MCP-Protocol-Version": "2026-07-28"}):
+        assert 400 <= mcp.post(body, alice.token, **headers)[0] < 500
+    assert mcp.post(LIST, alice.token)[0] == 200
+
+
+def test_request_id__harmless__comes_back(mcp: MCP, alice: Person) -> None:
+    assert mcp.post(LIST, alice.token, X_Request_ID="abc-1")[1]["x-request-id"] == "abc-1"
+    assert mcp.post(LIST, alice.token, X_Request_ID="a b")[1]["x-request-id"] != "a b"

@@ -1,0 +1,268 @@
+"""The tools through the official client: what they do, for whom, and what they say of bad input."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from state_admin.domain.access import Role
+from state_admin.mcp.calls import MOST_BYTES
+from state_admin.mcp.tools import TOOLS
+from state_admin.models import AuditRow, EntryRevision
+from tests.builders import (
+    Person,
+    append,
+    commit,
+    make_namespace,
+    make_run,
+    make_thread,
+    make_token,
+    put,
+)
+from tests.mcp.asking import ERAS, MCP, pointers, problem_of, text_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PLACE = {"namespace": "notes", "key": "a/b"}
+# For each tool a call that succeeds in `world`, and what hides it: a namespace or a thread.
+CALLS: dict[str, tuple[dict[str, Any], str]] = {
+    "list_namespaces": ({}, ""),
+    "list_state": ({"namespace": "notes", "include": "value"}, "namespaces"),
+    "get_state": (PLACE, "namespaces"),
+    "put_state": ({**PLACE, "value": 1, "tags": ["x"], "ttl_seconds": 60}, "namespaces"),
+    "patch_state": ({**PLACE, "patch": {"a": 1}}, "namespaces"),
+    "delete_state": (PLACE, "namespaces"),
+    "search_state": ({"text": "ship", "where": [{"path": "/n", "equals": 1}]}, ""),
+    "entry_history": ({**PLACE, "include": "value"}, "namespaces"),
+    "restore_state": ({**PLACE, "version": 1}, "namespaces"),
+    "list_threads": ({"limit": 10}, ""),
+    "get_thread": ({"thread_id": "t1"}, "threads"),
+    "list_messages": ({"thread_id": "t1", "order": "desc"}, "threads"),
+    "read_context": ({"thread_id": "t1", "max_tokens": 1000}, "threads"),
+    "append_messages": (
+        {"thread_id": "t1", "messages": [{"role": "user", "content": "hi"}]},
+        "threads",
+    ),
+    "get_thread_state": ({"thread_id": "t1"}, "threads"),
+    "get_run": ({"run_id": "r1"}, "threads"),
+    "list_tickets": ({"status": "pending"}, ""),
+    "decide_ticket": ({"ticket_id": "k1", "action": "resume", "payload": 1}, "threads"),
+}
+
+
+async def call_all(client: Any) -> dict[str, Any]:
+    """Each once: those that read first, what deletes last."""
+    order = sorted(CALLS, key=lambda name: (not TOOLS[name].reads, name == "delete_state"))
+    return {name: await client.call_tool(name, CALLS[name][0]) for name in order}
+
+
+@pytest.fixture
+def world(alice: Person) -> None:
+    make_namespace(alice.actor, "notes", default={})
+    put(alice.actor, "notes", "a/b", {"text": "ship it", "n": 1})
+    make_thread(alice.actor)
+    append(alice.actor, "t1", {"role": "user", "content": "hello"})
+    make_run(alice.actor)
+    ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund"}
+    waiting = {"reason": "tool_permission", "tickets": [ticket]}
+    changed = {"run": {"status": "waiting", "waiting": waiting}}
+    done = alice.api("POST", "/runs/r1/commits", changed)
+    assert done.status_code == 200, done.content
+
+
+def test_calls__cover_every_tool() -> None:
+    assert set(CALLS) == set(TOOLS)
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize("era", ERAS)
+def test_tools__each__answers_what_its_schema_promises(mcp: MCP, alice: Person, era: str) -> None:
+    async def everything(client: Any) -> dict[str, Any]:
+        await client.list_tools()  # now the client holds every answer against its schema
+        return await call_all(client)
+
+    results = mcp.do(alice.token, everything, era)
+
+    assert {name: text_of(r) for name, r in results.items() if r.is_error} == {}
+    for result in results.values():
+        assert json.loads(text_of(result)) == result.structured_content
+    assert results["search_state"].structured_content["items"][0]["key"] == "a/b"
+    assert results["decide_ticket"].structured_content["status"] == "resumed"
+
+
+@pytest.mark.usefixtures("world")
+def test_tools__viewer__reads_but_writes_nothing(mcp: MCP, bob: Person) -> None:
+    """deny unless granted (semantics §10)"""
+
+    async def everything(client: Any) -> Any:
+        listed = await client.list_tools()
+        return {tool.name for tool in listed.tools}, await call_all(client)
+
+    listed, results = mcp.do(bob.token, everything)
+
+    readers = {name for name, tool in TOOLS.items() if tool.reads}
+    assert listed == readers
+    assert {name for name, result in results.items() if not result.is_error} == readers
+    for name in set(CALLS) - readers:
+        assert problem_of(results[name])["title"] == "this needs the role editor"
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize("who", ["foreign", "other namespaces", "other threads"])
+def test_tools__outside_the_grant__as_if_absent(
+    mcp: MCP, alice: Person, mallory: Person, who: str
+) -> None:
+    """nothing of another workspace, nor outside a token's narrowing (S1)"""
+    token = {
+        "foreign": lambda: mallory.token,
+        "other namespaces": lambda: make_token(alice, Role.ADMIN, ["other"])[0],
+        "other threads": lambda: make_token(alice, Role.ADMIN, (), ["x-"])[0],
+    }[who]()
+    hides = {"other namespaces": ("namespaces",), "other threads": ("threads",)}
+    hidden = hides.get(who, ("namespaces", "threads"))
+
+    results = mcp.do(token, call_all)
+
+    for name, (_, by) in CALLS.items():
+        if by in hidden:
+            assert problem_of(results[name])["status"] == 404, name
+        elif not by:
+            items = results[name].structured_content["items"]
+            lost = {"list_threads": "threads", "list_tickets": "threads"}.get(name, "namespaces")
+            assert (items == []) == (lost in hidden), name
+
+
+def test_put_state__by_mcp__is_what_the_api_would_have_written(mcp: MCP, alice: Person) -> None:
+    """same actor, reason, request id and audit row as REST"""
+    make_namespace(alice.actor, "notes")
+    told = mcp.raw(
+        alice.token,
+        "put_state",
+        '{"namespace":"notes","key":"k","value":{"a":1.10,"b":12345678901234567890123},'
+        '"reason":"wegen Ärger"}',
+        X_Request_ID="mcp-1",
+    )
+
+    assert told["version"] == 1
+    row = EntryRevision.objects.get(entry__key="k")
+    assert row.value == '{"a":1.10,"b":12345678901234567890123}'  # every byte (ADR 3)
+    assert (row.reason, row.request_id) == ("wegen Ärger", "mcp-1")
+    audit = AuditRow.objects.get(action="entry.put")
+    assert (audit.actor_name, audit.request_id) == ("alice's token", "mcp-1")
+
+
+@pytest.mark.usefixtures("world")
+def test_expected_version__behind__conflict_in_the_words_of_the_api(
+    mcp: MCP, alice: Person
+) -> None:
+    problem = problem_of(mcp.call(alice.token, "put_state", **PLACE, value=1, expected_version=7))
+
+    assert problem["title"] == "version conflict: expected 7, actual 1"
+    assert problem["detail"] == "The entry changed since you read it. Read it again and repeat."
+    new = mcp.call(alice.token, "put_state", **PLACE, value=1, expected_version=0)
+    assert problem_of(new)["title"] == "version conflict: expected 0, actual 1"
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("list_namespaces", {"limit": 0}, "/limit"),
+    ("list_state", {"namespace": "a/b"}, "/namespace"),
+    ("get_state", {"namespace": "notes", "kye": "k", "key": "k"}, "/kye"),
+    ("get_state", {"namespace": "notes", "key": ""}, "/key"),
+    ("put_state", {"namespace": "notes", "key": "k"}, "/value"),
+    ("put_state", {**PLACE, "value": 1, "expected_version": -1}, "/expected_version"),
+    ("put_state", {**PLACE, "value": "\0"}, "/value"),
+    ("put_state", {**PLACE, "value": 1, "reason": "a\nb"}, "/reason"),
+    ("patch_state", {**PLACE, "patch": {}, "kind": "magic"}, "/kind"),
+    ("delete_state", {**PLACE, "expected_version": "1"}, "/expected_version"),
+    ("search_state", {"text": 1}, "/text"),
+    ("entry_history", {**PLACE, "include": "all"}, "/include"),
+    ("restore_state", {**PLACE, "version": 0}, "/version"),
+    ("list_threads", {"limit": 201}, "/limit"),
+    ("get_thread", {"thread_id": 1}, "/thread_id"),
+    ("list_messages", {"thread_id": "t1", "order": "up"}, "/order"),
+    ("read_context", {"thread_id": "t1", "max_tokens": 0}, "/max_tokens"),
+    ("append_messages", {"thread_id": "t1", "messages": []}, "/messages"),
+    ("get_thread_state", {"thread_id": "t1", "revision": -1}, "/revision"),
+    ("get_run", {}, "/run_id"),
+    ("list_tickets", {"status": "open"}, "/status"),
+    ("decide_ticket", {"ticket_id": "k1", "action": "maybe"}, "/action"),
+]
+
+
+@pytest.mark.usefixtures("world")
+def test_tools__bad_arguments__name_the_field_and_what_to_do(mcp: MCP, alice: Person) -> None:
+    async def everything(client: Any) -> Any:
+        return [await client.call_tool(name, arguments) for name, arguments, _ in BAD]
+
+    results = mcp.do(alice.token, everything)
+
+    assert {name for name, _, _ in BAD} == set(TOOLS)
+    for (name, _, pointer), result in zip(BAD, results, strict=True):
+        problem = problem_of(result)
+        assert pointer in pointers(problem), (name, problem)
+        assert problem["detail"].startswith("It takes "), name
+
+
+def test_tools__value_that_the_schema_refuses__points_into_the_value(
+    mcp: MCP, alice: Person
+) -> None:
+    make_namespace(alice.actor, "typed", {"properties": {"count": {"type": "integer"}}}, default={})
+
+    wrong = mcp.call(alice.token, "put_state", namespace="typed", key="k", value={"count": "x"})
+
+    assert "/count" in " ".join(pointers(problem_of(wrong)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ('{"namespace":"notes","key":"a","key":"b"}', "the object has this key twice"),
+        ('{"namespace":"notes","key":"k","value":1e999}', "outside the range of a double"),
+    ],
+)
+def test_tools__json_that_is_never_stored__refused_as_by_the_api(
+    mcp: MCP, alice: Person, arguments: str, said: str
+) -> None:
+    assert said in json.dumps(mcp.raw(alice.token, "put_state", arguments))
+
+
+def test_tools__deeply_nested_and_hostile_names__stay_data(mcp: MCP, alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    for key in ("../../config", "a?b#c", "%2F", "batch", "k' OR 1=1 --", "a//b", "é🙂"):
+        made = mcp.call(alice.token, "put_state", namespace="notes", key=key, value=key)
+        assert made.structured_content["key"] == key
+
+
+def test_tools__answer_too_large_to_read__says_how_to_ask_for_less(mcp: MCP, alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    for number in range(6):
+        put(alice.actor, "notes", str(number), "x" * (MOST_BYTES // 5))
+
+    problem = problem_of(mcp.call(alice.token, "list_state", namespace="notes", include="value"))
+
+    assert "Ask for less" in problem["detail"]
+    some = mcp.call(alice.token, "list_state", namespace="notes", include="value", limit=2)
+    assert len(some.structured_content["items"]) == 2
+
+
+def test_tools__unknown__protocol_error(mcp: MCP, alice: Person) -> None:
+    with pytest.raises(MCPError, match="Unknown tool"):
+        mcp.call(alice.token, "drop_tables")
+
+
+def test_config_registry__by_tools__stays_behind_its_own_door(mcp: MCP, alice: Person) -> None:
+    problem = problem_of(
+        mcp.call(alice.token, "put_state", namespace="config.providers", key="p", value={})
+    )
+    assert problem["status"] in (403, 404)
+
+
+@pytest.mark.usefixtures("world")
+def test_run_id__of_the_request__stands_in_the_history(mcp: MCP, alice: Person) -> None:
+    commit(alice.actor, "r1", None)
+    mcp.raw(alice.token, "put_state", '{"namespace":"notes","key":"r","value":1}', Run_Id="r1")
+
+    assert EntryRevision.objects.get(entry__key="r").run == "r1"

@@ -1,0 +1,280 @@
+"""AG-UI through the real server: what an onlooker and a participant are told, and how it resumes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from state_admin.domain import patches
+from state_admin.domain.access import Role
+from state_admin.services import runs, threads, tickets
+from state_admin.services.runs import RunChange
+from state_admin.services.tokens import revoke_token
+from tests.builders import (
+    Person,
+    append,
+    commit,
+    make_run,
+    make_state_key,
+    make_thread,
+    make_token,
+    raw,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATH = "/threads/t1/ag-ui/stream"
+INPUT = {"threadId": "t1", "runId": "r1", "messages": [], "tools": [], "context": []}
+HI = {"role": "user", "content": "hi"}
+
+
+@pytest.fixture(autouse=True)
+def thread(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    make_state_key(alice.actor, "sum", reducer="add", merge="commutative", scope="thread")
+    make_state_key(alice.actor, "plan", scope="thread")
+    make_state_key(alice.actor, "secret", persistent=False)
+
+
+def finish(person: Person, run_id: str = "r1", **termination: Any) -> None:
+    change = RunChange(status="done", termination_reason=termination or None)
+    runs.change_run(actor=person.actor, run_id=run_id, change=change)
+
+
+def follow(state: Any, events: list[Any]) -> Any:
+    """The state that a client holds after the events."""
+    for event in events:
+        if event["type"] == "STATE_SNAPSHOT":
+            state = event["snapshot"]
+        if event["type"] == "STATE_DELTA":
+            state = patches.json_patch(state, event["delta"])
+    return state
+
+
+def state_of(person: Person) -> Any:
+    return person.api("GET", "/threads/t1/state").json()
+
+
+def until(reader: Any, kind: str) -> list[Any]:
+    """The events up to the first of a kind."""
+    seen = []
+    for event in reader:
+        seen.append(event)
+        if event["type"] == kind:
+            return seen
+    raise AssertionError(f"the stream ended without {kind}: {seen}")
+
+
+def types(events: list[Any]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+# Looking on ----------------------------------------------------------------------------------
+
+
+def test_onlooker__connect__state_first_then_messages(open_stream, alice) -> None:
+    append(alice.actor, "t1", HI)
+    make_run(alice.actor, "t1", "r1")
+    commit(alice.actor, "r1", {"sum": 2, "secret": 1})
+    reader = open_stream(alice.token, PATH)
+
+    state, messages, started = reader.take(3)
+
+    held = state_of(alice)
+    del held["extensions"]["secret"]
+    assert state == {"type": "STATE_SNAPSHOT", "snapshot": held}
+    assert [each["content"] for each in messages["messages"]] == ["hi"]
+    assert started["type"] == "RUN_STARTED"
+    assert (started["threadId"], started["runId"]) == ("t1", "r1")
+    assert reader.answer.headers["Content-Type"] == "text/event-stream; charset=utf-8"
+
+
+def test_onlooker__live_run__events_between_its_beginning_and_its_end(open_stream, alice) -> None:
+    reader = open_stream(alice.token, PATH)
+    reader.take(2)
+    reader.settle()
+    make_run(alice.actor, "t1", "r1")
+    seen = until(reader, "STATE_SNAPSHOT")
+    commit(alice.actor, "r1", {"plan": "x" * 900}, messages=[HI])
+    seen += until(reader, "TEXT_MESSAGE_END")
+    commit(alice.actor, "r1", {"sum": 1})
+    seen += until(reader, "STATE_DELTA")
+    finish(alice)
+    seen += until(reader, "RUN_FINISHED")
+
+    assert types(seen)[0] == "RUN_STARTED"
+    assert seen[-1]["outcome"] == {"type": "success"}
+    assert seen[-1]["result"] == {"termination_reason": {"type": "natural_end"}}
+    assert follow({"revision": 0, "extensions": {}}, seen) == state_of(alice)
+
+
+def test_onlooker__last_event_id__state_again_and_the_runs_missed(open_stream, alice) -> None:
+    first = open_stream(alice.token, PATH)
+    first.take(2)
+    last_id = first.settle()
+    first.close()
+    make_run(alice.actor, "t1", "r1")
+    finish(alice, type="error", message="no money")
+    make_run(alice.actor, "t1", "r2")
+
+    again = open_stream(alice.token, PATH, last_event_id=last_id)
+
+    seen = again.take(5)
+    assert types(seen) == [
+        *("STATE_SNAPSHOT", "MESSAGES_SNAPSHOT", "RUN_STARTED", "RUN_ERROR", "RUN_STARTED")
+    ]
+    assert seen[3] == {"type": "RUN_ERROR", "message": "no money", "code": "error"}
+    assert (seen[2]["runId"], seen[4]["runId"]) == ("r1", "r2")
+
+
+def test_onlooker__run_that_asks_a_person__ends_with_an_interrupt_and_begins_again(
+    open_stream, alice
+) -> None:
+    make_run(alice.actor, "t1", "r1")
+    reader = open_stream(alice.token, PATH)
+    reader.take(3)
+    ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "reason": "refund?"}
+    waiting = {"reason": "tool_permission", "tickets": [ticket]}
+    runs.change_run(
+        actor=alice.actor, run_id="r1", change=RunChange(status="waiting", waiting=waiting)
+    )
+    (interrupt,) = until(reader, "RUN_FINISHED")[-1]["outcome"]["interrupts"]
+    assert (interrupt["id"], interrupt["toolCallId"]) == ("k1", "c1")
+    assert interrupt["reason"] == "refund?"
+
+    tickets.decide_ticket(actor=alice.actor, ticket_id="k1", action="resume", payload=raw(None))
+    assert until(reader, "RUN_STARTED")[-1]["runId"] == "r1"
+
+
+def test_onlooker__internal_message__is_not_told(open_stream, alice) -> None:
+    append(alice.actor, "t1", {"role": "system", "content": "quiet", "visibility": "internal"})
+    reader = open_stream(alice.token, PATH)
+    assert reader.take(2)[1]["messages"] == []
+
+
+def test_onlooker__thread_deleted__is_told_and_ends(open_stream, alice) -> None:
+    reader = open_stream(alice.token, PATH)
+    reader.take(2)
+    threads.delete_thread(actor=alice.actor, thread_id="t1")
+    last = list(reader)[-1]
+    assert (last["type"], last["name"]) == ("CUSTOM", "statehouse.closed")
+    assert last["value"]["type"] == "/problems/not-found"
+
+
+def test_onlooker__token_revoked__ends(open_stream, alice) -> None:
+    token, actor = make_token(alice, Role.VIEWER)
+    reader = open_stream(token, PATH)
+    reader.take(2)
+    revoke_token(actor=alice.actor, token_id=int(actor.id))
+    assert list(reader)[-1]["value"]["type"] == "/problems/unauthenticated"
+
+
+def test_onlooker__other_thread_changes__nothing_of_it(open_stream, alice) -> None:
+    make_thread(alice.actor, "t2")
+    reader = open_stream(alice.token, PATH)
+    reader.take(2)
+    reader.settle()
+    append(alice.actor, "t2", {"role": "user", "content": "elsewhere"})
+    append(alice.actor, "t1", HI)
+    assert reader.take(3)[1]["delta"] == "hi"
+
+
+def test_onlooker__many_commits_while_it_does_not_read__holds_the_last_state(
+    open_stream, alice
+) -> None:
+    make_run(alice.actor, "t1", "r1")
+    reader = open_stream(alice.token, PATH)
+    state = follow(None, reader.take(3))
+    for _ in range(60):
+        commit(alice.actor, "r1", {"sum": 1, "plan": "x" * 2000})
+    for event in reader:
+        state = follow(state, [event])
+        if state["extensions"].get("sum") == 60:
+            break
+    assert state == state_of(alice)
+
+
+@pytest.mark.parametrize(
+    ("cursor", "status"), [("nonsense", 400), ("WzEsMSwxXQ", 410)], ids=["foreign", "expired"]
+)
+def test_onlooker__bad_last_event_id__is_refused(open_stream, alice, cursor, status) -> None:
+    assert open_stream(alice.token, PATH, last_event_id=cursor).status == status
+
+
+def test_stream__server_that_cannot_stream__tells_how_it_is_and_ends(alice) -> None:
+    answer = alice.api("GET", PATH)
+    lines = answer.content.decode().split("\n")
+    assert sum(line.startswith("data: ") for line in lines) == 3
+    assert "statehouse.closed" in answer.content.decode()
+
+
+# Taking part ---------------------------------------------------------------------------------
+
+
+def test_participant__run_going_on__until_it_ends(open_stream, alice) -> None:
+    make_run(alice.actor, "t1", "r1")
+    reader = open_stream(alice.token, PATH, INPUT | {"runId": "of-the-client"})
+    first = reader.take(3)
+    commit(alice.actor, "r1", {"sum": 1}, messages=[{"role": "assistant", "content": "yes"}])
+    finish(alice)
+
+    seen = [*first, *reader]
+
+    assert types(first) == ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"]
+    assert first[0]["runId"] == "r1"
+    assert types(seen)[-1] == "RUN_FINISHED"
+    assert [each["delta"] for each in seen if each["type"] == "TEXT_MESSAGE_CONTENT"] == ["yes"]
+    assert follow(None, seen) == state_of(alice)
+
+
+def test_participant__no_run__the_thread_as_it_is(open_stream, alice) -> None:
+    seen = list(open_stream(alice.token, PATH, INPUT))
+    assert types(seen) == ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+    assert seen[0]["runId"] == seen[-1]["runId"] == "r1"
+
+
+def test_participant__cancelled_run__says_so(open_stream, alice) -> None:
+    make_run(alice.actor, "t1", "r1")
+    runs.cancel_run(actor=alice.actor, run_id="r1")
+    assert list(open_stream(alice.token, PATH, INPUT))[-1]["outcome"] == {"type": "cancelled"}
+
+
+def test_participant__run_of_another_thread__is_not_shown(open_stream, alice) -> None:
+    make_thread(alice.actor, "t2")
+    make_run(alice.actor, "t2", "r1")
+    seen = list(open_stream(alice.token, PATH, INPUT))
+    assert types(seen)[-1] == "RUN_FINISHED"
+
+
+def test_participant__what_the_client_sends__is_not_stored(open_stream, alice) -> None:
+    sent = INPUT | {"state": {"extensions": {"sum": 9}}, "messages": [{"id": "x", **HI}]}
+    list(open_stream(alice.token, PATH, sent))
+    assert state_of(alice) == {"revision": 0, "extensions": {}}
+    assert alice.api("GET", "/threads/t1/messages").json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ([], 400),
+        ({}, 422),
+        ({"threadId": "t1", "runId": 1}, 422),
+        ({"threadId": "t1", "runId": ""}, 422),
+        ({"threadId": "t2", "runId": "r1"}, 422),
+        ({"threadId": "t1", "runId": "a\0b"}, 422),
+    ],
+)
+def test_participant__bad_input__is_refused_by_its_place(alice, body, status) -> None:
+    answer = alice.api("POST", PATH, body)
+    assert answer.status_code == status, answer.content
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_stream__idempotency_key__is_refused_and_not_ignored(alice) -> None:
+    answer = alice.api("POST", PATH, INPUT, Idempotency_Key="k")
+    assert answer.status_code == 400
+
+
+def test_stream__unknown_query__is_refused(alice) -> None:
+    assert alice.api("GET", PATH + "?after=1").status_code == 400

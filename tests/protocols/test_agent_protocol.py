@@ -1,0 +1,405 @@
+"""The Agent Protocol's store and threads: semantics pinned on LangGraph's server, errors, isolation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state_admin.domain.access import Role
+from state_admin.domain.values import load
+from state_admin.protocols.agent_protocol import store
+from state_admin.services import runs, thread_patches
+from state_admin.services.errors import Invalid, RevisionConflict
+from state_admin.services.runs import RunChange
+from tests.builders import (
+    Person,
+    append,
+    call,
+    commit,
+    make_namespace,
+    make_run,
+    make_state_key,
+    make_thread,
+    make_token,
+    raw,
+)
+
+BASE = "/agent-protocol"
+ITEMS = f"{BASE}/store/items"
+
+
+def put(person: Person, home: str, key: str, value: Any, **headers: str) -> Any:
+    body = {"namespace": home.split("."), "key": key, "value": value}
+    return person.api("PUT", ITEMS, body, **headers)
+
+
+def get(person: Person, home: str, key: str) -> Any:
+    return person.api("GET", f"{ITEMS}?namespace={home}&key={key}").json()
+
+
+def search(person: Person, prefix: list[str], **body: Any) -> list[str]:
+    answer = person.api("POST", f"{ITEMS}/search", {"namespace_prefix": prefix, **body})
+    assert answer.status_code == 200, answer.content
+    return [item["key"] for item in answer.json()["items"]]
+
+
+# The store -----------------------------------------------------------------------------------
+
+
+def test_store__put_get_delete__as_langgraph_answers(alice) -> None:
+    assert get(alice, "users.ann", "k") is None
+    assert put(alice, "users.ann", "k", {"a": 1}).status_code == 204
+    item = get(alice, "users.ann", "k")
+    assert (item["namespace"], item["key"], item["value"]) == (["users", "ann"], "k", {"a": 1})
+    assert item["version"] == 1
+    body = {"namespace": ["users", "ann"], "key": "k"}
+    assert [alice.api("DELETE", ITEMS, body).status_code for _ in range(2)] == [204, 204]
+    assert get(alice, "users.ann", "k") is None
+    assert alice.api("DELETE", ITEMS, body).content == b""
+
+
+def test_store__item__is_an_entry_with_history_and_feed(alice) -> None:
+    put(alice, "users.ann", "k", {"a": 1})
+    put(alice, "users.ann", "k", {"a": 2})
+    history = alice.api("GET", "/history/agent_store/users.ann..k").json()["items"]
+    assert [row["version"] for row in history] == [2, 1]
+
+
+@given(st.lists(st.text("ab/: é", min_size=1), min_size=1, max_size=4), st.text("ab./", min_size=1))
+def test_path_of__any_labels_and_key__is_the_key_of_no_other_item(labels, key) -> None:
+    path = store.path_of(labels, key)
+    home, _, rest = path.partition("..")
+    assert (home.split("."), rest) == (labels, key)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"namespace": [], "key": "k", "value": {}}, 400),
+        ({"namespace": ["a.b"], "key": "k", "value": {}}, 422),
+        ({"namespace": [""], "key": "k", "value": {}}, 400),
+        ({"namespace": ["a", ""], "key": "k", "value": {}}, 422),
+        ({"namespace": ["langgraph"], "key": "k", "value": {}}, 422),
+        ({"namespace": [1], "key": "k", "value": {}}, 422),
+        ({"namespace": "a", "key": "k", "value": {}}, 422),
+        ({"namespace": ["a"], "key": "", "value": {}}, 400),
+        ({"namespace": ["a"], "key": "k", "value": []}, 422),
+        ({"namespace": ["a"], "key": "k"}, 422),
+        ({"namespace": ["a"], "key": "k", "value": {}, "ttl": -1}, 422),
+        ({"namespace": ["a"], "key": "k", "value": {}, "ttl": True}, 422),
+        ({"namespace": ["a"], "key": "k", "value": {}, "nonsense": 1}, 400),
+        ({"namespace": ["a"], "key": "k" * 600, "value": {}}, 400),
+        ([], 400),
+        (b"{", 400),
+    ],
+)
+def test_store__bad_item__is_refused_with_a_detail(alice, body, status) -> None:
+    answer = alice.api("PUT", ITEMS, body)
+    assert answer.status_code == status, answer.content
+    assert isinstance(answer.json()["detail"], str)
+    assert answer.headers["Content-Type"] == "application/json"
+
+
+def test_store__if_match__refuses_what_is_no_longer_there(alice) -> None:
+    assert put(alice, "a", "k", {"n": 1}, If_None_Match="*").status_code == 204
+    assert put(alice, "a", "k", {"n": 2}, If_None_Match="*").status_code == 412
+    assert put(alice, "a", "k", {"n": 2}, If_Match='"1"').status_code == 204
+    refused = put(alice, "a", "k", {"n": 3}, If_Match='"1"')
+    assert (refused.status_code, refused.headers["ETag"]) == (412, '"2"')
+    assert refused.json()["detail"] == "version conflict: expected 1, actual 2"
+    assert put(alice, "a", "k", {}, If_Match="x").status_code == 400
+    body = {"namespace": ["a"], "key": "k"}
+    assert alice.api("DELETE", ITEMS, body, If_Match='"1"').status_code == 412
+    assert get(alice, "a", "k")["value"] == {"n": 2}
+
+
+def test_search__prefix_and_filter__numbers_compare_as_numbers(alice) -> None:
+    for n in (8, 9, 10):
+        put(alice, "m.x", f"k{n}", {"n": n, "tag": "t"})
+    put(alice, "m.xy", "far", {"n": 10})
+    put(alice, "m", "up", {"n": "10", "ok": True})
+    assert search(alice, ["m"]) == ["up", "far", "k10", "k9", "k8"]
+    assert search(alice, ["m", "x"]) == ["k10", "k9", "k8"]
+    assert search(alice, ["m"], filter={"n": {"$gt": 8}}) == ["far", "k10", "k9"]
+    assert search(alice, ["m"], filter={"n": {"$gte": 9, "$lt": 10}}) == ["k9"]
+    assert search(alice, ["m"], filter={"tag": "t", "n": {"$ne": 9}}) == ["k10", "k8"]
+    assert search(alice, ["m"], filter={"n": {"$eq": 10.0}}) == ["far", "k10"]
+    assert search(alice, ["m"], filter={"ok": {"$gt": 0}}) == []
+    assert search(alice, [], limit=2, offset=1) == ["far", "k10"]
+    assert search(alice, ["m"], filter={"x": 1}) == []
+
+
+def test_search__words__found_in_the_values(alice) -> None:
+    put(alice, "m", "a", {"text": "the quick fox"})
+    put(alice, "m", "b", {"text": "a slow snail"})
+    assert search(alice, ["m"], query="fox") == ["a"]
+    assert search(alice, ["m"], query="fox", filter={"text": "no"}) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"filter": {"n": {"$regex": "x"}}},
+        {"limit": 0},
+        {"limit": 10**9},
+        {"offset": -1},
+        {"limit": True},
+        {"namespace_prefix": ["a.b"]},
+        {"namespace_prefix": [None]},
+        {"refresh_ttl": True},
+    ],
+)
+def test_search__what_it_cannot_do__is_said(alice, body) -> None:
+    assert alice.api("POST", f"{ITEMS}/search", body).status_code == 422
+
+
+def test_search__too_many_items_for_a_filter__asks_to_narrow(alice, monkeypatch) -> None:
+    monkeypatch.setattr(store, "MOST_SEEN", 2)
+    monkeypatch.setattr(store, "_SLICE", 1)
+    for n in range(4):
+        put(alice, "m", f"k{n}", {"n": n})
+    answer = alice.api("POST", f"{ITEMS}/search", {"filter": {"n": 0}})
+    assert (answer.status_code, "narrow" in answer.json()["detail"]) == (422, True)
+
+
+def test_namespaces__prefix_suffix_and_depth(alice) -> None:
+    for home in ("a.b.c", "a.x.c", "a.b", "d"):
+        put(alice, home, "k", {})
+
+    def listed(**body: Any) -> list[str]:
+        found = alice.api("POST", f"{BASE}/store/namespaces", body).json()["namespaces"]
+        return [".".join(labels) for labels in found]
+
+    assert listed() == ["a.b", "a.b.c", "a.x.c", "d"]
+    assert listed(prefix=["a", "*", "c"]) == ["a.b.c", "a.x.c"]
+    assert listed(suffix=["b"]) == ["a.b"]
+    assert listed(max_depth=1) == ["a", "d"]
+    assert listed(limit=1, offset=1) == ["a.b.c"]
+
+
+def test_store__other_workspace_and_narrowed_token__see_nothing(alice, mallory) -> None:
+    put(alice, "a", "k", {"secret": 1})
+    narrow, _ = make_token(alice, Role.ADMIN, namespaces=["else"])
+    for token in (mallory.token, narrow):
+        assert call(token, "GET", f"{ITEMS}?namespace=a&key=k").json() is None
+        assert call(token, "POST", f"{ITEMS}/search", {}).json() == {"items": []}
+        assert call(token, "POST", f"{BASE}/store/namespaces", {}).json() == {"namespaces": []}
+    body = {"namespace": ["a"], "key": "k", "value": {}}
+    assert call(narrow, "PUT", ITEMS, body).status_code == 404
+
+
+def test_store__editor_before_an_admin_has_registered__is_told(alice) -> None:
+    token, _ = make_token(alice, Role.EDITOR)
+    body = {"namespace": ["a"], "key": "k", "value": {}}
+    assert call(token, "PUT", ITEMS, body).json()["detail"] == (
+        "profile key not registered: agent_store"
+    )
+    make_namespace(alice.actor, "agent_store")
+    assert call(token, "PUT", ITEMS, body).status_code == 204
+
+
+def test_store__ttl__is_in_minutes(alice) -> None:
+    body = {"namespace": ["a"], "key": "k", "value": {}, "ttl": 0.5}
+    assert alice.api("PUT", ITEMS, body).status_code == 204
+    entry = alice.api("GET", "/state/agent_store/a..k").json()
+    assert entry["expires_at"] is not None
+
+
+# Access --------------------------------------------------------------------------------------
+
+
+def test_access__x_api_key__is_a_token_of_ours(alice, bob) -> None:
+    assert call(None, "POST", f"{BASE}/threads/count", {}, X_Api_Key=alice.token).json() == 0
+    refused = call(None, "POST", f"{BASE}/threads", {}, X_Api_Key=bob.token)
+    assert (refused.status_code, "editor" in refused.json()["detail"]) == (403, True)
+    assert call(None, "POST", f"{BASE}/threads", {}, X_Api_Key="sh_no_no").status_code == 401
+    assert call("sh_no_no", "POST", f"{BASE}/threads", {}, X_Api_Key=alice.token).status_code == 401
+    assert call(None, "GET", "/me", X_Api_Key=alice.token).status_code == 401
+
+
+def test_access__idempotency_key__is_refused_and_not_ignored(alice) -> None:
+    assert alice.api("POST", f"{BASE}/threads", {}, Idempotency_Key="k").status_code == 400
+
+
+# Threads -------------------------------------------------------------------------------------
+
+
+def test_threads__create__twice_is_a_conflict_unless_asked(alice) -> None:
+    made = alice.api("POST", f"{BASE}/threads", {"thread_id": "t1", "metadata": {"a": 1}})
+    assert (made.status_code, made.json()["status"]) == (200, "idle")
+    assert alice.api("POST", f"{BASE}/threads", {"thread_id": "t1"}).status_code == 409
+    same = alice.api("POST", f"{BASE}/threads", {"thread_id": "t1", "metadata": {"a": 1}})
+    assert same.status_code == 409
+    kept = alice.api("POST", f"{BASE}/threads", {"thread_id": "t1", "if_exists": "do_nothing"})
+    assert kept.json()["metadata"] == {"a": 1}
+    assert alice.api("POST", f"{BASE}/threads", {"ttl": 5}).status_code == 422
+    assert alice.api("GET", f"{BASE}/threads/none").json()["detail"] == "thread not found: none"
+
+
+def test_threads__patch__merges_metadata_sets_values_and_appends(alice) -> None:
+    make_state_key(alice.actor, "plan", scope="thread")
+    alice.api("POST", f"{BASE}/threads", {"thread_id": "t1", "metadata": {"a": 1, "b": 1}})
+    changed = alice.api(
+        "PATCH",
+        f"{BASE}/threads/t1",
+        {
+            "metadata": {"b": 2},
+            "values": {"plan": ["x"]},
+            "messages": [{"role": "user", "content": "hi"}],
+            "checkpoint": {"thread_id": "t1", "checkpoint_id": "0"},
+        },
+    ).json()
+    assert changed["metadata"] == {"a": 1, "b": 2}
+    assert changed["values"] == {"plan": ["x"]}
+    assert changed["messages"][0]["content"] == "hi"
+    late = alice.api(
+        "PATCH", f"{BASE}/threads/t1", {"metadata": {"c": 3}, "checkpoint": {"checkpoint_id": "0"}}
+    )
+    assert late.status_code == 409
+    assert late.json()["detail"] == "revision conflict: expected 0, actual 1"
+    assert "c" not in alice.api("GET", f"{BASE}/threads/t1").json()["metadata"]
+
+
+def test_patch_thread__one_part_is_refused__nothing_of_it_happens(alice) -> None:
+    make_state_key(alice.actor, "plan", scope="thread")
+    make_thread(alice.actor, "t1")
+    for wrong in ({"said": [raw({"role": "nobody"})]}, {"values": {"unknown": raw(1)}}):
+        parts: Any = {"values": {"plan": raw(1)}, "metadata": raw({"a": 1}), **wrong}
+        with pytest.raises(Invalid):
+            thread_patches.patch_thread(actor=alice.actor, thread_id="t1", **parts)
+    with pytest.raises(RevisionConflict):
+        thread_patches.patch_thread(
+            actor=alice.actor, thread_id="t1", metadata=raw({"a": 1}), expected_revision=7
+        )
+    thread = alice.api("GET", "/threads/t1").json()
+    assert (thread["revision"], thread["metadata"], thread["message_count"]) == (0, {}, 0)
+
+
+def test_state__update_and_history__revisions_are_checkpoints(alice) -> None:
+    make_state_key(alice.actor, "plan", scope="thread")
+    make_thread(alice.actor, "t1")
+    path = f"{BASE}/threads/t1"
+    assert alice.api("GET", f"{path}/state").json()["values"] == {}
+    for step in (1, 2):
+        done = alice.api("POST", f"{path}/state", {"values": {"plan": step}}).json()
+        assert done["checkpoint"]["checkpoint_id"] == str(step)
+    stale = {"values": {"plan": 9}, "checkpoint_id": "1"}
+    assert alice.api("POST", f"{path}/state", stale).status_code == 409
+    assert alice.api("GET", f"{path}/state/1").json()["values"] == {"plan": 1}
+    whole = {"checkpoint": {"checkpoint_id": "1", "checkpoint_ns": ""}}
+    assert alice.api("POST", f"{path}/state/checkpoint", whole).json()["values"] == {"plan": 1}
+    states = alice.api("POST", f"{path}/history", {"limit": 5}).json()
+    assert [each["values"]["plan"] for each in states] == [2, 1]
+    assert states[0]["parent_checkpoint"]["checkpoint_id"] == "1"
+    older = alice.api("GET", f"{path}/history?before=2&limit=1").json()
+    assert [each["checkpoint"]["checkpoint_id"] for each in older] == ["1"]
+    assert alice.api("GET", f"{path}/state/7").status_code == 404
+
+
+def test_state__runtime_keys__are_neither_shown_nor_written(alice) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    path = f"{BASE}/threads/t1/state"
+    shown = alice.api("GET", path).json()
+    assert (shown["values"], shown["next"]) == ({}, ["r1"])
+    refused = alice.api("POST", path, {"values": {"__runtime.run_lifecycle": {}}})
+    assert refused.json()["detail"] == "__runtime.run_lifecycle belongs to the runtime"
+
+
+def test_state__numbers__keep_their_spelling(alice) -> None:
+    make_state_key(alice.actor, "plan", scope="thread")
+    make_thread(alice.actor, "t1")
+    path = f"{BASE}/threads/t1/state"
+    alice.api("POST", path, b'{"values": {"plan": [1.10, 12345678901234567890123]}}')
+    assert b'{"plan":[1.10,12345678901234567890123]}' in alice.api("GET", path).content
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"values": 1},
+        {"values": {"unknown": 1}},
+        {"values": {}, "checkpoint_id": "abc"},
+        {"values": {}, "checkpoint": {"checkpoint_ns": "sub"}},
+        {"values": [1]},
+    ],
+)
+def test_state__bad_update__is_refused(alice, body) -> None:
+    make_thread(alice.actor, "t1")
+    assert alice.api("POST", f"{BASE}/threads/t1/state", body).status_code == 422
+
+
+def test_search_threads__by_all_that_it_takes(alice) -> None:
+    make_state_key(alice.actor, "plan", scope="thread")
+    for name, about in (("t1", {"team": "x", "n": 1}), ("t2", {"team": "x"}), ("t3", {})):
+        make_thread(alice.actor, name, metadata=raw(about))
+    for name in ("t1", "t2"):
+        make_run(alice.actor, name, f"r-{name}")
+    commit(alice.actor, "r-t1", {"plan": {"a": 1, "b": 2}})
+    waiting = RunChange(status="waiting", waiting={"reason": "user_input"})
+    runs.change_run(actor=alice.actor, run_id="r-t2", change=waiting)
+    make_thread(alice.actor, "t4")
+    make_run(alice.actor, "t4", "r-t4")
+    failed = RunChange(status="done", termination_reason={"type": "error", "message": "x"})
+    runs.change_run(actor=alice.actor, run_id="r-t4", change=failed)
+
+    def found(**body: Any) -> list[str]:
+        answer = alice.api("POST", f"{BASE}/threads/search", body)
+        assert answer.status_code == 200, answer.content
+        count = {k: v for k, v in body.items() if k in ("metadata", "values", "status")}
+        if body == count:
+            assert alice.api("POST", f"{BASE}/threads/count", count).json() == len(answer.json())
+        return [thread["thread_id"] for thread in answer.json()]
+
+    assert found() == ["t4", "t3", "t2", "t1"]
+    assert found(metadata={"team": "x"}) == ["t2", "t1"]
+    assert found(metadata={"team": "x", "n": 1}) == ["t1"]
+    assert found(values={"plan": {"a": 1}}) == ["t1"]
+    assert found(ids=["t3", "none"]) == ["t3"]
+    assert [found(status=each) for each in ("busy", "interrupted", "error", "idle")] == [
+        *(["t1"], ["t2"], ["t4"], ["t3"])
+    ]
+    assert found(sort_by="thread_id", sort_order="asc", limit=2, offset=1) == ["t2", "t3"]
+    page = alice.api("POST", f"{BASE}/threads/search", {"limit": 1, "select": ["thread_id"]})
+    assert page.json() == [{"thread_id": "t4"}]
+    assert page.headers["X-Pagination-Total"] == "4"
+    assert page.headers["X-Pagination-Next"] == "1"
+    for wrong in ({"status": "x"}, {"sort_by": "x"}, {"select": ["x"]}, {"extract": {"a": "b"}}):
+        assert alice.api("POST", f"{BASE}/threads/search", wrong).status_code == 422
+
+
+def test_search_threads__narrowed_token__sees_its_own(alice, mallory) -> None:
+    make_thread(alice.actor, "t1")
+    make_thread(alice.actor, "else-1")
+    token, _ = make_token(alice, Role.ADMIN, thread_prefixes=["else-"])
+    shown = call(token, "POST", f"{BASE}/threads/search", {}).json()
+    assert [thread["thread_id"] for thread in shown] == ["else-1"]
+    assert mallory.api("POST", f"{BASE}/threads/search", {}).json() == []
+
+
+def test_copy_and_delete__threads(alice) -> None:
+    make_state_key(alice.actor, "plan", scope="thread")
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", {"role": "user", "content": "hi"})
+    alice.api("POST", f"{BASE}/threads/t1/state", {"values": {"plan": 1}})
+    copy = alice.api("POST", f"{BASE}/threads/t1/copy").json()
+    assert (copy["values"], copy["thread_id"] != "t1") == ({"plan": 1}, True)
+    assert alice.api("DELETE", f"{BASE}/threads/t1").status_code == 204
+    assert alice.api("GET", f"{BASE}/threads/t1").status_code == 404
+    assert alice.api("GET", f"{BASE}/threads/{copy['thread_id']}").json()["messages"]
+
+
+def test_interrupts__run_that_waits__are_its_tickets(alice) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {"n": 1}}
+    waiting = {"reason": "tool_permission", "tickets": [ticket]}
+    change = RunChange(status="waiting", waiting=waiting)
+    runs.change_run(actor=alice.actor, run_id="r1", change=change)
+    thread = alice.api("GET", f"{BASE}/threads/t1").json()
+    assert thread["status"] == "interrupted"
+    assert thread["interrupts"]["r1"][0]["value"]["arguments"] == {"n": 1}
+    assert load(alice.api("GET", f"{BASE}/threads/t1/state").content.decode())["interrupts"]

@@ -1,0 +1,141 @@
+"""The AI SDK's paths through the real server: the reply of a run, joined at any time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from state_admin.services import runs, tickets
+from state_admin.services.runs import RunChange
+from tests.builders import Person, append, commit, make_run, make_state_key, make_thread, raw
+from tests.protocols.test_ag_ui_events import CALL
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MESSAGES = "/threads/t1/ui-messages"
+PATH = f"{MESSAGES}/stream"
+
+
+@pytest.fixture(autouse=True)
+def run(alice: Person) -> None:
+    make_state_key(alice.actor, "plan", scope="thread")
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    commit(alice.actor, "r1", messages=[{"role": "user", "content": "find"}])
+
+
+def finish(person: Person, **termination: Any) -> None:
+    change = RunChange(status="done", termination_reason=termination or None)
+    runs.change_run(actor=person.actor, run_id="r1", change=change)
+
+
+def say(person: Person, *messages: dict[str, Any], **updates: Any) -> None:
+    commit(person.actor, "r1", updates, messages=list(messages))
+
+
+def types(chunks: list[Any]) -> list[str]:
+    return [chunk if chunk == "[DONE]" else chunk["type"] for chunk in chunks]
+
+
+def test_stream__live_reply__from_start_to_done(open_stream, alice) -> None:
+    reader = open_stream(alice.token, PATH)
+    begun = reader.take(2)
+    say(alice, {"role": "assistant", "content": None, "tool_calls": [CALL]})
+    say(alice, {"role": "tool", "tool_call_id": "c1", "content": "7"}, plan=["tell"])
+    say(alice, {"role": "assistant", "content": "Seven."})
+    finish(alice)
+    seen = [*begun, *reader]
+
+    assert reader.answer.headers["x-vercel-ai-ui-message-stream"] == "v1"
+    assert reader.answer.headers["Content-Type"].startswith("text/event-stream")
+    assert begun[0]["messageId"] == "reply-1"
+    assert begun[0]["messageMetadata"] == {"run_id": "r1", "thread_id": "t1"}
+    assert [kind for kind in types(seen) if kind != "data-state"] == [
+        *("start", "start-step", "tool-input-available", "finish-step", "tool-output-available"),
+        *("start-step", "text-start", "text-delta", "text-end", "finish-step", "finish", "[DONE]"),
+    ]
+    states = [chunk["data"] for chunk in seen if chunk != "[DONE]" and "data" in chunk]
+    assert states[-1] == alice.api("GET", "/threads/t1/state").json()
+    assert alice.api("GET", MESSAGES).json()[1]["id"] == "reply-1"
+
+
+def test_stream__joined_late__tells_the_reply_from_its_beginning(open_stream, alice) -> None:
+    say(alice, {"role": "assistant", "content": "One."})
+    first = open_stream(alice.token, PATH)
+    first.take(6)
+    first.close()
+    say(alice, {"role": "assistant", "content": "Two."})
+    again = open_stream(alice.token, PATH)
+    say(alice, {"role": "assistant", "content": "Three."})
+    finish(alice)
+    texts = [chunk["delta"] for chunk in again if chunk != "[DONE]" and "delta" in chunk]
+    assert texts == ["One.", "Two.", "Three."]
+
+
+def test_stream__no_active_run__204(open_stream, alice) -> None:
+    finish(alice)
+    reader = open_stream(alice.token, PATH)
+    assert (reader.status, reader.answer.read()) == (204, b"")
+
+
+def test_stream__run_that_asks_a_person__ends_with_the_request(open_stream, alice) -> None:
+    reader = open_stream(alice.token, PATH)
+    reader.take(2)
+    ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {"n": 1}}
+    waiting = {"reason": "tool_permission", "tickets": [ticket]}
+    runs.change_run(
+        actor=alice.actor, run_id="r1", change=RunChange(status="waiting", waiting=waiting)
+    )
+    *_, called, asked, finished, done = reader
+    assert (called["toolName"], called["input"]) == ("refund", {"n": 1})
+    assert (asked["approvalId"], asked["toolCallId"]) == ("k1", "c1")
+    assert (finished["finishReason"], done) == ("tool-calls", "[DONE]")
+
+    tickets.decide_ticket(actor=alice.actor, ticket_id="k1", action="resume", payload=raw(None))
+    again = open_stream(alice.token, PATH)
+    again.take(2)
+    finish(alice)
+    assert list(again)[-1] == "[DONE]"
+
+
+def test_stream__next_question_in_the_same_run__ends_the_reply(open_stream, alice) -> None:
+    reader = open_stream(alice.token, PATH)
+    reader.take(2)
+    say(alice, {"role": "assistant", "content": "One."}, {"role": "user", "content": "and?"})
+    assert types(list(reader))[-2:] == ["finish", "[DONE]"]
+    assert open_stream(alice.token, PATH).take(1)[0]["messageId"] == "reply-3"
+
+
+@pytest.mark.parametrize(
+    ("termination", "last"),
+    [
+        ({"type": "error", "message": "no money"}, ["error", "finish", "[DONE]"]),
+        ({"type": "cancelled"}, ["abort", "[DONE]"]),
+    ],
+)
+def test_stream__run_that_ends_badly__says_so(open_stream, alice, termination, last) -> None:
+    reader = open_stream(alice.token, PATH)
+    reader.take(2)
+    finish(alice, **termination)
+    assert types(list(reader))[-len(last) :] == last
+
+
+def test_messages__internal_and_empty__are_not_there(alice) -> None:
+    append(alice.actor, "t1", {"role": "system", "content": "quiet", "visibility": "internal"})
+    assert [each["role"] for each in alice.api("GET", MESSAGES).json()] == ["user"]
+    make_thread(alice.actor, "t2")
+    assert alice.api("GET", "/threads/t2/ui-messages").json() == []
+
+
+def test_messages__long_log__the_newest_from_a_question_on(alice, monkeypatch) -> None:
+    monkeypatch.setattr("state_admin.protocols.ai_sdk.MOST_MESSAGES", 4)
+    turn = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    append(alice.actor, "t1", *turn, *turn, {"role": "assistant", "content": "b"})
+    shown = alice.api("GET", MESSAGES).json()
+    assert [(each["role"], len(each["parts"])) for each in shown] == [("user", 1), ("assistant", 4)]
+
+
+def test_messages__unknown_query__is_refused(alice) -> None:
+    assert alice.api("GET", MESSAGES + "?limit=3").status_code == 400
+    assert alice.api("GET", PATH + "?after=3").status_code == 400

@@ -1,0 +1,29 @@
+"""Two agents share what their team knows; neither overwrites the other."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from statehouse import ProfileKey, Statehouse, StateScope
+
+
+class TeamContext(ProfileKey):
+    goal: str = ""
+    constraints: list[str] = []
+
+
+def agent(state: Statehouse, finding: str) -> None:
+    def note(team: TeamContext) -> None:
+        team.constraints.append(finding)
+
+    state.edit(TeamContext, StateScope.parent_thread("trip"), note)
+
+
+with Statehouse.from_env() as state:
+    state.register(TeamContext)
+    with ThreadPoolExecutor(4) as pool:
+        for n in range(12):
+            pool.submit(agent, state, f"finding {n}")
+    team = state.read(TeamContext, StateScope.parent_thread("trip"))
+    sys.stdout.write(f"{len(team.constraints)} findings\n")

@@ -1,0 +1,19 @@
+"""A worker that takes work from the mailbox until there is none, and says what became of it."""
+
+from __future__ import annotations
+
+import sys
+
+from statehouse import Statehouse
+
+with Statehouse.from_env() as state:
+    state.threads.create("jobs")
+    for task in ("book", "broken", "pay"):
+        state.dispatches.enqueue("jobs", {"task": task}, max_attempts=1)
+    while claimed := state.dispatches.claim(consumer="worker-1", limit=1):
+        for work in claimed:
+            if work.payload["task"] == "broken":
+                state.dispatches.nack(work, "I cannot do this")
+            else:
+                state.dispatches.ack(work)
+            sys.stdout.write(f"{work.payload['task']}\n")

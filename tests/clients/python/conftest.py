@@ -1,0 +1,30 @@
+"""The Python client from the tree, and a real server for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from project.env import BASE_DIR
+
+sys.path.insert(0, str(BASE_DIR / "clients" / "python" / "src"))
+
+from statehouse import Retries, Statehouse
+
+from tests.builders import Person
+from tests.project.conftest import folder, start
+from tests.project.running import Running
+from tests.streams.conftest import web
+
+__all__ = ["folder", "start", "web"]
+
+# Pauses that no test has to wait for.
+SWIFT = Retries(first=0.001, longest=0.01)
+
+
+@pytest.fixture
+def state(web: Running, alice: Person) -> Iterator[Statehouse]:
+    with Statehouse(f"http://127.0.0.1:{web.port}", alice.token, retries=SWIFT) as client:
+        yield client

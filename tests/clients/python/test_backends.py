@@ -1,0 +1,314 @@
+"""The typed layer without a server: memory and files do what the server does."""
+
+from __future__ import annotations
+
+import enum
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from statehouse import (
+    KV,
+    FileBackend,
+    KeyDecode,
+    KeyEncode,
+    Kv,
+    MemoryBackend,
+    NotRegistered,
+    ProfileAccess,
+    ProfileKey,
+    StateScope,
+    VersionConflict,
+    documents,
+    profile_key,
+    shapes,
+)
+from statehouse.merging import same, three_way
+
+from project.env import BASE_DIR
+from state_admin.domain import diffs
+
+SOURCE = BASE_DIR / "clients" / "python" / "src"
+
+
+class Mood(enum.Enum):
+    GOOD = "good"
+    BAD = "bad"
+
+
+@dataclass
+class Place:
+    city: str = ""
+    floor: int | None = None
+
+
+class Prefs(ProfileKey, key="user.prefs"):
+    theme: Literal["dark", "light"] = "dark"
+    mood: Mood = Mood.GOOD
+    ratio: float = 1.0
+    home: Place = None  # type: ignore[assignment]  # set in __post_init__, like a dataclass
+    tags: list[str] = []
+    seen: dict[str, int] = {}
+    anything: Any = None
+
+    def __post_init__(self) -> None:
+        self.home = self.home or Place()
+
+
+class TeamContext(ProfileKey):
+    goal: str = ""
+    count: int = 0
+
+
+@pytest.fixture(params=["memory", "file"])
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryBackend | FileBackend:
+    made = MemoryBackend() if request.param == "memory" else FileBackend(tmp_path)
+    made.register(Prefs, TeamContext, KV)
+    return made
+
+
+def test_profile_key__names_its_namespace__and_shares_no_default() -> None:
+    assert (TeamContext.KEY, Prefs.KEY) == ("team_context", "user.prefs")
+    one, other = Prefs(), Prefs(theme="light")
+    one.tags.append("x")
+    assert (other.tags, other.theme) == ([], "light")
+
+
+def test_scopes__are_the_strings_of_the_seed() -> None:
+    made = [
+        StateScope.global_(),
+        StateScope.parent_thread("p"),
+        StateScope.agent_type("a"),
+        StateScope.thread("t"),
+        StateScope.new("x y"),
+    ]
+    assert made == ["global", "parent_thread::p", "agent_type::a", "thread::t", "x y"]
+    assert made[0].as_str() == "global"
+
+
+def test_write__read__gives_the_same_value(backend: MemoryBackend) -> None:
+    access = ProfileAccess(backend)
+    prefs = Prefs("light", Mood.BAD, 0.5, Place("Lisbon", 3), ["a"], {"x": 1}, [None, {"y": 1.5}])
+    assert access.read(Prefs, "alice") == Prefs()
+    access.write(Prefs, "alice", prefs)
+    assert access.read(Prefs, "alice") == prefs
+    access.delete(Prefs, "alice")
+    access.delete(Prefs, "alice")
+    assert access.read(Prefs, "alice") == Prefs()
+    access.write(Prefs, "alice", prefs)
+    assert backend.get(Prefs.KEY, "alice").version == 3, "an old version never means a new value"
+
+
+def test_errors__are_the_exact_texts(backend: MemoryBackend) -> None:
+    access = ProfileAccess(backend)
+    nobody = profile_key("nobody", str)
+    for call in (
+        lambda: access.read(nobody, "k"),
+        lambda: access.write(nobody, "k", ""),
+        lambda: access.delete(nobody, "k"),
+    ):
+        with pytest.raises(NotRegistered, match=r"^profile key not registered: nobody$"):
+            call()
+    backend.put(Prefs.KEY, "k", {"home": {"floor": "two"}})
+    with pytest.raises(KeyDecode, match=r"^failed to decode key user\.prefs: /home/floor: 'two'"):
+        access.read(Prefs, "k")
+    with pytest.raises(KeyEncode, match=r"^failed to encode key user\.prefs: set is not JSON$"):
+        access.write(Prefs, "k", Prefs(anything={1}))
+    with pytest.raises(TypeError, match="not a ProfileKey"):
+        access.read(int, "k")
+
+
+def test_keys__that_look_alike__never_meet(backend: MemoryBackend) -> None:
+    keys = ["thread::a", "thread__a", "thread//a", "../../etc", "A", "a", "x" * 512, "🙂"]
+    for key in keys:
+        backend.put("team_context", key, {"goal": key})
+    assert [backend.get("team_context", key).value["goal"] for key in keys] == keys
+
+
+def test_orphans__are_listed_and_cleared(backend: MemoryBackend) -> None:
+    backend.put("user.prefs", "k", 1)
+    backend.put("team_context", "k", 2)
+    backend._registered.clear()
+    listed = [(entry.namespace, entry.registered) for entry in backend.list_key("k")]
+    assert listed == [("team_context", False), ("user.prefs", False)]
+    assert backend.clear_key("k") == 2
+    assert backend.list_key("k") == []
+
+
+def test_compare_and_set__as_the_server(backend: MemoryBackend) -> None:
+    backend.put("team_context", "k", 1, if_version=0)
+    with pytest.raises(VersionConflict, match=r"^version conflict: expected 0, actual 1$"):
+        backend.put("team_context", "k", 2, if_version=0)
+    assert backend.put("team_context", "k", 2, if_version=1).version == 2
+
+
+def test_edit__a_hundred_at_once__lose_nothing(backend: MemoryBackend) -> None:
+    access = ProfileAccess(backend)
+
+    def add(value: TeamContext) -> None:
+        value.count += 1
+
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(lambda _: access.edit(TeamContext, "k", add), range(100)))
+    assert access.read(TeamContext, "k").count == 100
+
+
+def test_file__several_processes__lose_nothing(tmp_path: Path) -> None:
+    program = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from statehouse import FileBackend, ProfileAccess, profile_key
+N = profile_key("n", int)
+backend = FileBackend(sys.argv[2])
+backend.register(N)
+for _ in range(25):
+    ProfileAccess(backend).edit(N, "k", lambda n: n + 1)
+"""
+    arguments = [sys.executable, "-c", program, str(SOURCE), str(tmp_path)]
+    running = [subprocess.Popen(arguments) for _ in range(3)]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
+    backend = FileBackend(tmp_path)
+    backend.register("n")
+    assert (backend.get("n", "k").value, backend.get("n", "k").version) == (75, 75)
+
+
+def test_kv__in_agentkits_words(backend: MemoryBackend) -> None:
+    kv = Kv(backend, StateScope.thread("t1"))
+    kv.set("user-name", "Alice")
+    kv.set("files", {"a.py": "1"})
+    assert kv.get("user-name") == "Alice"
+    assert (kv.has("user-name"), kv.has("nobody"), kv.get("nobody")) == (True, False, None)
+    assert (kv.delete("user-name"), kv.delete("user-name")) == (True, False)
+    assert kv.all() == {"files": {"a.py": "1"}}
+
+
+# Values --------------------------------------------------------------------------------------
+
+TREES = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.text(max_size=3),
+    lambda inner: (
+        some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=2), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@given(TREES, TREES)
+def test_three_way__one_side_changed__is_that_side(base: Any, changed: Any) -> None:
+    for theirs, yours in ((base, changed), (changed, base), (changed, changed)):
+        merged, clashes = three_way(base, theirs, yours)
+        assert same(merged, changed)
+        assert clashes == []
+
+
+@given(some.dictionaries(some.text(), TREES), TREES, TREES)
+def test_three_way__two_members__both_land(base: dict[str, Any], one: Any, other: Any) -> None:
+    base = {name: value for name, value in base.items() if name not in ("~1", "~2")}
+    merged, clashes = three_way(base, base | {"~1": one}, base | {"~2": other})
+    assert same(merged, base | {"~1": one, "~2": other})
+    assert clashes == []
+
+
+@given(TREES, TREES, TREES)
+def test_three_way__any_three__ends_as_on_the_server(base: Any, theirs: Any, yours: Any) -> None:
+    there, refused = diffs.three_way(base, theirs, yours)
+    here, clashes = three_way(base, theirs, yours)
+    assert sorted(c["pointer"] for c in clashes) == sorted(c.pointer for c in refused)
+    assert clashes or same(here, there)
+
+
+def test_three_way__the_same_place__clashes_and_names_it() -> None:
+    _, clashes = three_way({"a/b": {"x": 1}}, {"a/b": {"x": 2}}, {"a/b": {}})
+    assert clashes == [{"pointer": "/a~1b/x", "base": 1, "theirs": 2, "yours": None}]
+
+
+@given(TREES)
+def test_documents__any_value__comes_back(value: Any) -> None:
+    assert same(documents.load(documents.dump(value)), value)
+
+
+def test_schema__of_a_record__is_what_its_values_satisfy() -> None:
+    schema = shapes.schema_of(Prefs)
+    assert schema["properties"]["theme"] == {"enum": ["dark", "light"]}
+    assert schema["properties"]["mood"] == {"enum": ["good", "bad"]}
+    assert schema["properties"]["tags"] == {"type": "array", "items": {"type": "string"}}
+    assert schema["properties"]["home"]["properties"]["floor"] == {
+        "anyOf": [{"type": "integer"}, {"type": "null"}]
+    }
+    assert schema["properties"]["seen"]["additionalProperties"] == {"type": "integer"}
+
+
+@pytest.mark.parametrize("document", [True, 1.5, "1", None, [], {}])
+def test_build__an_integer__takes_nothing_else(document: Any) -> None:
+    with pytest.raises(ValueError, match="is not of type integer"):
+        shapes.build(int, document)
+
+
+def test_build__numbers__become_what_the_class_says() -> None:
+    for kind, document, wanted in (
+        (int, 1.0, "1"),
+        (int, Decimal("2.0"), "2"),
+        (float, Decimal("1.5"), "1.5"),
+        (Decimal, 1.1, "1.1"),
+        (Decimal, Decimal("1.10"), "1.10"),
+    ):
+        built: Any = shapes.build(kind, document)  # type: ignore[type-var]
+        assert (type(built), str(built)) == (kind, wanted)
+
+
+def test_edit__that_returns_another_record__keeps_members_it_does_not_know(
+    backend: MemoryBackend,
+) -> None:
+    backend.put("team_context", "k", {"goal": "a", "later": 1})
+    ProfileAccess(backend).edit(TeamContext, "k", lambda team: replace(team, goal="b"))
+    assert backend.get("team_context", "k").value == {"goal": "b", "count": 0, "later": 1}
+
+
+def test_record__members_it_does_not_know__survive_the_way_through() -> None:
+    document = {"goal": "g", "count": 1, "later": {"deep": [1]}}
+    assert shapes.plain(shapes.build(TeamContext, document)) == document
+
+
+def test_pydantic_model__where_it_is_installed__is_a_value_like_any(
+    backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what we use of it: pydantic is no dependency of the server's tests."""
+
+    class BaseModel:
+        def __init__(self, goal: str = "") -> None:
+            self.goal = goal
+
+        @classmethod
+        def model_validate(cls, document: Any) -> BaseModel:
+            if not isinstance(document["goal"], str):
+                raise ValueError("goal: Input should be a valid string")
+            return cls(**document)
+
+        @classmethod
+        def model_json_schema(cls) -> dict[str, Any]:
+            return {"title": cls.__name__}
+
+        def model_dump(self, mode: str) -> dict[str, Any]:
+            return {"goal": self.goal}
+
+    class Team(BaseModel):
+        pass
+
+    monkeypatch.setitem(sys.modules, "pydantic", SimpleNamespace(BaseModel=BaseModel))
+    team = profile_key("team_context", Team)
+    access = ProfileAccess(backend)
+    with access.edit(team, "k") as value:
+        value.goal = "x"
+    assert access.read(team, "k").goal == "x"
+    assert shapes.schema_of(Team) == {"title": "Team"}
+    backend.put("team_context", "k", {"goal": 1})
+    with pytest.raises(KeyDecode, match=r"^failed to decode key team_context: goal: Input"):
+        access.read(team, "k")

@@ -1,0 +1,142 @@
+"""The command `statehouse` against a real server, as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from statehouse import Statehouse
+
+from project.env import BASE_DIR
+from tests.builders import Person
+from tests.project.running import Running, wait_for
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def env(web: Running, alice: Person) -> dict[str, str]:
+    return {
+        **os.environ,
+        "PYTHONPATH": str(BASE_DIR / "clients" / "python" / "src"),
+        "STATEHOUSE_URL": f"http://127.0.0.1:{web.port}",
+        "STATEHOUSE_TOKEN": alice.token,
+    }
+
+
+@pytest.fixture
+def command(env: dict[str, str], state: Statehouse) -> Command:
+    state.namespaces.register("notes")
+
+    def run(*arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "statehouse", *arguments],
+            capture_output=True,
+            text=True,
+            input=stdin,
+            env={**env, **more},
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+def test_put_get_diff_export__pass_values_through(command: Command) -> None:
+    assert command("put", "notes", "a/b", '{"n": 1.10, "big": 1' + "0" * 30 + "}").returncode == 0
+    shown = command("get", "notes", "a/b")
+    assert '"n": 1.10' in shown.stdout
+    assert "1" + "0" * 30 in shown.stdout
+    put = command("put", "notes", "a/b", "-", "--if-version", "1", stdin='{"n": 2}')
+    assert json.loads(put.stdout) == {"version": 2}
+    assert json.loads(command("get", "notes", "a/b", "--version", "1").stdout)["n"] == 1.1
+    assert json.loads(command("get", "notes", "a/b", "--entry").stdout)["version"] == 2
+    assert "/n  1.10 -> 2" in command("diff", "notes", "a/b", "1", "2").stdout
+    (line,) = command("export", "notes").stdout.splitlines()
+    assert json.loads(line)["value"] == {"n": 2}
+
+
+def test_refusals__are_said_on_stderr_with_code_1(command: Command) -> None:
+    missing = command("get", "nobody", "k")
+    assert missing.returncode == 1
+    assert missing.stderr.startswith("statehouse: profile key not registered: nobody")
+    command("put", "notes", "k", "1")
+    stale = command("put", "notes", "k", "2", "--if-version", "0")
+    assert (stale.returncode, stale.stdout) == (1, "")
+    assert "version conflict: expected 0, actual 1" in stale.stderr
+    assert "the value is not JSON" in command("put", "notes", "k", "{").stderr
+    assert "set STATEHOUSE_TOKEN" in command("get", "n", "k", STATEHOUSE_TOKEN="").stderr
+    assert command("nonsense").returncode == 2
+
+
+def edits(tmp_path: Path, source: str) -> str:
+    """An editor that runs a program on the file's JSON, called `it`."""
+    script = tmp_path / "editor.py"
+    script.write_text(
+        "import json, os, sys, urllib.request\n"
+        "it = json.load(open(sys.argv[1]))\n"
+        f"{source}\n"
+        "json.dump(it, open(sys.argv[1], 'w'))\n"
+    )
+    return f"{sys.executable} {script}"
+
+
+def test_edit__in_the_editor__lands(command: Command, state: Statehouse, tmp_path: Path) -> None:
+    state.put("notes", "k", {"a": 1, "b": 1})
+    done = command("edit", "notes", "k", EDITOR=edits(tmp_path, "it['a'] = 2"), VISUAL="")
+    assert done.returncode == 0, done.stderr
+    assert state.get("notes", "k").value == {"a": 2, "b": 1}
+    unchanged = command("edit", "notes", "k", EDITOR="true", VISUAL="")
+    assert (unchanged.returncode, state.get("notes", "k").version) == (1, 2)
+
+
+@pytest.mark.parametrize(("theirs", "lands"), [("b", True), ("a", False)])
+def test_edit__somebody_was_faster__joins_or_keeps_the_draft(
+    command: Command, state: Statehouse, tmp_path: Path, theirs: str, lands: bool
+) -> None:
+    state.put("notes", "k", {"a": 1, "b": 1})
+    meanwhile = f"""
+it["a"] = 2
+urllib.request.urlopen(urllib.request.Request(
+    os.environ["STATEHOUSE_URL"] + "/api/v1/state/notes/k", method="PATCH",
+    data=b'{{"{theirs}": 9}}',
+    headers={{"Authorization": "Bearer " + os.environ["STATEHOUSE_TOKEN"],
+             "Content-Type": "application/merge-patch+json"}}))
+"""
+    done = command("edit", "notes", "k", EDITOR=edits(tmp_path, meanwhile), VISUAL="")
+    value = state.get("notes", "k").value
+    if lands:
+        assert (done.returncode, value) == (0, {"a": 2, "b": 9})
+    else:
+        assert (done.returncode, value) == (1, {"a": 9, "b": 1})
+        draft = Path(done.stderr.strip().rpartition("your draft: ")[2])
+        assert "both changed: /a" in done.stderr
+        assert json.loads(draft.read_text()) == {"a": 2, "b": 1}
+        draft.unlink()
+
+
+def test_watch__prints_changes__until_it_is_ended(
+    command: Command, env: dict[str, str], state: Statehouse, tmp_path: Path
+) -> None:
+    printed = tmp_path / "printed"
+    arguments = [sys.executable, "-m", "statehouse", "watch", "--namespace", "notes"]
+    with printed.open("w") as out:
+        watching = subprocess.Popen(arguments, env=env, stdout=out, stderr=subprocess.STDOUT)
+
+    def seen() -> bool:
+        assert watching.poll() is None, printed.read_text()
+        state.put("notes", "k", 1)
+        return '"kind":"entry.put"' in printed.read_text()
+
+    try:
+        wait_for(seen, "a change is printed")
+    finally:
+        watching.kill()
+        watching.wait()

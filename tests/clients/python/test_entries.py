@@ -1,0 +1,192 @@
+"""Entries and namespaces through the client, against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+from statehouse import (
+    AsyncStatehouse,
+    BadRequest,
+    Invalid,
+    NotFound,
+    NotRegistered,
+    Problem,
+    Statehouse,
+    Unauthenticated,
+    VersionConflict,
+)
+
+from tests.builders import TEAM_SCHEMA, Person
+from tests.clients.python.conftest import SWIFT
+from tests.loops import run
+from tests.project.running import Running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def notes(state: Statehouse) -> Statehouse:
+    state.namespaces.register("notes")
+    return state
+
+
+def test_read__nothing_stored__gives_the_default_and_version_zero(state: Statehouse) -> None:
+    state.namespaces.register("team", schema=TEAM_SCHEMA, default={"goal": ""})
+    entry = state.get("team", "global")
+    assert (entry.exists, entry.version, entry.value) == (False, 0, {"goal": ""})
+
+
+def test_write__with_a_version__is_compared(notes: Statehouse) -> None:
+    made = notes.put("notes", "k", {"n": 1}, if_version=0, tags=["a"], reason="weil: schön")
+    assert (made.version, made.tags, made.actor) == (1, ["a"], "alice's token")
+    assert made.updated_at is not None
+    assert made.updated_at.tzinfo is not None
+    assert notes.put("notes", "k", {"n": 2}, if_version=1).version == 2
+    with pytest.raises(VersionConflict, match=r"^version conflict: expected 1, actual 2") as caught:
+        notes.put("notes", "k", {"n": 3}, if_version=1)
+    conflict = caught.value
+    assert (conflict.expected, conflict.actual) == (1, 2)
+    assert (conflict.base, conflict.theirs, conflict.yours) == ({"n": 1}, {"n": 2}, {"n": 3})
+    assert [clash["pointer"] for clash in conflict.clashes] == ["/n"]
+    with pytest.raises(VersionConflict):
+        notes.put("notes", "k", 0, if_version=0)
+    assert notes.put("notes", "k", {"n": 2, "m": 1}, if_version=1, merge=True).version == 3
+    assert notes.history("notes", "k").items[-1].reason == "weil: schön"
+
+
+def test_patch_and_update__happen_on_the_server(notes: Statehouse) -> None:
+    notes.put("notes", "k", {"n": 1, "list": []})
+    notes.patch("notes", "k", {"title": "x"})
+    notes.patch("notes", "k", [{"op": "remove", "path": "/title"}], kind="json")
+    changed = notes.update(
+        "notes",
+        "k",
+        {"op": "add", "path": "/n", "value": 4},
+        {"op": "append", "path": "/list", "value": "a"},
+    )
+    assert changed.value == {"n": 5, "list": ["a"]}
+
+
+def test_history__diff_restore_and_delete__are_as_the_server_says(notes: Statehouse) -> None:
+    for n in (1, 2):
+        notes.put("notes", "k", {"n": n})
+    assert notes.get("notes", "k", at_version=1).value == {"n": 1}
+    assert [row["pointer"] for row in notes.diff("notes", "k", 1, 2).rows] == ["/n"]
+    assert notes.restore("notes", "k", 1).value == {"n": 1}
+    notes.delete("notes", "k")
+    notes.delete("notes", "k")
+    assert not notes.get("notes", "k").exists
+    rows = notes.history("notes", "k", values=True)
+    assert [row.operation for row in rows] == ["delete", "restore", "put", "put"]
+    assert rows.items[-1].value == {"n": 1}
+
+
+def test_lists__search_and_batches__answer_typed_items(notes: Statehouse) -> None:
+    outcomes = notes.batch(
+        [
+            {"op": "put", "namespace": "notes", "key": f"k{n}", "value": {"t": f"word{n}"}}
+            for n in range(3)
+        ]
+    )
+    assert [each.status for each in outcomes] == [201, 201, 201]
+    first = notes.list("notes", limit=2, values=True)
+    assert [entry.key for entry in first] == ["k0", "k1"]
+    rest = notes.list("notes", limit=2, values=True, cursor=first.next_cursor)
+    assert ([entry.key for entry in rest], rest.next_cursor) == (["k2"], None)
+    assert [hit.key for hit in notes.search("word1", namespace="notes")] == ["k1"]
+    assert [entry.namespace for entry in notes.list_key("k1")] == ["notes"]
+    assert notes.clear_key("k1")["deleted"] == 1
+    assert notes.me().workspace == "acme"
+
+
+def test_list__from_the_last_key__goes_down_over_pages_and_below_a_key(notes: Statehouse) -> None:
+    for key in ("a/1", "a/2", "a/3", "b/1"):
+        notes.put("notes", key, key)
+    down = Statehouse.list("notes", prefix="a/", order="desc", values=True, limit=1)
+    assert [each.value for each in notes.every(down)] == ["a/3", "a/2", "a/1"]
+    below = Statehouse.list("notes", order="desc", before="a/3", limit=1)
+    assert [each.key for each in notes.every(below)] == ["a/2", "a/1"]
+    assert [each.key for each in notes.list("notes", before="a/2")] == ["a/1"]
+    with pytest.raises(Invalid, match="order must be one of asc, desc"):
+        notes.request("GET", "/state/notes", order="up")
+    page = notes.list("notes", order="desc", limit=1)
+    with pytest.raises(BadRequest, match="cursor does not match the filters"):
+        notes.list("notes", limit=1, cursor=page.next_cursor)
+
+
+def test_clear__by_prefix__deletes_those_and_counts_first(notes: Statehouse) -> None:
+    for key in ("a/1", "a/2", "ab"):
+        notes.put("notes", key, 1)
+    dry = notes.clear("notes", prefix="a/", dry_run=True)
+    assert dry == {"matched": 2, "deleted": 0, "dry_run": True}
+    assert notes.clear("notes", prefix="a/")["deleted"] == 2
+    assert [each.key for each in notes.list("notes")] == ["ab"]
+
+
+@pytest.mark.parametrize("key", ["a/b", "a//b", "..", ".", "%2F", "x y", "🙂::ü", "?q#f", "a+b"])
+def test_keys__of_any_legal_spelling__arrive_as_they_are(notes: Statehouse, key: str) -> None:
+    assert notes.put("notes", key, key).key == key
+    assert notes.get("notes", key).value == key
+
+
+def test_numbers__come_back_as_they_went(web: Running, alice: Person, notes: Statehouse) -> None:
+    notes.put("notes", "big", 10**40)
+    assert notes.get("notes", "big").value == 10**40
+    url = f"http://127.0.0.1:{web.port}"
+    with Statehouse(url, alice.token, decimals=True, retries=SWIFT) as exact:
+        digits = Decimal("0.10000000000000000000001")
+        exact.put("notes", "d", {"price": digits, "one": Decimal("1.0")})
+        assert str(exact.get("notes", "d").value["price"]) == str(digits)
+        assert str(exact.get("notes", "d").value["one"]) == "1.0"
+
+
+def test_problems__each_has_its_class(notes: Statehouse, web: Running) -> None:
+    with pytest.raises(NotRegistered, match=r"^profile key not registered: nobody") as caught:
+        notes.get("nobody", "k")
+    assert caught.value.status == 404
+    assert caught.value.request_id
+    with pytest.raises(NotFound):
+        notes.threads.get("nobody")
+    notes.namespaces.register("team", schema=TEAM_SCHEMA, default={})
+    with pytest.raises(Invalid) as invalid:
+        notes.put("team", "k", {"goal": 1})
+    assert [error["pointer"] for error in invalid.value.errors] == ["/goal"]
+    assert "/goal" in str(invalid.value)
+    with pytest.raises(BadRequest):
+        notes.request("GET", "/changes", nobody="knows")
+    with (
+        Statehouse(f"http://127.0.0.1:{web.port}/api/v1/", "sh_wrong", retries=SWIFT) as stranger,
+        pytest.raises(Unauthenticated),
+    ):
+        stranger.me()
+    with pytest.raises(Problem, match="no such path"):
+        notes.request("GET", "/nowhere")
+
+
+def test_long_poll__a_newer_version__is_answered(notes: Statehouse) -> None:
+    notes.put("notes", "k", 1)
+    assert notes.get("notes", "k", wait=30, since=0).version == 1
+
+
+def test_async_client__has_the_same_verbs(web: Running, alice: Person) -> None:
+    async def work() -> list[int]:
+        async with AsyncStatehouse(
+            f"http://127.0.0.1:{web.port}", alice.token, retries=SWIFT
+        ) as state:
+            await state.namespaces.register("notes")
+            made = await asyncio.gather(*(state.put("notes", f"k{n}", n) for n in range(5)))
+            assert [entry.version for entry in made] == [1] * 5
+            with pytest.raises(NotRegistered):
+                await state.get("nobody", "k")
+            return [entry.value for entry in await state.list("notes", values=True)]
+
+    assert run(work()) == [0, 1, 2, 3, 4]
+
+
+def test_from_env__without_both_variables__says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STATEHOUSE_URL", "http://127.0.0.1:1")
+    monkeypatch.delenv("STATEHOUSE_TOKEN", raising=False)
+    with pytest.raises(KeyError, match="set STATEHOUSE_TOKEN"):
+        Statehouse.from_env()

@@ -1,0 +1,67 @@
+"""docs/guides/python.md and the examples run as they stand, against a real server."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from project.env import BASE_DIR
+from tests.builders import Person
+from tests.project.running import Running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CLIENT = BASE_DIR / "clients" / "python"
+
+
+def run(program: str, folder: Path, web: Running, person: Person) -> str:
+    # As a file: dataclasses look the types of their fields up in a module.
+    (folder / "program.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(CLIENT / "src"),
+            "STATEHOUSE_URL": f"http://127.0.0.1:{web.port}",
+            "STATEHOUSE_TOKEN": person.token,
+        },
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_guide__every_python_block__runs_as_written(
+    web: Running, alice: Person, tmp_path: Path
+) -> None:
+    guide = (BASE_DIR / "docs" / "guides" / "python.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    assert len(blocks) == 8
+    printed = run("\n".join(blocks), tmp_path, web, alice)
+    assert "profile key not registered: nobody" in printed
+    assert "parallel merge conflict on exclusive key: plan" in printed
+    assert "revision 1\n" in printed
+
+
+def is_ours(path: Path) -> bool:
+    """Those for frameworks run in compat/, where the framework is installed."""
+    imported = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+    return all(find_spec(name) for name in imported)
+
+
+EXAMPLES = sorted(filter(is_ours, (CLIENT / "examples").glob("*.py")))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_example__runs(path: Path, web: Running, alice: Person, tmp_path: Path) -> None:
+    assert run(path.read_text(), tmp_path, web, alice).strip()

@@ -1,0 +1,187 @@
+"""The client stands alone, and says nothing that the API's document does not know."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import statehouse
+from statehouse import entries, threads
+from statehouse.calls import NOTHING, Call
+from statehouse.verbs import Group, Verb
+
+from project.env import BASE_DIR
+
+HOME = BASE_DIR / "clients/python"
+SOURCES = sorted(HOME.rglob("*.py"))
+# What an adapter may import beyond the rest: by the beginning of its module's or example's name.
+FRAMEWORKS = {
+    "openai_agents": {"agents"},
+    "google_adk": {"google", "pydantic_core"},
+    "acp": {"acp"},
+    "a2a": {"a2a", "google", "httpx", "starlette"},
+    "langgraph": {"langgraph", "langchain_core"},
+    "mcp_agent": {"mcp"},
+}
+DOCUMENT = json.loads((BASE_DIR / "docs/openapi.json").read_text())
+
+
+def test_client__imports_nothing_of_the_server() -> None:
+    allowed = {*sys.stdlib_module_names, "httpx2", "pydantic", "statehouse"}
+    found = {
+        (
+            str(path.relative_to(HOME)).removeprefix("src/statehouse/").removeprefix("examples/"),
+            name.partition(".")[0],
+        )
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert len(SOURCES) > 15
+    found -= {
+        (path, name)
+        for path, name in found
+        if any(path.startswith(at) and name in theirs for at, theirs in FRAMEWORKS.items())
+    }
+    assert {(path, name) for path, name in found if name not in allowed} == set()
+
+
+def test_package__everything_it_offers__is_there_and_typed() -> None:
+    assert [name for name in statehouse.__all__ if not hasattr(statehouse, name)] == []
+    assert (BASE_DIR / "clients/python/src/statehouse/py.typed").exists()
+
+
+# Every verb, with everything that can be said ------------------------------------------------
+
+
+def verbs() -> Iterator[Any]:
+    groups = [
+        kind
+        for module in (entries, threads)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, Group) and kind is not Group
+    ]
+    for group in groups:
+        for name, verb in vars(group).items():
+            if isinstance(verb, Verb):
+                yield pytest.param(verb.build, id=f"{group.__name__}.{name}")
+
+
+def dummy(parameter: inspect.Parameter) -> Any:
+    kind = str(parameter.annotation)
+    if "Literal" in kind or parameter.name == "kind":
+        return {"kind": "update"}.get(parameter.name, "x")
+    if "Sequence" in kind:
+        return []
+    if "Mapping" in kind or "JsonObject" in kind:
+        return {"key": "k"}
+    if "datetime" in kind:
+        return datetime.now(UTC)
+    if "bool" in kind:
+        return True
+    if "int" in kind or "float" in kind:
+        return 1
+    if "Dispatch" in kind:
+        return SimpleNamespace(id="x", claim_token="x")
+    return "x"
+
+
+def full_call(build: Any) -> Call[Any]:
+    positional: list[Any] = []
+    named = {}
+    for parameter in inspect.signature(build).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            named[parameter.name] = dummy(parameter)
+        else:
+            positional.append(dummy(parameter))
+    made: Call[Any] = build(*positional, **named)
+    return made
+
+
+@pytest.mark.parametrize("build", list(verbs()))
+def test_verb__path_query_and_body__are_known_to_the_api(build: Any) -> None:
+    call = full_call(build)
+    (operation,) = (
+        operations[call.method.lower()]
+        for path, operations in DOCUMENT["paths"].items()
+        if call.method.lower() in operations
+        and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), "/api/v1" + call.path)
+    )
+    parameters = {each["name"] for each in operation.get("parameters", [])}
+    assert set(call.query) - parameters == set()
+    assert {name for name, value in call.headers.items() if value} - parameters == set()
+    if call.body is not NOTHING:
+        content = operation.get("requestBody", {}).get("content", {})
+        assert call.media_type in content or not call.body
+        reference = content.get(call.media_type, {}).get("schema", {}).get("$ref", "")
+        if reference and isinstance(call.body, dict):
+            shape = DOCUMENT["components"]["schemas"][reference.rpartition("/")[2]]
+            assert set(call.body) - set(shape["properties"]) == set()
+
+
+PROBE = """
+from __future__ import annotations
+from typing import assert_type
+from statehouse import *
+from statehouse import Entry, FileBackend, MemoryBackend, Profile, Thread
+
+class Team(ProfileKey):
+    goal: str = ""
+
+LOCALE = profile_key("locale", str, default="x")
+
+def blocking(state: Statehouse) -> None:
+    assert_type(state.threads.get("t"), Thread)
+    assert_type(state.read(Team, "k"), Team)
+    assert_type(state.edit(LOCALE, "k", str.lower), str)
+    with state.edit(Team, "k") as team:
+        assert_type(team, Team)
+    for backend in (MemoryBackend(), FileBackend("x")):
+        ProfileAccess(backend)
+    ProfileAccess(state)
+    state.threads.get(3)  # type: ignore[arg-type]
+    state.put("n", "k", 1, nonsense=1)  # type: ignore[call-arg]
+    Team(goal=1)  # type: ignore[arg-type]
+    Statehouse("u", "t", timeoutt=1)  # type: ignore[call-arg]
+
+async def waiting(state: AsyncStatehouse) -> None:
+    assert_type(await state.threads.get("t"), Thread)
+    assert_type(await state.put("n", "k", 1), Entry)
+    assert_type(await state.edit(LOCALE, "k", str.lower), str)
+    async with state.edit(Team, "k") as team:
+        assert_type(team, Team)
+    state.watch(namspace="x")  # type: ignore[call-arg]
+"""
+
+
+def test_types__what_a_caller_sees__is_exact_in_both_clients(tmp_path: Path) -> None:
+    """Each `type: ignore` is a mistake that must be found: an unused one is an error too."""
+    (tmp_path / "probe.py").write_text(PROBE)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "probe.py"],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(BASE_DIR / "clients" / "python" / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,191 @@
+"""The typed layer over a real server: defaults, refusals, and edits that lose nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from statehouse import (
+    AsyncStatehouse,
+    KeyDecode,
+    NotRegistered,
+    ProfileKey,
+    Statehouse,
+    StateScope,
+    VersionConflict,
+    profile_key,
+)
+
+from tests.builders import Person
+from tests.clients.python.conftest import SWIFT
+from tests.loops import run
+from tests.project.running import Running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class TeamContext(ProfileKey):
+    goal: str = ""
+    constraints: list[str] = []
+    counts: dict[str, int] = {}
+
+
+LOCALE = profile_key("locale", str, default="en-US")
+SCOPE = StateScope.parent_thread("t1")
+
+
+@pytest.fixture
+def team(state: Statehouse) -> Statehouse:
+    state.register(TeamContext, LOCALE)
+    return state
+
+
+def test_first_hour__the_snippet__runs_as_written(
+    team: Statehouse, web: Running, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATEHOUSE_URL", f"http://127.0.0.1:{web.port}")
+    monkeypatch.setenv("STATEHOUSE_TOKEN", alice.token)
+    state = Statehouse.from_env()
+    with state.edit(TeamContext, StateScope.parent_thread("t1")) as team_context:
+        team_context.goal = "Ship the feature"
+    assert state.get("team_context", "parent_thread::t1").value["goal"] == "Ship the feature"
+    state.close()
+
+
+def test_read__nothing_stored__is_the_default_and_writes_nothing(team: Statehouse) -> None:
+    assert team.read(TeamContext, SCOPE) == TeamContext()
+    assert team.read(LOCALE, "alice") == "en-US"
+    assert not team.get(TeamContext, SCOPE).exists
+    team.write(LOCALE, "alice", "pt-PT")
+    assert team.read(LOCALE, "alice") == "pt-PT"
+    team.profile.delete(LOCALE, "alice")
+    assert team.read(LOCALE, "alice") == "en-US"
+
+
+def test_read__unregistered__is_the_exact_error(state: Statehouse) -> None:
+    with pytest.raises(NotRegistered, match=r"^profile key not registered: team_context"):
+        state.read(TeamContext, SCOPE)
+
+
+def test_read__a_value_the_schema_refuses_now__raises_and_is_no_default(team: Statehouse) -> None:
+    team.namespaces.register("team_context", schema={}, default={})
+    team.put("team_context", SCOPE, {"goal": "x", "extra": 1})
+    strict = {"type": "object", "properties": {"extra": {"type": "string"}}}
+    team.namespaces.register("team_context", schema=strict, default={})
+    assert team.get("team_context", SCOPE).valid is False
+    with pytest.raises(KeyDecode, match=r"^failed to decode key team_context: the stored value"):
+        team.read(TeamContext, SCOPE)
+    with pytest.raises(KeyDecode), team.edit(TeamContext, SCOPE):
+        pass
+
+
+def test_read__a_value_of_another_type__raises(team: Statehouse) -> None:
+    team.namespaces.register("team_context", schema={}, default={})
+    team.put("team_context", SCOPE, {"goal": 7})
+    with pytest.raises(KeyDecode, match=r"^failed to decode key team_context: /goal: 7 is not"):
+        team.read(TeamContext, SCOPE)
+
+
+def test_edit__changes_nothing__writes_nothing(team: Statehouse) -> None:
+    with team.edit(TeamContext, SCOPE):
+        pass
+    assert not team.get(TeamContext, SCOPE).exists
+    with pytest.raises(ZeroDivisionError), team.edit(TeamContext, SCOPE) as half:
+        half.goal = "half" * (1 // 0)
+    assert not team.get(TeamContext, SCOPE).exists
+
+
+def test_edit__members_it_does_not_know__stay(team: Statehouse) -> None:
+    team.namespaces.register("team_context", schema={}, default={})
+    team.put("team_context", SCOPE, {"goal": "a", "later": {"n": [1]}})
+    with team.edit(TeamContext, SCOPE) as value:
+        value.goal = "b"
+    assert team.get(TeamContext, SCOPE).value["later"] == {"n": [1]}
+
+
+def test_edit_by_function__a_hundred_at_once__lose_nothing(team: Statehouse) -> None:
+    """Lost updates are what shared state without compare-and-set is known for."""
+    together = threading.Barrier(100)
+
+    def count(n: int) -> None:
+        together.wait(30)
+
+        def add(value: TeamContext) -> None:
+            value.counts["all"] = value.counts.get("all", 0) + 1
+            value.constraints.append(str(n))
+
+        team.edit(TeamContext, SCOPE, add)
+
+    with ThreadPoolExecutor(100) as pool:
+        list(pool.map(count, range(100)))
+    found = team.read(TeamContext, SCOPE)
+    assert found.counts["all"] == 100
+    assert sorted(found.constraints, key=int) == [str(n) for n in range(100)]
+    assert team.get(TeamContext, SCOPE).version == 100
+
+
+def test_edit_by_function__never_first__stops_at_the_bound(team: Statehouse) -> None:
+    calls = []
+
+    def slow(value: TeamContext) -> None:
+        calls.append(value.goal)
+        team.write(TeamContext, SCOPE, TeamContext(goal=f"theirs {len(calls)}"))
+        value.goal = "mine"
+
+    with pytest.raises(VersionConflict):
+        team.edit(TeamContext, SCOPE, slow, attempts=3)
+    assert calls == ["", "theirs 1", "theirs 2"]
+
+
+def test_edit_by_function__that_returns__replaces_the_value(team: Statehouse) -> None:
+    assert team.edit(LOCALE, "alice", lambda value: value.lower()) == "en-us"
+    assert team.read(LOCALE, "alice") == "en-us"
+
+
+def test_edit_by_block__others_changed_other_places__both_land(team: Statehouse) -> None:
+    with team.edit(TeamContext, SCOPE) as mine:
+        mine.goal = "mine"
+        with team.edit(TeamContext, SCOPE) as theirs:
+            theirs.counts["x"] = 1
+    found = team.read(TeamContext, SCOPE)
+    assert (found.goal, found.counts) == ("mine", {"x": 1})
+
+
+def test_edit_by_block__the_same_place__is_refused_and_says_where(team: Statehouse) -> None:
+    block = team.edit(TeamContext, SCOPE)
+    mine = block.__enter__()
+    mine.goal = "mine"
+    team.write(TeamContext, SCOPE, TeamContext(goal="theirs"))
+    with pytest.raises(VersionConflict) as caught:
+        block.__exit__(None, None, None)
+    conflict = caught.value
+    assert (conflict.expected, conflict.actual) == (0, 1)
+    assert conflict.clashes == [
+        {"pointer": "/goal", "base": "", "theirs": "theirs", "yours": "mine"}
+    ]
+    assert team.read(TeamContext, SCOPE).goal == "theirs"
+
+
+def test_edit__async__by_block_and_by_function(
+    team: Statehouse, web: Running, alice: Person
+) -> None:
+    async def work() -> Any:
+        async with AsyncStatehouse(
+            f"http://127.0.0.1:{web.port}", alice.token, retries=SWIFT
+        ) as state:
+
+            def add(value: TeamContext) -> None:
+                value.counts["n"] = value.counts.get("n", 0) + 1
+
+            async with state.edit(TeamContext, SCOPE) as value:
+                value.goal = "async"
+            await asyncio.gather(*(state.edit(TeamContext, SCOPE, add) for _ in range(20)))
+            await state.write(LOCALE, "bob", "de")
+            assert await state.read(LOCALE, "bob") == "de"
+            return await state.read(TeamContext, SCOPE)
+
+    found = run(work())
+    assert (found.goal, found.counts) == ("async", {"n": 20})

@@ -1,0 +1,382 @@
+"""State in process: the engine's rules and the exact texts of its errors."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from statehouse import (
+    CommitEvent,
+    KeyAlreadyRegistered,
+    KeyDecode,
+    KeyScope,
+    MergeStrategy,
+    MutationBaseRevisionMismatch,
+    MutationBatch,
+    ParallelMergeConflict,
+    PersistedState,
+    Plugin,
+    PluginAlreadyInstalled,
+    PluginNotInstalled,
+    PluginRegistrar,
+    ProfileKey,
+    RevisionConflict,
+    RevisionMismatch,
+    StateError,
+    StateKey,
+    StateKeyOptions,
+    StateStore,
+    UnknownKey,
+)
+
+from state_admin.domain import merging
+
+
+class Counter(StateKey[int, int]):
+    KEY = "counter"
+    MERGE = MergeStrategy.COMMUTATIVE
+    VALUE = int
+
+    @staticmethod
+    def apply(value: int, update: int) -> int:
+        return value + update
+
+
+class Log(StateKey[list[str], str]):
+    KEY = "log"
+    VALUE = list[str]
+
+    @staticmethod
+    def apply(value: list[str], update: str) -> list[str]:
+        value.append(update)
+        return value
+
+
+class Note(StateKey[str, str]):
+    KEY = "note"
+    VALUE = str
+
+
+KEYS: list[Any] = [Counter, Log]
+
+
+@pytest.fixture
+def store() -> StateStore:
+    made = StateStore()
+    for key in KEYS:
+        made.register_key(key)
+    return made
+
+
+def batch(*counts: int, base: int | None = None) -> MutationBatch:
+    made = MutationBatch(base)
+    for count in counts:
+        made.update(Counter, count)
+    return made
+
+
+def test_read__before_the_first_write__is_none(store: StateStore) -> None:
+    assert (store.revision, store.read(Counter)) == (0, None)
+    assert Counter not in store.snapshot()
+
+
+def test_commit__several_updates__are_one_revision_in_order(store: StateStore) -> None:
+    made = store.begin_mutation().update(Counter, 2).update(Log, "a").update(Log, "b")
+    assert store.commit(made) == 1
+    assert (store.read(Counter), store.read(Log)) == (2, ["a", "b"])
+    assert store.commit(batch(0)) == 2, "also when nothing is different afterwards"
+
+
+def test_commit__empty__changes_nothing_and_ignores_its_base(store: StateStore) -> None:
+    store.commit(batch(1))
+    told: list[CommitEvent] = []
+    store.add_hook(told.append)
+    assert store.commit(MutationBatch(99)) == 1
+    assert told == []
+
+
+def test_commit__old_base__conflicts_before_unknown_keys_are_looked_at(store: StateStore) -> None:
+    store.commit(batch(1))
+    stale = MutationBatch(0).update(Note, "x")
+    with pytest.raises(
+        RevisionMismatch, match=r"^revision conflict: expected 0, actual 1$"
+    ) as caught:
+        store.commit(stale)
+    assert isinstance(caught.value, RevisionConflict), "as the server's refusal of the same"
+    assert (caught.value.expected, caught.value.actual) == (0, 1)
+    with pytest.raises(UnknownKey, match=r"^unknown key: note$"):
+        store.commit(batch(5).update(Note, "x"))
+    assert (store.revision, store.read(Counter)) == (1, 1), "nothing of it happened"
+
+
+def test_snapshot__later_commits_and_callers_changes__never_show(store: StateStore) -> None:
+    store.commit(MutationBatch().update(Log, "a"))
+    before = store.snapshot()
+    held = before.get(Log)
+    assert held is not None
+    held.append("mine")
+    store.commit(MutationBatch().update(Log, "b"))
+    assert (before.revision, before.get(Log), store.read(Log)) == (1, ["a"], ["a", "b"])
+
+
+def test_hooks__in_order_after_the_commit__and_they_may_read(store: StateStore) -> None:
+    told: list[Any] = []
+    store.add_hook(lambda event: told.append((1, event.previous_revision, event.new_revision)))
+    store.add_hook(lambda event: told.append((2, event.op_count, event.snapshot.get(Counter))))
+    store.add_hook(lambda event: told.append((3, store.read(Counter))))
+    store.commit(batch(1, 2))
+    assert told == [(1, 0, 1), (2, 2, 3), (3, 3)]
+
+
+def test_hooks__one_that_fails__stops_neither_the_commit_nor_the_others(store: StateStore) -> None:
+    told: list[int] = []
+    store.add_hook(lambda event: told.append(1 // event.previous_revision))
+    store.add_hook(lambda event: told.append(event.new_revision))
+    assert store.commit(batch(1)) == 1
+    assert told == [1]
+
+
+def test_commit__sixteen_threads_without_base__all_land(store: StateStore) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda _: store.commit(batch(1)), range(16)))
+    assert (store.revision, store.read(Counter)) == (16, 16)
+
+
+def test_commit__eight_threads_with_one_base__one_wins(store: StateStore) -> None:
+    together = threading.Barrier(8)
+
+    def race(_: int) -> str:
+        together.wait(10)
+        try:
+            store.commit(batch(1, base=0))
+        except RevisionMismatch as conflict:
+            return str(conflict)
+        return "won"
+
+    with ThreadPoolExecutor(8) as pool:
+        found = sorted(pool.map(race, range(8)))
+    assert found == ["revision conflict: expected 0, actual 1"] * 7 + ["won"]
+
+
+# Merging -------------------------------------------------------------------------------------
+
+
+def strategy(key: str) -> MergeStrategy:
+    return {"counter": MergeStrategy.COMMUTATIVE}.get(key, MergeStrategy.EXCLUSIVE)
+
+
+def test_merge__exclusive_overlap__refuses_all(store: StateStore) -> None:
+    left, right = batch(1).update(Log, "a"), batch(2).update(Log, "b")
+    with pytest.raises(
+        ParallelMergeConflict, match=r"^parallel merge conflict on exclusive key: log$"
+    ):
+        store.merge_parallel(left, right)
+    assert (len(left), len(right)) == (2, 2)
+
+
+def test_merge__a_clearing__is_a_touch() -> None:
+    with pytest.raises(ParallelMergeConflict):
+        MutationBatch().clear(Log).merge_parallel(MutationBatch().update(Log, "a"), strategy)
+
+
+def test_merge__different_bases__mismatch_in_either_way() -> None:
+    with pytest.raises(
+        MutationBaseRevisionMismatch, match=r"^patch base revision mismatch: 1 vs 2$"
+    ):
+        batch(1, base=1).merge_parallel(batch(1, base=2), strategy)
+    with pytest.raises(MutationBaseRevisionMismatch):
+        batch(base=1).extend(batch(base=2))
+    assert batch(base=1).extend(batch()).base_revision == 1
+    assert batch().merge_parallel(batch(base=2), strategy).base_revision == 2
+
+
+OPS = some.lists(some.tuples(some.sampled_from(["counter", "log", "note", "who"]), some.integers()))
+
+
+def made_of(ops: list[tuple[str, int]]) -> MutationBatch:
+    made = MutationBatch()
+    for key, update in ops:
+        made.update(type("Key", (StateKey,), {"KEY": key}), update)
+    return made
+
+
+@given(OPS, OPS)
+def test_merge__any_two__joins_in_order_or_refuses_for_a_shared_exclusive_key(
+    left: list[tuple[str, int]], right: list[tuple[str, int]]
+) -> None:
+    shared = {key for key, _ in left} & {key for key, _ in right}
+    exclusive = shared - {"counter"}
+    one, other = made_of(left), made_of(right)
+    if exclusive:
+        with pytest.raises(ParallelMergeConflict) as caught:
+            one.merge_parallel(other, strategy)
+        assert caught.value.key == next(key for key, _ in left if key in exclusive)
+    else:
+        merged = one.merge_parallel(other, strategy)
+        assert [(op.key, op.update) for op in merged] == left + right
+    assert [(op.key, op.update) for op in one] == left, "neither is changed"
+
+
+@given(some.lists(some.lists(some.integers()), max_size=5))
+def test_merge__commutative_branches__give_the_same_as_one_after_the_other(
+    branches: list[list[int]],
+) -> None:
+    together, apart = StateStore(), StateStore()
+    for store in (together, apart):
+        store.register_key(Counter)
+    together.commit(together.merge_parallel(*(batch(*each) for each in branches)))
+    for each in branches:
+        apart.commit(batch(*each))
+    assert together.read(Counter) == apart.read(Counter)
+
+
+# Plugins -------------------------------------------------------------------------------------
+
+
+class Prefs(ProfileKey):
+    theme: str = "dark"
+
+
+class Notes(Plugin):
+    name = "notes"
+
+    def register(self, registrar: PluginRegistrar) -> None:
+        registrar.register_key(Note)
+        registrar.register_key(Counter, StateKeyOptions(retain_on_uninstall=True))
+        registrar.register_profile_key(Prefs)
+
+
+class Greedy(Plugin):
+    def register(self, registrar: PluginRegistrar) -> None:
+        registrar.register_key(Log)
+        registrar.register_key(Note)
+
+
+class Twice(Plugin):
+    def register(self, registrar: PluginRegistrar) -> None:
+        registrar.register_key(Note)
+        registrar.register_key(Note)
+
+
+def test_plugin__installed_twice_or_with_a_taken_key__is_refused_whole() -> None:
+    store = StateStore()
+    store.install_plugin(Notes())
+    assert (store.revision, store.profile_keys()) == (0, [Prefs])
+    with pytest.raises(PluginAlreadyInstalled, match=r"^plugin already installed: notes$"):
+        store.install_plugin(Notes())
+    for plugin in (Greedy(), Twice()):
+        with pytest.raises(KeyAlreadyRegistered, match=r"^key already registered: note$"):
+            store.install_plugin(plugin)
+    with pytest.raises(UnknownKey, match="log"):
+        store.commit(MutationBatch().update(Log, "a"))
+
+
+def test_plugin__uninstalled__clears_once_keeps_the_retained_and_unregisters() -> None:
+    store = StateStore()
+    told: list[int] = []
+    store.add_hook(lambda event: told.append(event.new_revision))
+    store.install_plugin(Notes())
+    store.commit(batch(3).update(Note, "x"))
+    store.uninstall_plugin(Notes)
+    assert (store.revision, told) == (2, [1, 2])
+    assert (store.read(Note), store.read(Counter)) == (None, 3)
+    assert store.export_persisted().extensions == {}
+    with pytest.raises(UnknownKey):
+        store.commit(batch(1))
+    with pytest.raises(PluginNotInstalled, match=r"^plugin not installed: notes$"):
+        store.uninstall_plugin(Notes)
+    store.install_plugin(Notes())
+    assert (store.read(Note), store.read(Counter)) == (None, 3)
+
+
+# Export and restore --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scoped() -> StateStore:
+    store = StateStore()
+    store.register_key(Counter, StateKeyOptions(scope=KeyScope.THREAD))
+    store.register_key(Log)
+    store.register_key(Note, StateKeyOptions(persistent=False))
+    store.commit(batch(3).update(Log, "a").update(Note, "secret"))
+    return store
+
+
+def test_export__by_scope__leaves_out_what_is_not_persistent(scoped: StateStore) -> None:
+    assert scoped.export_persisted().document() == {
+        "revision": 1,
+        "extensions": {"counter": 3, "log": ["a"]},
+    }
+    assert scoped.export_thread_scoped().extensions == {"counter": 3}
+    assert scoped.export_run_scoped().extensions == {"log": ["a"]}
+
+
+def test_restore__replaces_all_and_the_revision__without_hooks(scoped: StateStore) -> None:
+    told: list[CommitEvent] = []
+    scoped.add_hook(told.append)
+    scoped.restore_persisted(PersistedState(7, {"log": ["z"]}))
+    assert (scoped.revision, scoped.read(Log), scoped.read(Counter)) == (7, ["z"], None)
+    assert told == []
+
+
+def test_restore__unknown_or_unfit__leaves_all_as_it_was(scoped: StateStore) -> None:
+    with pytest.raises(UnknownKey, match=r"^unknown key: who$"):
+        scoped.restore_persisted(PersistedState(7, {"who": 1}))
+    with pytest.raises(KeyDecode, match=r"^failed to decode key log: "):
+        scoped.restore_persisted(PersistedState(7, {"counter": 1, "log": 5}))
+    assert (scoped.revision, scoped.read(Counter)) == (1, 3)
+    scoped.restore_persisted(PersistedState(7, {"who": 1, "counter": 4}), "skip")
+    assert (scoped.revision, scoped.read(Counter)) == (7, 4)
+
+
+def test_seed_and_thread_restore__merge_and_keep_the_revision(scoped: StateStore) -> None:
+    scoped.apply_seed(PersistedState(9, {"note": "n"}))
+    scoped.restore_thread_scoped(PersistedState(9, {"counter": 8, "log": ["ignored"]}))
+    assert (scoped.revision, scoped.read(Note)) == (1, "n")
+    assert (scoped.read(Counter), scoped.read(Log)) == (8, ["a"])
+    scoped.clear_run_scoped()
+    assert (scoped.read(Counter), scoped.read(Log)) == (8, None)
+
+
+def test_save__load__brings_it_back(scoped: StateStore, tmp_path: Path) -> None:
+    scoped.save(tmp_path / "state.json")
+    scoped.commit(batch(1))
+    scoped.load(tmp_path / "state.json")
+    assert (scoped.revision, scoped.read(Counter), scoped.read(Note)) == (1, 3, None)
+    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
+
+
+# The server's rules --------------------------------------------------------------------------
+
+
+@given(OPS, OPS, some.none() | some.integers(0, 2), some.none() | some.integers(0, 2))
+def test_merge__any_two__ends_as_on_the_server(
+    left: list[tuple[str, int]], right: list[tuple[str, int]], base: int | None, other: int | None
+) -> None:
+    there = [
+        merging.Batch(tuple(merging.Update(*op) for op in ops), at)
+        for ops, at in ((left, base), (right, other))
+    ]
+    here = made_of(left), made_of(right)
+    here[0].base_revision, here[1].base_revision = base, other
+    told = expected = ""
+    try:
+        joined = merging.merge_batches(there, lambda key: key == "counter")
+    except ValueError as error:
+        expected = str(error).partition(": ")[0]
+        with pytest.raises(StateError) as caught:
+            here[0].merge_parallel(here[1], strategy)
+        # Which of several keys is named first differs: the reference goes by the left branch.
+        told = str(caught.value).partition(": ")[0]
+    else:
+        merged = here[0].merge_parallel(here[1], strategy)
+        assert [(op.key, op.update) for op in merged] == [
+            (update.key, update.update) for update in joined.updates
+        ]
+        assert merged.base_revision == joined.base_revision
+    assert told == expected

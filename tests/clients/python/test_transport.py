@@ -1,0 +1,231 @@
+"""Broken networks and busy servers: every call has one effect, and says so or says it cannot."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from statehouse import (
+    Conflict,
+    InFlight,
+    Problem,
+    RateLimited,
+    Retries,
+    Statehouse,
+    StatehouseError,
+    Unavailable,
+    Unreachable,
+    documents,
+)
+from statehouse.calls import Reply, Request, Sleep, exchange
+from statehouse.entries import get_entry, put_entry
+from statehouse.problems import problem_of
+
+from state_admin.models import EntryRevision
+from state_admin.services import errors
+from tests.builders import Person
+from tests.clients.python.conftest import SWIFT
+from tests.project.proxying import Proxy
+from tests.project.running import Running, free_port
+from tests.streams.listening import web_on_this_database
+
+ENTRY = {"namespace": "n", "key": "k", "value": 1, "version": 1}
+
+
+def answer(status: int, slug: str = "", **headers: str) -> Reply:
+    return Reply(status, headers, json.dumps({"type": f"/problems/{slug}"}).encode())
+
+
+def drive(call: Any, *replies: Reply, retries: Retries | None = None) -> tuple[Any, list[Any]]:
+    """The outcome of a call that gets these answers, and what it did on the way."""
+    steps, done = exchange(call, retries or Retries()), []
+    waiting = list(replies)
+    try:
+        step = next(steps)
+        while True:
+            done.append(step)
+            step = steps.send(None if isinstance(step, Sleep) else waiting.pop(0))
+    except StopIteration as end:
+        return end.value, done
+    except Problem as problem:
+        return problem, done
+
+
+OK = Reply(200, {}, json.dumps(ENTRY).encode())
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_busy_answer__is_asked_again_with_the_same_key(status: int) -> None:
+    entry, done = drive(put_entry("n", "k", 1), answer(status), answer(status), OK)
+    assert entry.version == 1
+    keys = {value for step in done if isinstance(step, Request) for _, value in step.headers}
+    assert [type(step) for step in done] == [Request, Sleep, Request, Sleep, Request]
+    assert len({tuple(step.headers) for step in done if isinstance(step, Request)}) == 1
+    assert len([key for key in keys if key.count(b"-") == 4]) == 1
+
+
+def test_call_in_flight__is_asked_again_and_another_conflict_is_not() -> None:
+    entry, _ = drive(put_entry("n", "k", 1), answer(409, "in-flight"), OK)
+    assert entry.version == 1
+    problem, done = drive(put_entry("n", "k", 1), answer(409, "conflict"), OK)
+    assert type(problem) is Conflict
+    assert len(done) == 1
+
+
+def test_retry_after__is_obeyed_up_to_our_patience() -> None:
+    _, done = drive(get_entry("n", "k"), answer(429, **{"retry-after": "3"}), OK)
+    assert 3 <= done[1].seconds <= 3.1
+    problem, done = drive(get_entry("n", "k"), answer(429, **{"retry-after": "90"}), OK)
+    assert type(problem) is RateLimited
+    assert problem.retry_after == 90
+    assert len(done) == 1
+
+
+@pytest.mark.parametrize("reply", [Reply(200, {}, b"<html>"), Reply(302, {}, b"")])
+def test_answer_of_something_else__is_an_error_of_ours(reply: Reply) -> None:
+    with pytest.raises(StatehouseError):
+        raise drive(get_entry("n", "k"), reply)[0]
+
+
+def test_conflict__with_big_values__keeps_them_all() -> None:
+    document = {"type": "/problems/version-conflict", "theirs": "x" * 200_000, "expected": 1}
+    reply = Reply(412, {}, json.dumps(document).encode())
+    problem, _ = drive(put_entry("n", "k", 1), reply)
+    assert (problem.expected, len(problem.theirs)) == (1, 200_000)
+
+
+def test_busy_for_ever__ends_with_the_problem() -> None:
+    problem, done = drive(get_entry("n", "k"), *[answer(503)] * 3, retries=Retries(attempts=3))
+    assert type(problem) is Unavailable
+    assert len([step for step in done if isinstance(step, Request)]) == 3
+
+
+@given(attempt=some.integers(0, 500))
+def test_pause__is_jittered_and_bounded(attempt: int) -> None:
+    retries = Retries(first=0.1, longest=5)
+    assert 0 <= retries.pause(attempt) <= min(5, 0.1 * 2**attempt)
+
+
+def test_problems__every_type_of_the_server__has_a_class_here() -> None:
+    slugs = {
+        kind.slug: kind.__name__
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.Problem) and kind != errors.Problem
+    }
+    made = {s: type(problem_of(499, {"type": f"/problems/{s}"})).__name__ for s in slugs}
+    assert made == slugs
+
+
+@pytest.mark.parametrize(("status", "kind"), [(502, Unavailable), (409, Conflict), (418, Problem)])
+def test_problem_of__what_a_proxy_sends__is_chosen_by_status(
+    status: int, kind: type[Problem]
+) -> None:
+    assert type(problem_of(status, None)) is kind
+    assert type(problem_of(409, {"type": "/problems/in-flight"})) is InFlight
+
+
+JSON = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.decimals(allow_nan=False) | some.text(),
+    lambda inner: some.lists(inner) | some.dictionaries(some.text(), inner),
+)
+
+
+@given(JSON)
+def test_documents__what_is_written__is_read(value: Any) -> None:
+    if "Infinity" in str(value):
+        with pytest.raises(ValueError, match="Out of range"):
+            documents.dump(value)
+        return
+    assert documents.load(documents.dump(value), decimals=True) == value
+
+
+class Flaky(http.server.BaseHTTPRequestHandler):
+    """503 twice, then an entry. Connections are kept."""
+
+    protocol_version = "HTTP/1.1"
+    seen: list[tuple[str | None, tuple[str, int]]]
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.seen.append((self.headers["Idempotency-Key"], self.client_address))
+        busy = len(self.seen) < 3
+        body = json.dumps({"type": "/problems/unavailable"} if busy else ENTRY).encode()
+        self.send_response(503 if busy else 201)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def flaky() -> Iterator[http.server.ThreadingHTTPServer]:
+    Flaky.seen = []
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Flaky) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def test_503__is_retried_over_one_connection(flaky: http.server.ThreadingHTTPServer) -> None:
+    with Statehouse(f"http://127.0.0.1:{flaky.server_port}", "t", retries=SWIFT) as state:
+        assert state.put("n", "k", 1).version == 1
+    assert len(Flaky.seen) == 3
+    assert len(set(Flaky.seen)) == 1, "one key, one connection"
+
+
+def test_nobody_listens__is_unreachable() -> None:
+    with (
+        Statehouse(f"http://127.0.0.1:{free_port()}", "t", retries=SWIFT) as state,
+        pytest.raises(Unreachable),
+    ):
+        state.me()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_lost_reply__the_call_is_made_again__and_has_one_effect(
+    web: Running, alice: Person
+) -> None:
+    with (
+        Proxy(lambda: socket.create_connection(("127.0.0.1", web.port))) as proxy,
+        Statehouse(f"http://127.0.0.1:{proxy.port}", alice.token, retries=SWIFT) as state,
+    ):
+        state.namespaces.register("notes", default={"n": 0})
+        proxy.lose_reply_to(b"PATCH /api/v1/state/notes/k")
+        entry = state.update("notes", "k", {"op": "add", "path": "/n", "value": 1})
+        assert proxy.lost.is_set()
+        assert (entry.version, entry.value) == (1, {"n": 1})
+    assert EntryRevision.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_watch__server_restarts__goes_on_without_gap_or_repeat(alice: Person, start: Any) -> None:
+    first = web_on_this_database(start, WEB_WORKERS="1", WEB_THREADS="1")
+    port = [first.port]
+    with (
+        Proxy(lambda: socket.create_connection(("127.0.0.1", port[0]))) as proxy,
+        Statehouse(f"http://127.0.0.1:{proxy.port}", alice.token, retries=SWIFT) as state,
+    ):
+        state.namespaces.register("notes")
+        with state.watch(namespace="notes") as changes:
+            state.put("notes", "k", 1)
+            seen = [next(changes).version]
+            first.kill_all()
+            second = web_on_this_database(start, WEB_WORKERS="1", WEB_THREADS="1")
+            port[0] = second.port
+            for value in (2, 3):
+                state.put("notes", "k", value)
+            seen += [next(changes).version for _ in range(2)]
+            assert seen == [1, 2, 3]
+            state.put("notes", "k", 4)
+            cursor = changes.cursor
+        with state.watch(namespace="notes", after=cursor) as later:
+            assert next(later).version == 4

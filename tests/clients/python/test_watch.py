@@ -1,0 +1,96 @@
+"""The change feed through the client."""
+
+from __future__ import annotations
+
+import pytest
+from statehouse import AsyncStatehouse, BadRequest, Gone, Retries, Statehouse, Unreachable
+from statehouse.calls import Reply
+from statehouse.changes import Feed
+
+from tests.builders import Person
+from tests.clients.python.conftest import SWIFT
+from tests.loops import run
+from tests.project.running import Running, free_port
+
+
+def taken(*lines: str) -> tuple[Feed, list[str]]:
+    feed = Feed("", {}, Retries())
+    found = [feed.take(line) for line in lines]
+    return feed, [change.kind for change in found if change is not None]
+
+
+CHANGE = 'data: {"cursor":"b","kind":"entry.put","at":"2026-01-01T00:00:00Z"}'
+
+
+def test_feed__a_block_with_data__is_a_change() -> None:
+    feed, kinds = taken("retry: 1500", ": heartbeat", "id: a", "", "id: b", "event: change", CHANGE)
+    assert (feed.cursor, kinds) == ("a", []), "not before its block is complete"
+    assert feed.take("") is not None
+    assert feed.cursor == "b"
+    assert 0.75 <= feed.closed() <= 1.5
+
+
+def test_feed__heartbeats_and_closing_events__are_no_changes_but_move_the_cursor() -> None:
+    feed, kinds = taken(": heartbeat", "id: c", "", "event: closed", 'data: {"type":"x"}', "")
+    assert (feed.cursor, kinds) == ("c", [])
+    assert feed.arguments()["headers"] == {"Last-Event-ID": "c"}
+
+
+def test_feed__an_expired_cursor__is_gone_and_a_busy_server_is_not() -> None:
+    feed, _ = taken()
+    with pytest.raises(Gone):
+        feed.refused(Reply(410, {}, b'{"type": "/problems/gone"}'))
+    assert feed.refused(Reply(503, {"retry-after": "4"}, b"")) >= 4
+
+
+def test_watch__nobody_listens__is_unreachable() -> None:
+    with (
+        Statehouse(f"http://127.0.0.1:{free_port()}", "t", retries=SWIFT) as state,
+        pytest.raises(Unreachable),
+    ):
+        next(state.watch())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_watch__a_cursor_that_is_none__is_refused(state: Statehouse) -> None:
+    with pytest.raises(BadRequest):
+        next(state.watch(after="nonsense"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_watch__silence__is_taken_for_a_dead_connection(state: Statehouse) -> None:
+    """A connection that says nothing for the heartbeat's time is given up; nothing is missed."""
+    state.namespaces.register("notes")
+    with state.watch(namespace="notes", heartbeat_timeout=0.2) as changes:
+        answers = []
+        changes._feed.closed = lambda: answers.append(state.put("notes", "k", 1)) or 0.0  # type: ignore[method-assign, func-returns-value]
+        assert next(changes).kind == "entry.put"
+        assert answers
+
+
+@pytest.mark.django_db(transaction=True)
+def test_watch__async__filters_and_follows(web: Running, alice: Person) -> None:
+    async def work() -> list[tuple[str | None, int]]:
+        async with AsyncStatehouse(
+            f"http://127.0.0.1:{web.port}", alice.token, retries=SWIFT
+        ) as state:
+            await state.namespaces.register("notes")
+            async with state.watch(namespace="notes", key="b") as changes:
+                for key in ("a", "b", "b"):
+                    await state.put("notes", key, 1)
+                seen = []
+                async for change in changes:
+                    seen.append((change.key, change.version))
+                    if len(seen) == 2:
+                        return seen
+        raise AssertionError
+
+    assert run(work()) == [("b", 1), ("b", 2)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every__a_list_of_several_pages__gives_all(state: Statehouse) -> None:
+    state.namespaces.register("notes")
+    state.batch([{"op": "put", "namespace": "notes", "key": f"k{n}", "value": n} for n in range(7)])
+    listed = state.every(Statehouse.list("notes", limit=3, values=True))
+    assert [entry.value for entry in listed] == list(range(7))

@@ -1,0 +1,91 @@
+"""The TypeScript client without installing it. Its own tests: `npm test` there, and `make compat`."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from project.env import BASE_DIR
+from state_admin.web.addresses import entry_url, run_url, thread_url
+from tests.builders import Person, make_namespace, make_run, make_thread, put
+from tests.web.conftest import admin, static_files_by_their_own_names
+
+__all__ = ["admin", "static_files_by_their_own_names"]
+
+CLIENT = BASE_DIR / "clients" / "typescript"
+NODE = shutil.which("node") or ""
+
+# Stands in for the client: prints which method was called with what.
+_RECORDER = """
+const recorder = (path) => new Proxy(() => {}, {
+  get: (_, name) => (name === "then" ? undefined : recorder([...path, name])),
+  apply: (_, self, given) => JSON.stringify([path.join("."), ...given]),
+});
+export const Statehouse = { fromEnv: () => recorder([]) };
+"""
+
+
+def test_types__of_the_committed_document__are_current() -> None:
+    written = (CLIENT / "src" / "openapi.ts").read_text()
+    found = re.search(r"^// sha256 of docs/openapi\.json: (\w+)$", written, re.MULTILINE)
+    assert found
+    document = (BASE_DIR / "docs" / "openapi.json").read_bytes()
+    assert found.group(1) == hashlib.sha256(document).hexdigest(), "run `make client-types`"
+
+
+def test_problems__every_class_of_the_python_client__is_there() -> None:
+    """Both clients know the same problems, by the same slugs."""
+    python = (BASE_DIR / "clients" / "python" / "src" / "statehouse" / "problems.py").read_text()
+    slugs = dict(re.findall(r'class (\w+)\((?:(?!class ).)*?slug = "([\w-]+)"', python, re.DOTALL))
+    typescript = (CLIENT / "src" / "problems.ts").read_text()
+    known = re.findall(r'^  "?([\w-]+)"?: ([A-Z]\w+),$', typescript, re.MULTILINE)
+    assert {name: slug for slug, name in known if not slug.isdigit()} == {
+        name: slug for name, slug in slugs.items() if name != "Problem"
+    }
+
+
+@pytest.mark.skipif(not NODE, reason="needs Node.js to run what is copied")
+def test_pages__typescript_to_copy__calls_the_client(
+    admin: Client, alice: Person, tmp_path: Path
+) -> None:
+    key, thread = 'a/b "quoted" `${x}` </script> ü', "thread 'one'/\\"
+    make_namespace(alice.actor, "notes")
+    value = {"text": 'it\'s "so" `${y}`\n', "n": 1.5, "none": None}
+    put(alice.actor, "notes", key, value)
+    make_thread(alice.actor, thread)
+    make_run(alice.actor, thread, "r/1")
+    package = tmp_path / "node_modules" / "@statehouse" / "client"
+    package.mkdir(parents=True)
+    (package / "package.json").write_text('{"type": "module", "exports": "./index.js"}')
+    (package / "index.js").write_text(_RECORDER)
+
+    def called(url: str) -> list[Any]:
+        page = html.unescape(admin.get(url).content.decode())
+        copied = re.findall(r"import \{ Statehouse \}.*?console\.log\(.*?\);\n", page, re.DOTALL)
+        return [json.loads(_run(text, tmp_path)) for text in copied]
+
+    assert called(entry_url("notes", key, tab="code")) == [
+        ["get", "notes", key],
+        ["put", "notes", key, value, {"if_version": 1}],
+    ]
+    assert called(entry_url("notes", "absent", tab="code"))[1][-1] == {"if_version": 0}
+    assert called(thread_url(thread)) == [["threads.context", thread]]
+    assert called(run_url("r/1")) == [["runs.get", "r/1"]]
+
+
+def _run(program: str, folder: Path) -> str:
+    (folder / "copied.mjs").write_text(program)
+    done = subprocess.run(
+        [NODE, "copied.mjs"], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, program + done.stderr
+    return done.stdout

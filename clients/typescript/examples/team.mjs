@@ -1,0 +1,22 @@
+// Two agents share what their team knows; neither overwrites the other.
+
+import { StateScope, Statehouse, profileKey } from "@statehouse/client";
+
+const TeamContext = profileKey("team_context", {
+  default: { goal: "", constraints: [] },
+  json_schema: { type: "object", properties: { constraints: { type: "array" } } },
+});
+
+const state = Statehouse.fromEnv();
+const scope = StateScope.parentThread("trip");
+await state.register(TeamContext);
+
+async function agent(name) {
+  for (let n = 1; n <= 6; n++) {
+    await state.edit(TeamContext, scope, (team) => void team.constraints.push(`${name}: finding ${n}`));
+  }
+}
+
+await Promise.all([agent("scout"), agent("clerk")]);
+const { constraints } = await state.read(TeamContext, scope);
+console.log(`${constraints.length} findings`);

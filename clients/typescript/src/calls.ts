@@ -1,0 +1,182 @@
+/** A call of the API and how it is made, retries included. */
+
+import { InFlight, StatehouseError, Unreachable, problemIn, type Problem } from "./problems.js";
+
+export interface Sending {
+  /** Ends the call; what it was aborted with is thrown. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface Writing extends Sending {
+  /** Why: history and audit show it. */
+  reason?: string | undefined;
+  /** Made by us, unless you have one that also survives your own process. */
+  idempotency_key?: string | undefined;
+}
+
+export interface Guarded extends Writing {
+  /** Only over that version (0: only if nothing is there), else VersionConflict. */
+  if_version?: number | undefined;
+}
+
+export interface Call extends Guarded {
+  method: "GET" | "PUT" | "POST" | "PATCH" | "DELETE";
+  /** Below /api/v1. */
+  path: string;
+  query?: object | undefined;
+  body?: unknown;
+  headers?: Record<string, string | undefined>;
+  media_type?: string;
+  /** False: carries no Idempotency-Key. */
+  keyed?: boolean;
+  /** Seconds that the server may hold the answer back. */
+  wait?: number | undefined;
+}
+
+/**
+ * How often and how patiently a call is made again: after lost connections, timeouts, 429, 502, 503, 504
+ * and 409 `in-flight`. The pause before attempt n+1 is random between 0 and `first_seconds * 2 ** n`, at most
+ * `longest_seconds` ("full jitter"). `Retry-After` is obeyed on top of it; a server that asks for more than
+ * `patience_seconds` is not waited for.
+ */
+export interface Retries {
+  attempts: number;
+  first_seconds: number;
+  longest_seconds: number;
+  patience_seconds: number;
+}
+
+export const RETRIES: Retries = {
+  attempts: 6,
+  first_seconds: 0.1,
+  longest_seconds: 5,
+  patience_seconds: 30,
+};
+
+export interface Settings {
+  /** With /api/v1. */
+  base: string;
+  headers: Record<string, string>;
+  timeout_seconds: number;
+  retries: Retries;
+  fetch: typeof globalThis.fetch;
+}
+
+const AGAIN = new Set([429, 502, 503, 504]);
+
+/** Seconds after the failed attempt number `attempt`, which counts from 0. */
+export function pause(retries: Retries, attempt: number): number {
+  return Math.random() * Math.min(retries.longest_seconds, retries.first_seconds * 2 ** attempt);
+}
+
+export async function sleep(seconds: number, signal?: AbortSignal): Promise<void> {
+  await new Promise<void>((done, refuse) => {
+    signal?.throwIfAborted();
+    const stop = () => {
+      clearTimeout(timer);
+      refuse(signal!.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      done();
+    }, seconds * 1000);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/**
+ * Make the call; the answer's JSON, undefined when it has none. Throws the Problem the server answers, or
+ * Unreachable. An unsafe call carries one Idempotency-Key over all attempts: it has one effect.
+ */
+export async function exchange(call: Call, settings: Settings): Promise<unknown> {
+  const url = address(settings.base, call);
+  const init = request(call, settings);
+  const { retries } = settings;
+  for (let attempt = 0; ; attempt++) {
+    const last = attempt >= retries.attempts - 1;
+    let rest: number;
+    try {
+      const response = await settings.fetch(url, { ...init, signal: deadline(call, settings) });
+      if (response.ok) return document(await response.text());
+      const problem = await problemIn(response);
+      rest = problem.retry_after ?? 0;
+      if (last || !mayPass(problem) || rest > retries.patience_seconds) throw problem;
+    } catch (error) {
+      call.signal?.throwIfAborted();
+      if (!isTransport(error)) throw error;
+      if (last) throw new Unreachable(`${call.method} ${call.path}: ${error.message}`, { cause: error });
+      rest = 0;
+    }
+    await sleep(rest + pause(retries, attempt), call.signal);
+  }
+}
+
+/** No answer, or a part of one: what fetch throws, by its own timeout too. */
+export function isTransport(error: unknown): error is Error {
+  return error instanceof TypeError || (error instanceof DOMException && error.name === "TimeoutError");
+}
+
+/** A name or key as one segment of a path; nothing in it can leave its place. */
+export function segment(text: string): string {
+  // fetch resolves dots away, encoded ones too: the call would reach another address.
+  if (text === "" || text === "." || text === "..") {
+    throw new StatehouseError(`"${text}" cannot be a part of an address: reach that key by batch()`);
+  }
+  return encodeURIComponent(text);
+}
+
+export function address(base: string, { path, query = {} }: Pick<Call, "path" | "query">): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
+  const search = new URLSearchParams(given.map(([name, value]) => [name, spelled(value)]));
+  return base + path + (given.length ? `?${search}` : "");
+}
+
+function spelled(value: unknown): string {
+  return value instanceof Date ? value.toISOString() : String(value);
+}
+
+function request(call: Call, settings: Settings): RequestInit {
+  const { method, if_version, reason } = call;
+  const headers: Record<string, string | undefined> = {
+    ...settings.headers,
+    ...call.headers,
+    "If-Match": if_version ? `"${if_version}"` : undefined,
+    "If-None-Match": if_version === 0 ? "*" : undefined,
+    "Change-Reason": reason ? bytes(reason) : undefined,
+    "Content-Type": call.body === undefined ? undefined : (call.media_type ?? "application/json"),
+    "Idempotency-Key": method === "GET" || call.keyed === false ? undefined : (call.idempotency_key ?? uuid()),
+  };
+  const given = Object.entries(headers).filter((each): each is [string, string] => each[1] !== undefined);
+  return { method, headers: new Headers(given), ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }) };
+}
+
+/** Headers carry bytes: one character for each of the UTF-8. */
+function bytes(text: string): string {
+  return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
+}
+
+function deadline({ signal, wait }: Call, { timeout_seconds }: Settings): AbortSignal {
+  const timeout = AbortSignal.timeout((timeout_seconds + (wait ?? 0)) * 1000);
+  return signal ? AbortSignal.any([signal, timeout]) : timeout;
+}
+
+function mayPass(problem: Problem): boolean {
+  return AGAIN.has(problem.status) || problem instanceof InFlight;
+}
+
+function document(text: string): unknown {
+  if (!text) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Unreachable("the answer is not JSON: is this the address of a Statehouse?", { cause: error });
+  }
+}
+
+/** `randomUUID` is missing on pages without https. */
+export function uuid(): string {
+  const { crypto } = globalThis;
+  if ("randomUUID" in crypto) return crypto.randomUUID();
+  const bytes = (crypto as Crypto).getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

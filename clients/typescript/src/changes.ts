@@ -1,0 +1,188 @@
+/** Following the change feed: server-sent events by fetch, over any number of connections. */
+
+import { address, isTransport, pause, sleep, type Settings } from "./calls.js";
+import { problemIn, Unreachable } from "./problems.js";
+import type { Change } from "./schemas.js";
+
+export interface WatchOptions {
+  /** A cursor to go on behind; else from now on. */
+  after?: string | undefined;
+  /** Ends the watch: the loop over it ends. */
+  signal?: AbortSignal | undefined;
+  /** Silence after which a connection counts as dead; the server's heartbeat is 15 s. */
+  heartbeat_timeout_seconds?: number | undefined;
+}
+
+const TRY_AGAIN = new Set([429, 500, 502, 503, 504]);
+
+/**
+ * Every change behind the cursor, for ever: it survives lost connections and restarts of the server,
+ * without gap or repeat. `cursor` is where to go on another day.
+ *
+ * "Now" is when `open()` has resolved, or without it when the first change is asked for. Gone: the cursor
+ * has expired; read the state, then follow from now. One loop at a time.
+ */
+export class Watch implements AsyncIterableIterator<Change> {
+  cursor: string;
+  private rest = 2;
+  private failed = 0;
+  private everOpen = false;
+  private blocks: AsyncGenerator<Block, void, undefined> | undefined;
+  private readonly ended = new AbortController();
+  private readonly silence: number;
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly filters: object,
+    { after = "", signal, heartbeat_timeout_seconds = 40 }: WatchOptions,
+  ) {
+    this.cursor = after;
+    this.silence = heartbeat_timeout_seconds;
+    if (signal?.aborted) this.ended.abort();
+    signal?.addEventListener("abort", () => this.ended.abort(), { once: true });
+  }
+
+  /** Connect: from here on no change is missed. */
+  async open(): Promise<this> {
+    while (!this.blocks && !this.ended.signal.aborted) {
+      const pause = await this.connect();
+      if (pause !== undefined) await this.wait(pause);
+    }
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Change, void>> {
+    for (;;) {
+      await this.open();
+      if (this.ended.signal.aborted) return { done: true, value: undefined };
+      const change = await this.read();
+      if (change) return { done: false, value: change };
+    }
+  }
+
+  /** Stop, and free the connection. */
+  async return(): Promise<IteratorResult<Change, void>> {
+    this.ended.abort();
+    await this.blocks?.return();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** One connection; the seconds to wait if there is none. */
+  private async connect(): Promise<number | undefined> {
+    const { settings, filters, cursor } = this;
+    const connection = new AbortController();
+    const timer = setTimeout(() => connection.abort(), this.silence * 1000);
+    const headers = new Headers({ ...settings.headers, ...(cursor ? { "Last-Event-ID": cursor } : {}) });
+    const signal = AbortSignal.any([connection.signal, this.ended.signal]);
+    try {
+      const url = address(settings.base, { path: "/changes/stream", query: filters });
+      const response = await settings.fetch(url, { headers, signal, cache: "no-store" });
+      if (response.status !== 200 || !response.body) {
+        const problem = await problemIn(response);
+        if (!TRY_AGAIN.has(response.status)) throw problem;
+        return Math.max(problem.retry_after ?? 0, this.refused(problem));
+      }
+      const blocks = read(response.body, this.silence, connection);
+      // The first block says where we are: from then on nothing is missed.
+      const first = await blocks.next();
+      if (first.done) return this.refused(new Error("the stream ended before it began"));
+      this.take(first.value);
+      this.blocks = blocks;
+      this.failed = 0;
+      this.everOpen = true;
+      return undefined;
+    } catch (error) {
+      if (this.ended.signal.aborted) return undefined;
+      if (!isTransport(error) && !connection.signal.aborted) throw error;
+      return this.refused(error as Error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The next change of this connection; none: it has ended. */
+  private async read(): Promise<Change | undefined> {
+    try {
+      for (;;) {
+        const { done, value } = await this.blocks!.next();
+        if (done) break;
+        const change = this.take(value);
+        if (change) return change;
+      }
+    } catch (error) {
+      if (!isTransport(error) && !isAbort(error)) throw error;
+    }
+    this.blocks = undefined;
+    // Not all clients of a restarted server at once.
+    await this.wait((this.rest * (1 + Math.random())) / 2);
+    return undefined;
+  }
+
+  private take(block: Block): Change | undefined {
+    if (/^\d+$/.test(block.retry ?? "")) this.rest = Number(block.retry) / 1000;
+    this.cursor = block.id || this.cursor;
+    return block.event === "change" ? (JSON.parse(block.data ?? "") as Change) : undefined;
+  }
+
+  private refused(error: Error): number {
+    this.failed += 1;
+    const { retries } = this.settings;
+    // Before the first connection there is a bound.
+    if (!this.everOpen && this.failed >= retries.attempts) {
+      throw new Unreachable(`GET /changes/stream: ${error.message}`, { cause: error });
+    }
+    return pause(retries, Math.min(this.failed, 10));
+  }
+
+  private async wait(seconds: number): Promise<void> {
+    await sleep(seconds, this.ended.signal).catch(() => undefined);
+  }
+}
+
+interface Block {
+  id?: string;
+  event?: string;
+  data?: string;
+  retry?: string;
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+/** Blocks of an event stream; silence for too long ends the connection. */
+async function* read(
+  body: ReadableStream<Uint8Array>,
+  silence: number,
+  connection: AbortController,
+): AsyncGenerator<Block, void, undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let block: Block = {};
+  let rest = "";
+  try {
+    for (;;) {
+      const timer = setTimeout(() => connection.abort(), silence * 1000);
+      const { done, value } = await reader.read().finally(() => clearTimeout(timer));
+      if (done) return;
+      const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+      rest = lines.pop()!;
+      for (const line of lines.map((each) => each.replace(/\r$/, ""))) {
+        if (line === "") {
+          yield block;
+          block = {};
+          continue;
+        }
+        const colon = line.indexOf(":");
+        const [name, text] = colon < 0 ? [line, ""] : [line.slice(0, colon), line.slice(colon + 1)];
+        block[name as keyof Block] = text.replace(/^ /, "");
+      }
+    }
+  } finally {
+    connection.abort();
+  }
+}

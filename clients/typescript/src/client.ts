@@ -1,0 +1,360 @@
+/** The client: entries and typed values here, the rest in groups. */
+
+import {
+  RETRIES,
+  exchange,
+  pause,
+  segment,
+  sleep,
+  type Call,
+  type Guarded,
+  type Retries,
+  type Sending,
+  type Settings,
+  type Writing,
+} from "./calls.js";
+import { Watch, type WatchOptions } from "./changes.js";
+import { isObject, same } from "./json.js";
+import { decode, encode, nameOf, type Namespace, type ProfileKey } from "./keys.js";
+import { Paged, type Page } from "./pages.js";
+import { KeyDecode, VersionConflict } from "./problems.js";
+import type {
+  BatchOperation,
+  Body,
+  Change,
+  Cleared,
+  Diff,
+  Entry,
+  EntryRow,
+  EntryVersion,
+  Hit,
+  Me,
+  NamespaceInfo,
+  Operation,
+  Outcome,
+  Query,
+} from "./schemas.js";
+import { Dispatches, Plugins, Runs, StateKeys, Threads, Tickets } from "./threads.js";
+
+export interface ClientOptions {
+  /** Where the server is: `http://127.0.0.1:8000`. */
+  url: string;
+  /** `sh_…` */
+  token: string;
+  /** For one attempt, on top of what a long poll waits. 30. */
+  timeout_seconds?: number;
+  retries?: Partial<Retries>;
+  /** The run that the writes belong to: blame and history show it. */
+  run_id?: string;
+  fetch?: typeof globalThis.fetch;
+}
+
+/** Filters of the change feed; they join with "and". `prefix` is of the key. */
+export interface Filters {
+  namespace?: Namespace | undefined;
+  key?: string | undefined;
+  prefix?: string | undefined;
+  thread?: string | undefined;
+  run?: string | undefined;
+  kind?: string | undefined;
+}
+
+const MEDIA = {
+  merge: "application/merge-patch+json",
+  json: "application/json-patch+json",
+  update: "application/vnd.statehouse.update+json",
+};
+
+const EDIT_PAUSES: Retries = { ...RETRIES, first_seconds: 0.005, longest_seconds: 0.5 };
+
+/**
+ * Names of data (options of calls too) are those on the wire, snake_case; times are RFC 3339 strings.
+ * Every method throws Problem or Unreachable.
+ */
+export class Statehouse {
+  readonly namespaces = new Namespaces(this);
+  readonly threads = new Threads(this);
+  readonly runs = new Runs(this);
+  readonly tickets = new Tickets(this);
+  readonly dispatches = new Dispatches(this);
+  readonly stateKeys = new StateKeys(this);
+  readonly plugins = new Plugins(this);
+  private readonly settings: Settings;
+
+  constructor({ url, token, timeout_seconds = 30, retries, run_id, fetch }: ClientOptions) {
+    this.settings = {
+      base: new URL(url).href.replace(/\/+$/, "").replace(/\/api\/v1$/, "") + "/api/v1",
+      headers: { Authorization: `Bearer ${token}`, ...(run_id ? { "Run-Id": run_id } : {}) },
+      timeout_seconds,
+      retries: { ...RETRIES, ...retries },
+      // Looked up at each call: whoever traces calls replaces it later.
+      fetch: fetch ?? ((...call) => globalThis.fetch(...call)),
+    };
+  }
+
+  /** From STATEHOUSE_URL and STATEHOUSE_TOKEN. */
+  static fromEnv(options: Partial<ClientOptions> = {}): Statehouse {
+    const { env } = (globalThis as unknown as { process: { env: Record<string, string | undefined> } }).process;
+    const missing = ["STATEHOUSE_URL", "STATEHOUSE_TOKEN"].filter((name) => !env[name]);
+    if (missing.length) throw new Error(`set ${missing.join(" and ")}`);
+    return new Statehouse({ url: env["STATEHOUSE_URL"]!, token: env["STATEHOUSE_TOKEN"]!, ...options });
+  }
+
+  /** Make a call, retries included; the answer's JSON. */
+  async send<R>(call: Call): Promise<R> {
+    return (await exchange(call, this.settings)) as R;
+  }
+
+  /** Any call of the API that has no method here; `path` below /api/v1. */
+  request<R>(method: Call["method"], path: string, options: Omit<Call, "method" | "path"> = {}): Promise<R> {
+    return this.send({ method, path, ...options });
+  }
+
+  /** A list by its path. */
+  paged<R>(path: string, { signal, ...query }: Sending & object = {}): Paged<R> {
+    return new Paged((cursor) => this.send({ method: "GET", path, query: { ...query, ...(cursor ? { cursor } : {}) }, signal }));
+  }
+
+  // Entries -----------------------------------------------------------------------------------
+
+  /** Read. Missing: the default, version 0. `at_version`, `at`: the past. `wait` seconds (at most 30) for a version above `since`. */
+  get<T = unknown>(
+    namespace: Namespace,
+    key: string,
+    { signal, ...query }: Query<"read_entry"> & Sending = {},
+  ): Promise<Entry<T>> {
+    return this.send({ method: "GET", path: place("state", namespace, key), query, wait: query.wait, signal });
+  }
+
+  /**
+   * Write the whole value. With `merge` the server joins changes that do not clash with those since
+   * `if_version`. `if_changed`: a value that is there already makes no version.
+   */
+  put<T = unknown>(
+    namespace: Namespace,
+    key: string,
+    value: T,
+    {
+      ttl_seconds,
+      tags,
+      pinned,
+      merge,
+      if_changed,
+      ...options
+    }: Omit<Body<"EntryBody">, "value"> & { merge?: boolean; if_changed?: boolean } & Guarded = {},
+  ): Promise<Entry<T>> {
+    return this.send({
+      method: "PUT",
+      path: place("state", namespace, key),
+      body: { value, ttl_seconds, tags, pinned },
+      headers: {
+        "If-Changed": if_changed ? "true" : undefined,
+        "On-Conflict": merge && options.if_version ? "merge" : undefined,
+      },
+      ...options,
+    });
+  }
+
+  /** Change a part on the server, under its lock: a merge patch (RFC 7396), `kind: "json"` a JSON Patch, `kind: "update"` operations. */
+  patch<T = unknown>(
+    namespace: Namespace,
+    key: string,
+    patch: unknown,
+    { kind = "merge", ...options }: { kind?: keyof typeof MEDIA } & Guarded = {},
+  ): Promise<Entry<T>> {
+    const path = place("state", namespace, key);
+    return this.send({ method: "PATCH", path, body: patch, media_type: MEDIA[kind], ...options });
+  }
+
+  /** Server-side updates: no race, no retry. */
+  update<T = unknown>(
+    namespace: Namespace,
+    key: string,
+    operations: Operation | readonly Operation[],
+    options: Writing = {},
+  ): Promise<Entry<T>> {
+    return this.patch(namespace, key, [operations].flat(), { kind: "update", ...options });
+  }
+
+  /** Delete; again changes nothing. History and the version counter stay. */
+  delete(namespace: Namespace, key: string, options: Guarded = {}): Promise<void> {
+    return this.send({ method: "DELETE", path: place("state", namespace, key), ...options });
+  }
+
+  /** Entries of a namespace, by key; with `include: "value"` the values too. */
+  list(namespace: Namespace, query: Query<"list_entries"> & Sending = {}): Paged<EntryRow> {
+    return this.paged(`/state/${segment(nameOf(namespace))}`, query);
+  }
+
+  /** Everything under one key over all namespaces, unregistered ones too. */
+  listKey(key: string, query: Query<"list_key"> & Sending = {}): Paged<EntryRow> {
+    return this.paged(`/keys/${segment(key)}`, query);
+  }
+
+  /** Delete everything under one key. */
+  clearKey(key: string, { dry_run, ...options }: { dry_run?: boolean } & Writing = {}): Promise<Cleared> {
+    return this.send({ method: "DELETE", path: `/keys/${segment(key)}`, query: { dry_run }, ...options });
+  }
+
+  /** Every kept version, newest first. */
+  history(namespace: Namespace, key: string, query: Query<"read_history"> & Sending = {}): Paged<EntryVersion> {
+    return this.paged(place("history", namespace, key), query);
+  }
+
+  /** What changed between two versions. */
+  diff(namespace: Namespace, key: string, from: number, to: number, { signal }: Sending = {}): Promise<Diff> {
+    return this.send({ method: "GET", path: place("diff", namespace, key), query: { from, to }, signal });
+  }
+
+  /** Write a new version equal to an old one. */
+  restore<T = unknown>(namespace: Namespace, key: string, version: number, options: Guarded = {}): Promise<Entry<T>> {
+    return this.send({ method: "POST", path: place("restore", namespace, key), body: { version }, ...options });
+  }
+
+  /** 1 to 1,000 operations. Atomic (the default): all land, or a Problem says which did not. */
+  async batch(
+    operations: readonly BatchOperation[],
+    { atomic = true, ...options }: { atomic?: boolean } & Writing = {},
+  ): Promise<Outcome[]> {
+    const body = { atomic, operations };
+    const { results } = await this.send<{ results: Outcome[] }>({ method: "POST", path: "/state/batch", body, ...options });
+    return results;
+  }
+
+  /** Words, `word*`, "phrases" over live values; `where`: equality at JSON Pointers. */
+  search({ signal, ...wanted }: Body<"SearchBody", { where?: Record<string, unknown> }> & Sending): Paged<Hit> {
+    return new Paged((cursor) =>
+      this.send({
+        method: "POST",
+        path: "/search",
+        body: { ...wanted, ...(cursor ? { cursor } : {}) },
+        keyed: false,
+        signal,
+      }),
+    );
+  }
+
+  /** A page of the change feed behind `after`. `next_cursor` is always there: go on with it. */
+  changes({
+    signal,
+    namespace,
+    ...query
+  }: Filters & { after?: string; wait?: number; limit?: number } & Sending = {}): Promise<Page<Change>> {
+    const named = { ...query, namespace: namespace && nameOf(namespace) };
+    return this.send({ method: "GET", path: "/changes", query: named, wait: query.wait, signal });
+  }
+
+  /** Follow the change feed: `for await (const change of state.watch({ namespace: "notes" })) …`. */
+  watch({ namespace, ...filters }: Filters = {}, options: WatchOptions = {}): Watch {
+    return new Watch(this.settings, { ...filters, namespace: namespace && nameOf(namespace) }, options);
+  }
+
+  /** What this token is and may do. */
+  me({ signal }: Sending = {}): Promise<Me> {
+    return this.send({ method: "GET", path: "/me", signal });
+  }
+
+  // Typed values ------------------------------------------------------------------------------
+
+  /** Register the namespaces of keys, with their default and JSON Schema; needs the role admin. */
+  async register(...keys: ProfileKey<any>[]): Promise<NamespaceInfo[]> {
+    const registered: NamespaceInfo[] = [];
+    for (const key of keys) {
+      registered.push(await this.namespaces.register(key.name, { schema: key.json_schema, default: key.default }));
+    }
+    return registered;
+  }
+
+  /** The value; the default if there is none, and nothing is written. KeyDecode: what is stored does not fit. */
+  async read<T>(key: ProfileKey<T>, scope: string, options: Sending = {}): Promise<T> {
+    return opened(key, await this.get(key, scope, options));
+  }
+
+  /** Store the whole value, the last writer winning unless `if_version` names what it replaces. */
+  async write<T>(key: ProfileKey<T>, scope: string, value: T, options: Guarded = {}): Promise<Entry<T>> {
+    return this.put(key, scope, (await encode(key, value)) as T, options);
+  }
+
+  /**
+   * Read, change, compare-and-set. `change` changes its argument or answers another value; whenever somebody
+   * else was faster it is called again on the new value, `attempts` times (100), then VersionConflict. No
+   * update is lost. A change that changes nothing writes nothing.
+   */
+  async edit<T>(
+    key: ProfileKey<T>,
+    scope: string,
+    change: (value: T) => T | void | Promise<T | void>,
+    { attempts = 100, ...options }: { attempts?: number } & Omit<Writing, "idempotency_key"> = {},
+  ): Promise<T> {
+    for (let attempt = 0; ; attempt++) {
+      const entry = await this.get(key, scope, { signal: options.signal });
+      refuseLost(key.name, entry.value);
+      const value = await opened(key, entry);
+      const before = await encode(key, value);
+      const changed = (await change(value)) ?? value;
+      const document = await encode(key, changed);
+      if (same(before, document)) return changed;
+      try {
+        await this.put(key, scope, document, { if_version: entry.exists ? entry.version : 0, ...options });
+        return changed;
+      } catch (error) {
+        if (!(error instanceof VersionConflict) || attempt >= attempts - 1) throw error;
+      }
+      await sleep(pause(EDIT_PAUSES, attempt), options.signal);
+    }
+  }
+}
+
+export class Namespaces {
+  constructor(private readonly api: Statehouse) {}
+
+  /** Register or change; the same again changes nothing. */
+  register(
+    name: string,
+    {
+      signal,
+      reason,
+      idempotency_key,
+      ...body
+    }: Body<"NamespaceBody", { schema?: unknown; default?: unknown }> & Writing = {},
+  ): Promise<NamespaceInfo> {
+    const path = `/namespaces/${segment(name)}`;
+    return this.api.send({ method: "PUT", path, body, signal, reason, idempotency_key });
+  }
+
+  get(namespace: Namespace, { signal }: Sending = {}): Promise<NamespaceInfo> {
+    return this.api.send({ method: "GET", path: `/namespaces/${segment(nameOf(namespace))}`, signal });
+  }
+
+  list(query: Query<"list_namespaces"> & Sending = {}): Paged<NamespaceInfo> {
+    return this.api.paged("/namespaces", query);
+  }
+
+  /** Unregister. With live entries it needs `entries`: retain leaves them, unreadable. */
+  unregister(
+    namespace: Namespace,
+    { entries, ...options }: { entries?: "retain" | "delete" } & Writing = {},
+  ): Promise<void> {
+    const path = `/namespaces/${segment(nameOf(namespace))}`;
+    return this.api.send({ method: "DELETE", path, query: { entries }, ...options });
+  }
+}
+
+function place(verb: string, namespace: Namespace, key: string): string {
+  return `/${verb}/${segment(nameOf(namespace))}/${segment(key)}`;
+}
+
+async function opened<T>(key: ProfileKey<T>, entry: Entry): Promise<T> {
+  if (!entry.exists && entry.value === null) return structuredClone(key.default);
+  if (!entry.valid) throw new KeyDecode(key.name, "the stored value does not satisfy the schema");
+  return decode(key, entry.value);
+}
+
+/** An edit writes everything back: integers that a double cannot hold would change on the way. */
+function refuseLost(name: string, value: unknown): void {
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    throw new KeyDecode(name, `${value} may have lost digits: JavaScript has no such integer; use update()`);
+  }
+  if (Array.isArray(value)) value.forEach((each) => refuseLost(name, each));
+  else if (isObject(value)) Object.values(value).forEach((each) => refuseLost(name, each));
+}

@@ -1,0 +1,176 @@
+/** Typed keys of shared state: what is stored (ProfileKey, StateKey) and which instance of it (StateScope). */
+
+import { isObject } from "./json.js";
+import { KeyDecode, KeyEncode } from "./problems.js";
+import type { Validator } from "./standard.js";
+
+/** Keys of the usual shapes; any other string is as good. */
+export const StateScope = {
+  /** For all agents everywhere. */
+  global: () => "global",
+  /** For one delegation tree. */
+  parentThread: (id: string) => `parent_thread::${id}`,
+  /** For all agents of one kind. */
+  agentType: (name: string) => `agent_type::${name}`,
+  /** For one thread. */
+  thread: (id: string) => `thread::${id}`,
+  /** Any other grouping, verbatim. */
+  new: (key: string) => key,
+} as const;
+
+export type JsonSchema = Record<string, unknown> | boolean;
+
+/** A namespace whose value has a type. `profileKey` makes one. */
+export interface ProfileKey<T> {
+  readonly name: string;
+  /** What a missing value reads as. */
+  readonly default: T;
+  /** Looks at what is read and written; any Standard Schema (zod, valibot, arktype, …). */
+  readonly schema?: Validator<T> | undefined;
+  /** What the server holds every writer to. */
+  readonly json_schema?: JsonSchema | undefined;
+}
+
+export interface KeyOptions<T> {
+  default: T;
+  schema?: Validator<T>;
+  json_schema?: JsonSchema;
+}
+
+/**
+ * A namespace for values of one type:
+ *
+ *     const TeamContext = profileKey("team_context", { default: { goal: "", constraints: [] as string[] } });
+ *
+ * With `schema` every value read or written is checked by it. It may fill in defaults but not change what
+ * is there: what it makes is written back. `json_schema` is taken from `schema` where it can tell (zod 4.2).
+ */
+export function profileKey<T>(name: string, options: KeyOptions<T>): ProfileKey<T> {
+  return { ...options, name, json_schema: jsonSchemaOf(options) };
+}
+
+/** What a key says, else what its schema tells. Some schemas have no JSON Schema and throw: then say `true`. */
+export function jsonSchemaOf({ schema, json_schema }: Pick<KeyOptions<any>, "schema" | "json_schema">): JsonSchema | undefined {
+  return json_schema ?? schema?.["~standard"].jsonSchema?.input({ target: "draft-2020-12" });
+}
+
+export type Reducer = "replace" | "add" | "max" | "min" | "append" | "union" | "merge" | "json_patch";
+
+/** What an update of a key with values V looks like, by reducer. */
+export type UpdateOf<V, R extends Reducer> = R extends "add" | "max" | "min"
+  ? number
+  : R extends "append" | "union"
+    ? V extends readonly (infer Item)[]
+      ? Item | readonly Item[]
+      : never
+    : R extends "merge"
+      ? MergePatch<V>
+      : R extends "json_patch"
+        ? object | readonly object[]
+        : V;
+
+/** RFC 7396: null removes. */
+export type MergePatch<V> = V extends readonly unknown[]
+  ? V
+  : V extends object
+    ? { [K in keyof V]?: MergePatch<V[K]> | null }
+    : V;
+
+export type Update = { key: string; update: unknown } | { key: string; clear: true };
+
+export interface StateKeyOptions<V, R extends Reducer> {
+  reducer?: R;
+  merge?: "exclusive" | "commutative";
+  scope?: "run" | "thread";
+  default?: V;
+  persistent?: boolean;
+  retain_on_uninstall?: boolean;
+  schema?: Validator<V>;
+  json_schema?: JsonSchema;
+  description?: string;
+  plugin?: string;
+}
+
+/** A typed slot of a run's or thread's state; the server does what the reducer says. */
+export class StateKey<V, R extends Reducer = "replace"> {
+  constructor(
+    readonly name: string,
+    readonly options: StateKeyOptions<V, R> = {},
+  ) {}
+
+  /** For `commit`: this update of the key. */
+  update(update: UpdateOf<V, R>): Update {
+    return { key: this.name, update };
+  }
+
+  /** For `commit`: the value goes. */
+  clear(): Update {
+    return { key: this.name, clear: true };
+  }
+}
+
+/** `const offers = stateKey("offers_seen", { reducer: "add", merge: "commutative", default: 0 });` */
+export function stateKey<V, R extends Reducer = "replace">(
+  name: string,
+  options: StateKeyOptions<V, R> = {},
+): StateKey<V, R> {
+  return new StateKey(name, options);
+}
+
+export type Namespace = string | ProfileKey<any>;
+
+export function nameOf(namespace: Namespace): string {
+  return typeof namespace === "string" ? namespace : namespace.name;
+}
+
+interface Checked<T> {
+  name: string;
+  schema?: Validator<T> | undefined;
+}
+
+/** The JSON of a value, apart from it. KeyEncode: it has none, or the schema refuses it. */
+export async function encode<T>({ name, schema }: Checked<T>, value: T): Promise<unknown> {
+  let document: unknown;
+  try {
+    const text = JSON.stringify(value, (_, each) => {
+      if (typeof each === "number" && !Number.isFinite(each)) throw new TypeError(`${each} has no JSON`);
+      return each;
+    });
+    if (text === undefined) throw new TypeError(`${typeof value} has no JSON`);
+    document = JSON.parse(text);
+  } catch (error) {
+    throw new KeyEncode(name, (error as Error).message);
+  }
+  const result = await schema?.["~standard"].validate(document);
+  if (result?.issues) throw new KeyEncode(name, told(result.issues));
+  return document;
+}
+
+/**
+ * The value of a JSON document. KeyDecode: it does not fit. Members of objects that the schema drops
+ * stay: who writes the value back must not take away what others put there.
+ */
+export async function decode<T>({ name, schema }: Checked<T>, document: unknown): Promise<T> {
+  if (!schema) return document as T;
+  const result = await schema["~standard"].validate(structuredClone(document));
+  if (result.issues) throw new KeyDecode(name, told(result.issues));
+  return withOthers(document, result.value) as T;
+}
+
+function told(issues: readonly { message: string; path?: readonly unknown[] | undefined }[]): string {
+  const steps = (path: readonly unknown[] = []) =>
+    path.map((step) => `/${typeof step === "object" ? (step as { key: PropertyKey }).key.toString() : String(step)}`);
+  return issues.map(({ path, message }) => [steps(path).join(""), message].filter(Boolean).join(" ")).join("; ");
+}
+
+function withOthers(stored: unknown, made: unknown): unknown {
+  if (Array.isArray(stored) && Array.isArray(made) && stored.length === made.length) {
+    return made.map((each, n) => withOthers(stored[n], each));
+  }
+  if (!isObject(stored) || !isObject(made)) return made;
+  const joined = Object.entries(made).map(([name, value]) => [
+    name,
+    Object.hasOwn(stored, name) ? withOthers(stored[name], value) : value,
+  ]);
+  return { ...stored, ...Object.fromEntries(joined) };
+}

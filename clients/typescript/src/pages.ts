@@ -1,0 +1,31 @@
+/** Lists: one page when awaited, everything when iterated. */
+
+export interface Page<T> {
+  items: T[];
+  /** Fetches the next page; null ends. */
+  next_cursor: string | null;
+}
+
+/**
+ * `await state.list("notes")` is one page; `for await (const entry of state.list("notes"))` goes over all pages.
+ * Nothing is asked before.
+ */
+export class Paged<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
+  constructor(private readonly fetchPage: (cursor?: string) => Promise<Page<T>>) {}
+
+  then<A = Page<T>, B = never>(
+    done?: ((page: Page<T>) => A | PromiseLike<A>) | null,
+    failed?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.fetchPage().then(done, failed);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    let page = await this.fetchPage();
+    yield* page.items;
+    while (page.next_cursor !== null) {
+      page = await this.fetchPage(page.next_cursor);
+      yield* page.items;
+    }
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * What can go wrong, as classes.
+ *
+ * The server answers every error as a problem document (RFC 9457); its `type` chooses the class. All of
+ * them are `StatehouseError`; `Problem` is an answer, `Unreachable` is that none came.
+ */
+
+import { isObject } from "./json.js";
+
+/** The base of everything this package throws, but for what your own `signal` was aborted with. */
+export class StatehouseError extends Error {
+  override get name(): string {
+    return this.constructor.name;
+  }
+}
+
+/** No answer came, however often we asked. A write may have landed nevertheless. */
+export class Unreachable extends StatehouseError {}
+
+/** A value has no JSON, or its schema refuses it; nothing was sent. */
+export class KeyEncode extends StatehouseError {
+  constructor(readonly key: string, why: string) {
+    super(`cannot encode ${key}: ${why}`);
+  }
+}
+
+/** What is stored does not fit the key. It is never replaced by the default. */
+export class KeyDecode extends StatehouseError {
+  constructor(readonly key: string, why: string) {
+    super(`cannot decode ${key}: ${why}`);
+  }
+}
+
+export interface ProblemDocument {
+  type?: string;
+  title?: string;
+  status?: number;
+  detail?: string;
+  instance?: string;
+  errors?: { pointer: string; message: string }[];
+  [member: string]: unknown;
+}
+
+/** The server refused. `title` is exact, `detail` says what to do, `document` holds it all. */
+export class Problem extends StatehouseError {
+  readonly title: string;
+  readonly detail: string;
+  readonly status: number;
+  readonly request_id: string;
+  /** Each refused place. */
+  readonly errors: { pointer: string; message: string }[];
+
+  constructor(
+    readonly document: ProblemDocument,
+    /** Seconds that the server asks to wait. */
+    readonly retry_after?: number,
+  ) {
+    const title = document.title ?? "no title";
+    const errors = document.errors ?? [];
+    const places = errors.map((each) => `${each.pointer || "/"} ${each.message}`).join("; ");
+    super([title, places || document.detail].filter(Boolean).join(". "));
+    this.title = title;
+    this.detail = document.detail ?? "";
+    this.status = document.status ?? 0;
+    this.request_id = document.instance ?? "";
+    this.errors = errors;
+  }
+}
+
+export class BadRequest extends Problem {}
+/** The value is not acceptable; `errors` names the places. */
+export class Invalid extends Problem {}
+export class Unauthenticated extends Problem {}
+export class Forbidden extends Problem {}
+export class QuotaExceeded extends Forbidden {}
+/** Absent, or out of this token's sight. */
+export class NotFound extends Problem {}
+/** `profile key not registered: {namespace}`: nobody registered it. */
+export class NotRegistered extends NotFound {}
+/** The present state forbids it. */
+export class Conflict extends Problem {}
+
+/** A commit's base revision is old. Nothing of the commit happened. */
+export class RevisionConflict extends Conflict {
+  readonly expected = this.document["expected"] as number;
+  readonly actual = this.document["actual"] as number;
+}
+
+/**
+ * A precondition on a version failed; nothing changed. `base`: the value you started from, `theirs`:
+ * what stands there, `yours`: what you sent; `clashes`: the pointers both changed. Each only where known.
+ */
+export class VersionConflict extends Problem {
+  readonly expected = this.document["expected"] as number;
+  readonly actual = this.document["actual"] as number;
+  readonly base = this.document["base"];
+  readonly theirs = this.document["theirs"];
+  readonly yours = this.document["yours"];
+  readonly clashes = (this.document["clashes"] ?? []) as {
+    pointer: string;
+    base: unknown;
+    theirs: unknown;
+    yours: unknown;
+  }[];
+}
+
+/** The run was given to another worker: stop working on it. */
+export class Superseded extends Conflict {}
+export class Unreadable extends Conflict {}
+/** The same call is still being worked on. */
+export class InFlight extends Conflict {}
+/** It existed and is no longer kept: an old cursor, a compacted revision. */
+export class Gone extends Problem {}
+export class TooLarge extends Problem {}
+/** Too many calls, after all retries; `retry_after` says how many seconds to wait. */
+export class RateLimited extends Problem {}
+export class Unavailable extends Problem {}
+
+const BY_SLUG: Record<string, typeof Problem> = {
+  "bad-request": BadRequest,
+  invalid: Invalid,
+  unauthenticated: Unauthenticated,
+  forbidden: Forbidden,
+  "quota-exceeded": QuotaExceeded,
+  "not-found": NotFound,
+  "not-registered": NotRegistered,
+  conflict: Conflict,
+  "revision-conflict": RevisionConflict,
+  "version-conflict": VersionConflict,
+  "fencing-token-superseded": Superseded,
+  unreadable: Unreadable,
+  "in-flight": InFlight,
+  gone: Gone,
+  "too-large": TooLarge,
+  "rate-limited": RateLimited,
+  unavailable: Unavailable,
+};
+
+const BY_STATUS: Record<number, typeof Problem> = {
+  401: Unauthenticated,
+  403: Forbidden,
+  404: NotFound,
+  409: Conflict,
+  410: Gone,
+  413: TooLarge,
+  422: Invalid,
+  429: RateLimited,
+  502: Unavailable,
+  503: Unavailable,
+  504: Unavailable,
+};
+
+/** The error that an answer stands for. Whatever a proxy may have sent, there is one. @internal */
+export async function problemIn(response: Response): Promise<Problem> {
+  const text = await response.text();
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch {
+    document = undefined;
+  }
+  const known = isObject(document) ? document : { title: `${response.status} ${response.statusText}`.trim() };
+  const slug = String(known["type"] ?? "").split("/").pop()!;
+  const Kind = BY_SLUG[slug] ?? BY_STATUS[response.status] ?? Problem;
+  return new Kind({ ...known, status: response.status }, seconds(response.headers.get("Retry-After")));
+}
+
+/** Of a Retry-After: a number, or a date. */
+function seconds(text: string | null): number | undefined {
+  if (text === null) return undefined;
+  const wanted = text.trim() === "" ? NaN : Number(text);
+  const until = Number.isNaN(wanted) ? (Date.parse(text) - Date.now()) / 1000 : wanted;
+  return Number.isNaN(until) ? undefined : Math.max(0, until);
+}

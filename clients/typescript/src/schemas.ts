@@ -1,0 +1,87 @@
+/** Names for what is on the wire. The types are made from the server's OpenAPI (openapi.ts). */
+
+import type { components, operations } from "./openapi.js";
+
+type Schemas = components["schemas"];
+
+/** An entry. Missing: `exists` is false, `value` the namespace's default, `version` 0. */
+export type Entry<T = unknown> = Omit<Schemas["Entry"], "value"> & { value: T };
+/** As a list has it: `value` only when asked for by `include: "value"`. */
+export type EntryRow = Schemas["EntryRow"];
+export type EntryVersion = Schemas["EntryVersion"];
+export type Diff = Schemas["Diff"];
+export type Hit = Schemas["Hit"];
+export type NamespaceInfo = Schemas["Namespace"];
+export type StateKeyInfo = Schemas["StateKey"];
+export type Thread = Schemas["Thread"];
+export type ThreadDeletion = Schemas["ThreadDeletion"];
+/** A message; members that its writer added stay. */
+export type Message = Schemas["Message"] & { [member: string]: unknown };
+export type Appended = Schemas["Appended"];
+/** What a model should see: summaries folded in, at most `max_tokens`. */
+export type Context = Omit<Schemas["Context"], "messages"> & { messages: NewMessage[] };
+/** A thread's state at one revision. */
+export type Snapshot = Omit<Schemas["Snapshot"], "extensions"> & { extensions: Record<string, unknown> };
+export type Revision = Schemas["Revision"];
+export type Run = Schemas["Run"];
+export type Committed = Schemas["Committed"];
+export type Ticket = Schemas["Ticket"];
+export type Dispatch = Schemas["Dispatch"];
+/** Somebody's: it carries the claim token. */
+export type Claimed = Schemas["Claims"]["items"][number];
+export type Change = Schemas["Change"];
+export type Cleared = Schemas["Cleared"];
+export type Me = Schemas["Me"];
+export type Plugin = Schemas["Plugin"];
+
+/** A message to append, in OpenAI's or our shape; unknown members are kept. */
+export interface NewMessage {
+  id?: string;
+  role: Schemas["Message"]["role"];
+  content?: string | ({ type: string } & Record<string, unknown>)[] | null;
+  visibility?: Schemas["Message"]["visibility"];
+  tool_call_id?: string;
+  tool_calls?: ({ id: string } & Record<string, unknown>)[] | null;
+  [member: string]: unknown;
+}
+
+/** Changes that the server makes under its lock: no race, no retry. `path` is a JSON Pointer. */
+export interface Operation {
+  op: "add" | "max" | "min" | "append" | "union" | "remove" | "merge" | "set";
+  path: string;
+  value?: unknown;
+}
+
+interface At {
+  namespace: string;
+  key: string;
+  if_version?: number;
+}
+
+export type BatchOperation = At &
+  (
+    | { op: "get" }
+    | { op: "put"; value: unknown; ttl_seconds?: number | null; tags?: string[]; pinned?: boolean }
+    | { op: "patch"; patch: unknown; patch_type?: "merge" | "json" | "update" }
+    | { op: "delete" }
+  );
+
+/** What became of one operation of a batch. */
+export interface Outcome {
+  status: number;
+  entry?: Entry | null;
+  version?: number;
+  problem?: Record<string, unknown>;
+}
+
+/** The body of a call; members that hold any JSON are named anew. */
+export type Body<K extends keyof Schemas, Named = object> = Omit<Schemas[K], keyof Named> & Named;
+
+type Switches<T> = {
+  [K in keyof T]: "true" extends T[K] ? boolean | undefined : T[K] extends string | undefined ? T[K] | Since<K> : T[K];
+};
+/** Moments may be Dates. */
+type Since<K> = K extends "at" | "updated_since" ? Date : never;
+
+/** The query of an operation, switches as booleans. */
+export type Query<K extends keyof operations> = Switches<NonNullable<operations[K]["parameters"]["query"]>>;

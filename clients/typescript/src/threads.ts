@@ -1,0 +1,318 @@
+/** Calls on threads, runs, tickets, the mailbox, state keys and plugins. */
+
+import { segment, type Call, type Guarded, type Sending, type Writing } from "./calls.js";
+import { decode, jsonSchemaOf, type Reducer, type StateKey, type Update } from "./keys.js";
+import type { Paged } from "./pages.js";
+import type {
+  Appended,
+  Body,
+  Claimed,
+  Committed,
+  Context,
+  Diff,
+  Dispatch,
+  Message,
+  NewMessage,
+  Plugin,
+  Query,
+  Revision,
+  Run,
+  Snapshot,
+  StateKeyInfo,
+  Thread,
+  ThreadDeletion,
+  Ticket,
+} from "./schemas.js";
+
+/** What makes calls: the client. */
+export interface Sender {
+  send<R>(call: Call): Promise<R>;
+  paged<R>(path: string, query: object): Paged<R>;
+}
+
+type Json = Record<string, unknown>;
+
+/** A call with a body of its own; what `Guarded` names goes elsewhere. */
+function write<F extends Guarded>(method: "PUT" | "POST" | "PATCH", path: string, fields: F): Call {
+  const { signal, reason, idempotency_key, if_version, ...body } = fields;
+  return { method, path, body, signal, reason, idempotency_key, if_version };
+}
+
+function read<Q extends Sending & { wait?: number }>(path: string, { signal, ...query }: Q): Call {
+  return { method: "GET", path, query, wait: query.wait, signal };
+}
+
+abstract class Group {
+  constructor(protected readonly api: Sender) {}
+}
+
+const thread = (id: string, verb = "") => `/threads/${segment(id)}${verb}`;
+const run = (id: string, verb = "") => `/runs/${segment(id)}${verb}`;
+
+export type ThreadFields = Body<"ThreadBody", { metadata?: Json; compaction_policy?: Json }>;
+
+export class Threads extends Group {
+  /** Create; the same again answers what is stored, another content is a Conflict. */
+  create(fields: ThreadFields & Writing = {}): Promise<Thread> {
+    return this.api.send(write("POST", "/threads", fields));
+  }
+
+  get(id: string, options: Sending = {}): Promise<Thread> {
+    return this.api.send(read(thread(id), options));
+  }
+
+  list(query: Query<"list_threads"> & Sending = {}): Paged<Thread> {
+    return this.api.paged("/threads", query);
+  }
+
+  change(id: string, fields: Omit<ThreadFields, "id"> & Writing): Promise<Thread> {
+    return this.api.send(write("PATCH", thread(id), fields));
+  }
+
+  /** Delete with messages, runs, state and `thread::{id}`; with `dry_run` only say how much. */
+  delete(
+    id: string,
+    { children, dry_run, ...options }: Query<"delete_thread"> & Writing = {},
+  ): Promise<ThreadDeletion | undefined> {
+    return this.api.send({ method: "DELETE", path: thread(id), query: { children, dry_run }, ...options });
+  }
+
+  /** A new thread from this one as of a revision and message count. */
+  fork(id: string, fields: Body<"ForkBody", { metadata?: Json }> & Writing = {}): Promise<Thread> {
+    return this.api.send(write("POST", thread(id, "/fork"), fields));
+  }
+
+  /** Append, kept as they are. `expected_message_count`: only behind that many. */
+  append(
+    id: string,
+    messages: readonly NewMessage[],
+    options: { expected_message_count?: number } & Writing = {},
+  ): Promise<Appended> {
+    return this.api.send(write("POST", thread(id, "/messages"), { messages, ...options }));
+  }
+
+  messages(id: string, query: Query<"list_messages"> & Sending = {}): Paged<Message> {
+    return this.api.paged(thread(id, "/messages"), query);
+  }
+
+  /** What a model should see of the thread. */
+  context(id: string, query: Query<"read_context"> & Sending = {}): Promise<Context> {
+    return this.api.send(read(thread(id, "/context"), query));
+  }
+
+  /** The state, now or at a kept revision. `export`: only what is persistent and registered. */
+  state(id: string, query: Query<"read_state"> & Sending = {}): Promise<Snapshot> {
+    return this.api.send(read(thread(id, "/state"), query));
+  }
+
+  /** One key of the state; undefined where it is absent. */
+  async read<V>(id: string, key: StateKey<V, Reducer>, query: Query<"read_state"> & Sending = {}): Promise<V | undefined> {
+    const { extensions } = await this.state(id, query);
+    if (!Object.hasOwn(extensions, key.name)) return undefined;
+    return decode<V>({ name: key.name, schema: key.options.schema }, extensions[key.name]);
+  }
+
+  snapshots(id: string, query: Query<"list_snapshots"> & Sending = {}): Paged<Revision> {
+    return this.api.paged(thread(id, "/snapshots"), query);
+  }
+
+  diff(id: string, from: number, to: number, options: Sending = {}): Promise<Diff> {
+    return this.api.send(read(thread(id, "/diff"), { from, to, ...options }));
+  }
+
+  /** A new revision with the state of an old one. `if_version`: only over that revision. */
+  restore(id: string, revision: number, options: Guarded = {}): Promise<Snapshot> {
+    return this.api.send(write("POST", thread(id, "/restore"), { revision, ...options }));
+  }
+
+  /** Bring in `{revision, extensions}` as one new revision. */
+  importState(
+    id: string,
+    snapshot: Snapshot,
+    options: { mode?: "replace" | "merge"; unknown_keys?: "error" | "skip" } & Guarded = {},
+  ): Promise<Snapshot> {
+    return this.api.send(write("POST", thread(id, "/import"), { snapshot, ...options }));
+  }
+}
+
+/** One atomic step: state, messages and the run's transition land together or not at all. */
+export type Commit = Body<
+  "CommitBody",
+  {
+    /** `stateKey.update(…)`, `stateKey.clear()`, or as on the wire; in order. */
+    updates?: readonly Update[];
+    /** Of parallel branches. */
+    batches?: readonly (readonly Update[])[];
+    messages?: readonly NewMessage[];
+    run?: Json;
+    /** What the step knew. */
+    reads?: readonly { namespace: string; key: string; version: number }[];
+  }
+>;
+
+interface Fenced {
+  fencing_token?: number;
+}
+
+export class Runs extends Group {
+  /** Start: run-scoped state is cleared. One active run per thread, else Conflict. */
+  start(threadId: string, fields: Body<"StartBody", { metadata?: Json }> & Writing = {}): Promise<Run> {
+    return this.api.send(write("POST", thread(threadId, "/runs"), fields));
+  }
+
+  /** The run; `wait` seconds (at most 30) for a revision of it above `since`. */
+  get(id: string, query: Query<"get_run"> & Sending = {}): Promise<Run> {
+    return this.api.send(read(run(id), query));
+  }
+
+  list(query: Query<"list_runs"> & Sending = {}): Paged<Run> {
+    return this.api.paged("/runs", query);
+  }
+
+  /** A transition, or counts: `{ status: "done", termination_reason: { type: "natural_end" } }`. */
+  change(
+    id: string,
+    fields: Body<"PatchedChangeBody", { termination_reason?: Json; waiting?: Json; metadata?: Json }> & Writing,
+  ): Promise<Run> {
+    return this.api.send(write("PATCH", run(id), fields));
+  }
+
+  commit(id: string, step: Commit & Writing): Promise<Committed> {
+    return this.api.send(write("POST", run(id, "/commits"), step));
+  }
+
+  heartbeat(id: string, fields: Fenced & Writing = {}): Promise<Run> {
+    return this.api.send(write("POST", run(id, "/heartbeat"), fields));
+  }
+
+  cancel(id: string, options: Writing = {}): Promise<Run> {
+    return this.api.send(write("POST", run(id, "/cancel"), options));
+  }
+
+  fail(id: string, fields: { message?: string } & Writing = {}): Promise<Run> {
+    return this.api.send(write("POST", run(id, "/fail"), fields));
+  }
+
+  /** Take the run over: its `fencing_token` grows, and whoever had it is refused. */
+  takeLease(id: string, fields: Fenced & { only_if_free?: boolean } & Writing = {}): Promise<Run> {
+    return this.api.send(write("POST", run(id, "/lease"), fields));
+  }
+
+  releaseLease(id: string, { fencing_token, ...options }: Fenced & Writing = {}): Promise<Run> {
+    return this.api.send({ method: "DELETE", path: run(id, "/lease"), query: { fencing_token }, ...options });
+  }
+
+  resume(id: string, fields: Body<"RecoveryBody"> & Writing = {}): Promise<Run> {
+    return this.api.send(write("POST", run(id, "/resume"), fields));
+  }
+
+  tickets(id: string, options: Sending = {}): Promise<{ items: Ticket[] }> {
+    return this.api.send(read(run(id, "/tickets"), options));
+  }
+}
+
+export class Tickets extends Group {
+  /** The ticket; `wait` seconds (at most 30) until it is decided. */
+  get(id: string, query: Query<"get_ticket"> & Sending = {}): Promise<Ticket> {
+    return this.api.send(read(`/tickets/${segment(id)}`, query));
+  }
+
+  list(query: Query<"list_tickets"> & Sending = {}): Paged<Ticket> {
+    return this.api.paged("/tickets", query);
+  }
+
+  /** Decide; the first decision stands, a second is a Conflict. */
+  decide(id: string, decision: { action: "resume" | "cancel"; payload?: unknown } & Writing): Promise<Ticket> {
+    return this.api.send(write("POST", `/tickets/${segment(id)}/decision`, decision));
+  }
+}
+
+/** What a claim gave. */
+type Held = Pick<Claimed, "id" | "claim_token">;
+
+export class Dispatches extends Group {
+  /** Put work into a thread's mailbox. Lower `priority` first, 0 to 255. */
+  enqueue(threadId: string, fields: Body<"DispatchBody", { payload?: unknown }> & Writing = {}): Promise<Dispatch> {
+    return this.api.send(write("POST", thread(threadId, "/dispatches"), fields));
+  }
+
+  /** Lease work, `wait` seconds (at most 30) for some. A claim whose answer got lost comes back when its lease ends. */
+  async claim({ wait, ...fields }: Body<"ClaimBody"> & { wait?: number } & Writing = {}): Promise<Claimed[]> {
+    const call = write("POST", "/dispatches/claim", fields);
+    const { items } = await this.api.send<{ items: Claimed[] }>({ ...call, query: { wait }, wait, keyed: !wait });
+    return items;
+  }
+
+  /** Delivered. Conflict: the lease has ended. */
+  ack(held: Held, options: Writing = {}): Promise<Dispatch> {
+    return this.hold(held, "ack", options);
+  }
+
+  nack(held: Held, fields: { error?: string; retry_after?: number } & Writing = {}): Promise<Dispatch> {
+    return this.hold(held, "nack", fields);
+  }
+
+  extend(held: Held, fields: { lease_seconds?: number } & Writing = {}): Promise<Dispatch> {
+    return this.hold(held, "extend", fields);
+  }
+
+  cancel(id: string, options: Writing = {}): Promise<Dispatch> {
+    return this.api.send(write("POST", `/dispatches/${segment(id)}/cancel`, options));
+  }
+
+  replay(id: string, options: Writing = {}): Promise<Dispatch> {
+    return this.api.send(write("POST", `/dispatches/${segment(id)}/replay`, options));
+  }
+
+  get(id: string, options: Sending = {}): Promise<Dispatch> {
+    return this.api.send(read(`/dispatches/${segment(id)}`, options));
+  }
+
+  list(query: Query<"list_dispatches"> & Sending = {}): Paged<Dispatch> {
+    return this.api.paged("/dispatches", query);
+  }
+
+  /** Supersede what is queued for the thread. */
+  interrupt(threadId: string, options: Writing = {}): Promise<Json> {
+    return this.api.send(write("POST", thread(threadId, "/interrupt"), options));
+  }
+
+  private hold({ id, claim_token }: Held, verb: string, fields: Guarded): Promise<Dispatch> {
+    return this.api.send(write("POST", `/dispatches/${segment(id)}/${verb}`, { claim_token, ...fields }));
+  }
+}
+
+export class StateKeys extends Group {
+  /** Register; the same again changes nothing. */
+  register(key: StateKey<any, any>, options: Writing = {}): Promise<StateKeyInfo> {
+    const { schema: _, json_schema: __, ...fields } = key.options;
+    const body = { ...fields, schema: jsonSchemaOf(key.options), ...options };
+    return this.api.send(write("PUT", `/state-keys/${segment(key.name)}`, body));
+  }
+
+  get(name: string, options: Sending = {}): Promise<StateKeyInfo> {
+    return this.api.send(read(`/state-keys/${segment(name)}`, options));
+  }
+
+  list(query: Query<"list_state_keys"> & Sending = {}): Paged<StateKeyInfo> {
+    return this.api.paged("/state-keys", query);
+  }
+}
+
+export class Plugins extends Group {
+  /** Register all its keys and namespaces, or none. */
+  install(
+    name: string,
+    fields: Body<"PluginBody", { state_keys?: readonly Json[]; namespaces?: readonly Json[] }> & Writing,
+  ): Promise<Plugin> {
+    return this.api.send(write("PUT", `/plugins/${segment(name)}`, fields));
+  }
+
+  uninstall(name: string, { entries, dry_run, ...options }: Query<"uninstall_plugin"> & Writing = {}): Promise<unknown> {
+    return this.api.send({ method: "DELETE", path: `/plugins/${segment(name)}`, query: { entries, dry_run }, ...options });
+  }
+
+  list(query: Query<"list_plugins"> & Sending = {}): Paged<Json> {
+    return this.api.paged("/plugins", query);
+  }
+}

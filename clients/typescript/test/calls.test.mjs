@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  Forbidden,
+  Gone,
+  InFlight,
+  Invalid,
+  NotFound,
+  NotRegistered,
+  Problem,
+  QuotaExceeded,
+  RateLimited,
+  RevisionConflict,
+  Statehouse,
+  StatehouseError,
+  Superseded,
+  Unavailable,
+  Unreachable,
+  VersionConflict,
+} from "../dist/index.js";
+import { hangUp, json, problem, serving, silence } from "./server.mjs";
+
+test("a read: token, path and query as the server wants them", async (t) => {
+  const { asked, state } = await serving(t, json({ version: 1 }));
+  await state.get("notes", "a/b ü::%", { at_version: 3, at: new Date(0) });
+  const [{ method, url, headers }] = asked;
+  assert.equal(method, "GET");
+  assert.equal(url, "/api/v1/state/notes/a%2Fb%20%C3%BC%3A%3A%25?at_version=3&at=1970-01-01T00%3A00%3A00.000Z");
+  assert.equal(headers.authorization, "Bearer sh_test");
+  assert.equal(headers["idempotency-key"], undefined);
+});
+
+test("a write: version, reason in UTF-8 and a key of its own", async (t) => {
+  const { asked, state } = await serving(t, json({ version: 4 }));
+  await state.put("notes", "k", { n: 1 }, { if_version: 3, reason: "größer", tags: ["a"] });
+  await state.put("notes", "k", null, { if_version: 0, idempotency_key: "mine" });
+  const [first, second] = asked;
+  assert.deepEqual(JSON.parse(first.body), { value: { n: 1 }, tags: ["a"] });
+  assert.equal(first.headers["if-match"], '"3"');
+  assert.equal(Buffer.from(first.headers["change-reason"], "latin1").toString(), "größer");
+  assert.match(first.headers["idempotency-key"], /^[0-9a-f-]{36}$/);
+  assert.deepEqual(JSON.parse(second.body), { value: null });
+  assert.equal(second.headers["if-none-match"], "*");
+  assert.equal(second.headers["idempotency-key"], "mine");
+});
+
+test("a key that fetch would resolve away is refused before anything is sent", async (t) => {
+  const { asked, state } = await serving(t, json({}));
+  for (const key of ["", ".", ".."]) {
+    assert.throws(() => state.delete("notes", key), StatehouseError);
+    assert.throws(() => state.threads.get(key), StatehouseError);
+  }
+  assert.equal(asked.length, 0);
+});
+
+test("lost connections, 429, 502, 503, 504 and in-flight are tried again under one idempotency key", async (t) => {
+  const again = [429, 502, 503, 504].map((status) => problem("unavailable", status));
+  const { asked, client } = await serving(t, hangUp, ...again, problem("in-flight", 409), json({ version: 1 }));
+  const state = client({ retries: { attempts: 7, first_seconds: 0.001, longest_seconds: 0.001 } });
+  assert.equal((await state.put("notes", "k", 1)).version, 1);
+  assert.equal(asked.length, 7);
+  assert.equal(new Set(asked.map(({ headers }) => headers["idempotency-key"])).size, 1);
+});
+
+test("what will not pass is not tried again", async (t) => {
+  const { asked, state } = await serving(t, problem("conflict", 409));
+  await assert.rejects(state.put("notes", "k", 1));
+  assert.equal(asked.length, 1);
+});
+
+test("Retry-After is waited for", async (t) => {
+  const { setTimeout } = globalThis;
+  const waited = [];
+  t.mock.method(globalThis, "setTimeout", (done, milliseconds) => setTimeout(done, waited.push(milliseconds) && 0));
+  const { asked, state } = await serving(t, problem("rate-limited", 429, {}, { "Retry-After": "20" }), json({}));
+  await state.me();
+  assert.equal(asked.length, 2);
+  assert.equal(waited.filter((each) => each >= 20_000).length, 1);
+});
+
+test("a server that asks for more than our patience is not waited for", async (t) => {
+  const later = new Date(Date.now() + 600_000).toUTCString();
+  const { asked, state } = await serving(t, problem("rate-limited", 429, {}, { "Retry-After": later }));
+  const error = await state.me().catch((each) => each);
+  assert.ok(error instanceof RateLimited);
+  assert.ok(error.retry_after > 500);
+  assert.equal(asked.length, 1);
+});
+
+test("no answer after all attempts: Unreachable, with its cause", async (t) => {
+  const { asked, state } = await serving(t, hangUp);
+  const error = await state.me().catch((each) => each);
+  assert.ok(error instanceof Unreachable && error instanceof StatehouseError);
+  assert.ok(error.cause instanceof Error);
+  assert.equal(asked.length, 6);
+});
+
+test("an attempt without an answer ends after its timeout, a long poll after its wait on top", async (t) => {
+  const { asked, client } = await serving(t, silence, silence, json({ id: "k1" }));
+  const state = client({ timeout_seconds: 0.05 });
+  assert.equal((await state.tickets.get("k1", { wait: 0.05 })).id, "k1");
+  assert.ok(asked.length >= 3);
+});
+
+test("a signal ends a call, and a pause between two attempts, with its own reason", async (t) => {
+  const { state, client } = await serving(t, silence, problem("unavailable", 503, {}, { "Retry-After": "20" }));
+  const first = new AbortController();
+  const call = state.me({ signal: first.signal });
+  first.abort(new Error("enough"));
+  await assert.rejects(call, /enough/);
+  await assert.rejects(client().me({ signal: AbortSignal.timeout(50) }), { name: "TimeoutError" });
+  await assert.rejects(client().me({ signal: AbortSignal.abort(new Error("never")) }), /never/);
+});
+
+test("every problem has its class, chosen by type, else by status", async (t) => {
+  const cases = [
+    ["invalid", 422, Invalid],
+    ["not-registered", 404, NotRegistered],
+    ["quota-exceeded", 403, QuotaExceeded],
+    ["version-conflict", 412, VersionConflict],
+    ["revision-conflict", 409, RevisionConflict],
+    ["fencing-token-superseded", 409, Superseded],
+    ["gone", 410, Gone],
+    ["something-new", 404, NotFound],
+    ["something-new", 403, Forbidden],
+    ["something-new", 418, Problem],
+  ];
+  const { client } = await serving(t, ...cases.map(([slug, status]) => problem(slug, status)));
+  for (const [slug, status, Kind] of cases) {
+    const error = await client({ retries: { attempts: 1 } })
+      .me()
+      .catch((each) => each);
+    assert.equal(error.constructor, Kind, slug);
+    assert.equal(error.name, Kind.name);
+    assert.equal(error.status, status);
+  }
+  assert.ok(InFlight.prototype instanceof Problem);
+});
+
+test("a problem carries what it says", async (t) => {
+  const data = { title: "version conflict: expected 1, actual 2", expected: 1, actual: 2, theirs: 5, instance: "r-1" };
+  const { state } = await serving(t, problem("version-conflict", 412, data));
+  const error = await state.put("notes", "k", 1, { if_version: 1 }).catch((each) => each);
+  assert.deepEqual(
+    [error.message, error.expected, error.actual, error.theirs, error.request_id, error.clashes],
+    [data.title, 1, 2, 5, "r-1", []],
+  );
+});
+
+test("refused places stand in the message", async (t) => {
+  const errors = [{ pointer: "/value/n", message: "is not a number" }];
+  const { state } = await serving(t, problem("invalid", 422, { title: "the value is invalid", errors }));
+  await assert.rejects(state.put("notes", "k", 1), { message: "the value is invalid. /value/n is not a number", errors });
+});
+
+test("a proxy's page is a problem too", async (t) => {
+  const page = (_, response) => response.writeHead(502).end("<html>bad gateway</html>");
+  const { client } = await serving(t, page);
+  const error = await client({ retries: { attempts: 1 } })
+    .me()
+    .catch((each) => each);
+  assert.ok(error instanceof Unavailable);
+  assert.equal(error.title, "502 Bad Gateway");
+});
+
+test("an answer that is no JSON says so", async (t) => {
+  const { state } = await serving(t, (_, response) => response.end("<html>"));
+  await assert.rejects(state.me(), /is this the address of a Statehouse/);
+});
+
+test("a list awaited is a page, iterated all pages", async (t) => {
+  const { asked, state } = await serving(
+    t,
+    json({ items: [1, 2], next_cursor: "c1" }),
+    json({ items: [1, 2], next_cursor: "c1" }),
+    json({ items: [3], next_cursor: null }),
+  );
+  const list = state.list("notes", { prefix: "a", include: "value", valid: true });
+  assert.equal(asked.length, 0);
+  assert.deepEqual((await list).items, [1, 2]);
+  const all = [];
+  for await (const each of list) all.push(each);
+  assert.deepEqual(all, [1, 2, 3]);
+  assert.equal(asked[2].url, "/api/v1/state/notes?prefix=a&include=value&valid=true&cursor=c1");
+});
+
+test("a claim that waits carries no idempotency key: its answer may not be replayed", async (t) => {
+  const { asked, state } = await serving(t, json({ items: [] }));
+  await state.dispatches.claim({ consumer: "w", wait: 1 });
+  await state.dispatches.claim({ consumer: "w" });
+  assert.equal(asked[0].headers["idempotency-key"], undefined);
+  assert.equal(asked[0].url, "/api/v1/dispatches/claim?wait=1");
+  assert.deepEqual(JSON.parse(asked[0].body), { consumer: "w" });
+  assert.ok(asked[1].headers["idempotency-key"]);
+});
+
+test("the address may end in a slash or in /api/v1", async (t) => {
+  const { url, asked } = await serving(t, json({}));
+  for (const each of [url, `${url}/`, `${url}/api/v1`, `${url}/api/v1/`]) {
+    await new Statehouse({ url: each, token: "t" }).me();
+  }
+  assert.deepEqual(new Set(asked.map((each) => each.url)), new Set(["/api/v1/me"]));
+});
+
+test("fromEnv names what is missing", () => {
+  const { STATEHOUSE_URL, STATEHOUSE_TOKEN } = process.env;
+  delete process.env.STATEHOUSE_URL;
+  delete process.env.STATEHOUSE_TOKEN;
+  assert.throws(() => Statehouse.fromEnv(), /set STATEHOUSE_URL and STATEHOUSE_TOKEN/);
+  Object.assign(process.env, STATEHOUSE_URL && { STATEHOUSE_URL }, STATEHOUSE_TOKEN && { STATEHOUSE_TOKEN });
+});

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Gone, Unreachable } from "../dist/index.js";
+import { change, hangUp, hello, problem, serving, silence, stream } from "./server.mjs";
+
+async function take(watch, count) {
+  const cursors = [];
+  for await (const each of watch) {
+    cursors.push(each.cursor);
+    if (cursors.length === count) break;
+  }
+  return cursors;
+}
+
+test("changes come in order, also when a block is cut anywhere", async (t) => {
+  const text = hello("c0") + change("c1") + ": heartbeat\r\nid: c2\r\n\r\n" + change("c3");
+  const { asked, state } = await serving(t, stream([...Buffer.from(text)].map((byte) => Buffer.from([byte]))));
+  const watch = state.watch({ namespace: "notes", prefix: "a" });
+  assert.deepEqual(await take(watch, 2), ["c1", "c3"]);
+  assert.equal(watch.cursor, "c3");
+  assert.equal(asked[0].url, "/api/v1/changes/stream?prefix=a&namespace=notes");
+});
+
+test("a lost connection is resumed behind the last id", async (t) => {
+  const { asked, state } = await serving(
+    t,
+    stream([hello("c0"), change("c1")], { end: true }),
+    hangUp,
+    problem("unavailable", 503),
+    stream([hello("c1"), change("c2")]),
+  );
+  assert.deepEqual(await take(state.watch(), 2), ["c1", "c2"]);
+  const resumed = asked.map(({ headers }) => headers["last-event-id"]);
+  assert.deepEqual(resumed, [undefined, "c1", "c1", "c1"]);
+});
+
+test("a heartbeat moves the cursor, so that who was silent for days resumes from there", async (t) => {
+  const { asked, state } = await serving(
+    t,
+    stream([hello("c0"), ": heartbeat\nid: c7\n\n"], { end: true }),
+    stream([hello("c7"), change("c8")]),
+  );
+  assert.deepEqual(await take(state.watch({}, { after: "c0" }), 1), ["c8"]);
+  assert.deepEqual([asked[0], asked[1]].map(({ headers }) => headers["last-event-id"]), ["c0", "c7"]);
+});
+
+test("silence is a dead connection, before the first byte and after it", async (t) => {
+  const { asked, state } = await serving(t, silence, stream([hello("c0")]), stream([hello("c0"), change("c1")]));
+  assert.deepEqual(await take(state.watch({}, { heartbeat_timeout_seconds: 0.1 }), 1), ["c1"]);
+  assert.ok(asked.length >= 3);
+});
+
+test("after open() nothing is missed", async (t) => {
+  const { asked, state } = await serving(t, stream([hello("c0"), change("c1")]));
+  const watch = await state.watch().open();
+  assert.equal(watch.cursor, "c0");
+  assert.deepEqual(await take(watch, 1), ["c1"]);
+  assert.equal(asked.length, 1);
+});
+
+test("an expired cursor is Gone, and a server that never answers Unreachable", async (t) => {
+  const gone = await serving(t, problem("gone", 410));
+  await assert.rejects(take(gone.state.watch({}, { after: "old" }), 1), Gone);
+  const { asked, state } = await serving(t, hangUp);
+  await assert.rejects(take(state.watch(), 1), Unreachable);
+  assert.equal(asked.length, 6);
+});
+
+test("a signal ends the loop", async (t) => {
+  const { state } = await serving(t, stream([hello("c0")]));
+  const stop = new AbortController();
+  const watch = await state.watch({}, { signal: stop.signal }).open();
+  const seen = take(watch, 1);
+  stop.abort();
+  assert.deepEqual(await seen, []);
+});
+
+test("leaving the loop frees the connection", async (t) => {
+  let closed;
+  const freed = new Promise((done) => (closed = done));
+  const { state } = await serving(t, (request, response) => {
+    response.on("close", closed);
+    stream([hello("c0"), change("c1")])(request, response);
+  });
+  await take(state.watch(), 1);
+  await freed;
+});

@@ -1,0 +1,51 @@
+// What a caller sees: compiled, never run. Each `@ts-expect-error` is a mistake that must be found.
+
+import { z } from "zod";
+
+import { Statehouse, profileKey, stateKey } from "@statehouse/client";
+
+const state = new Statehouse({ url: "http://127.0.0.1:8000", token: "sh_" });
+
+const Team = profileKey("team", { default: { goal: "", tags: [] as string[] } });
+const Checked = profileKey("checked", { schema: z.object({ n: z.number() }), default: { n: 0 } });
+const offers = stateKey<number, "add">("offers", { reducer: "add", default: 0 });
+const notes = stateKey<string[], "append">("notes", { reducer: "append" });
+const plan = stateKey<{ goal: string; done: boolean }, "merge">("plan", { reducer: "merge" });
+
+export async function calls(): Promise<void> {
+  const team = await state.read(Team, "global");
+  const goal: string = team.goal;
+  // @ts-expect-error: no such member
+  team.gaol = goal;
+  await state.edit(Team, "global", (each) => void each.tags.push("x"));
+  // @ts-expect-error: the value has another type
+  await state.write(Team, "global", { goal: 1, tags: [] });
+  const n: number = (await state.read(Checked, "global")).n;
+  // @ts-expect-error: the default must fit the schema
+  profileKey("checked", { schema: z.object({ n: z.number() }), default: { n: "0" } });
+
+  const entry = await state.get<{ n: number }>("counter", "k", { wait: 30, since: 3 });
+  const value: number = entry.value.n + entry.version + n;
+  // @ts-expect-error: options are named as on the wire
+  await state.put("counter", "k", value, { ifVersion: 3 });
+  // @ts-expect-error: no such query
+  await state.list("counter", { prefx: "a" });
+  for await (const row of state.list("counter", { include: "value", valid: true })) row.key.toUpperCase();
+
+  await state.runs.commit("r1", {
+    updates: [offers.update(1), notes.update("a"), notes.update(["a", "b"]), plan.update({ done: true }), plan.clear()],
+    messages: [{ role: "user", content: "hi", anything: 1 }],
+    on_conflict: "rebase",
+  });
+  // @ts-expect-error: a key that adds takes numbers
+  offers.update("1");
+  // @ts-expect-error: of another item type
+  notes.update(1);
+  // @ts-expect-error: no such role
+  await state.threads.append("t1", [{ role: "robot", content: "hi" }]);
+  // @ts-expect-error: an operation needs its value's place
+  await state.update("counter", "k", { op: "add", value: 1 });
+  const claimed = await state.dispatches.claim({ consumer: "w1", wait: 30 });
+  for (const each of claimed) await state.dispatches.ack(each);
+  for await (const change of state.watch({ namespace: Team })) change.cursor.toUpperCase();
+}

@@ -1,0 +1,231 @@
+"""Runs every suite against one fresh server and writes the table of docs/compatibility.md.
+
+python -m compat [NAME …]     some suites only: the table is not written
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+CLIENTS = ROOT / "clients"
+ENVIRONMENTS = ROOT / ".compat"
+PAGE = ROOT / "docs" / "compatibility.md"
+# Longer than the slowest suite needs on a busy machine; a suite that hangs must not hang the rest.
+SUITE_SECONDS = 900
+
+_HEAD = """# Compatibility
+
+What `make compat` found: the frameworks' own suites and real clients at these versions, against a
+running server. Written by that command; do not edit.
+
+| | package | version | passed | failed | skipped | guide |
+|---|---|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    title: str
+    package: str
+    guide: str
+
+    @property
+    def folder(self) -> Path:
+        return HERE / self.name
+
+    @property
+    def is_python(self) -> bool:
+        return (self.folder / "requirements.txt").exists()
+
+    def version(self) -> str:
+        """Of the framework, as pinned."""
+        if self.is_python:
+            pins = (self.folder / "requirements.txt").read_text()
+            name = re.escape(self.package)
+            found = re.search(rf"^{name}(?:\[[^\]]*\])?==([^\s;\\]+)", pins, re.MULTILINE)
+            if found is None:
+                raise LookupError(f"{self.name}: {self.package} is not pinned")
+            return found.group(1)
+        lock = json.loads((self.folder / "package-lock.json").read_text())
+        version: str = lock["packages"][f"node_modules/{self.package}"]["version"]
+        return version
+
+
+@dataclass(frozen=True)
+class Outcome:
+    passed: int
+    failed: int
+    skipped: int
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m compat", description=__doc__)
+    options.add_argument("names", nargs="*")
+    asked = options.parse_args().names
+    suites = find_suites()
+    if unknown := set(asked) - {suite.name for suite in suites}:
+        sys.exit(f"no such suite: {', '.join(sorted(unknown))}")
+    wanted = [suite for suite in suites if not asked or suite.name in asked]
+    for suite in wanted:
+        print(f"== {suite.name}: install", flush=True)
+        install(suite)
+    rows = []
+    with server() as env:
+        for suite in wanted:
+            print(f"== {suite.name}: run", flush=True)
+            rows.append((suite, run(suite, env)))
+    table = "".join(row(suite, outcome) for suite, outcome in rows)
+    print(f"\n{table}")
+    if not asked:
+        PAGE.write_text(_HEAD + table)
+    sys.exit(any(outcome.failed or not outcome.passed for _, outcome in rows))
+
+
+def find_suites() -> list[Suite]:
+    return [
+        Suite(about.parent.name, **tomllib.loads(about.read_text()))
+        for about in sorted(HERE.glob("*/about.toml"))
+    ]
+
+
+def row(suite: Suite, outcome: Outcome) -> str:
+    guide = os.path.relpath(ROOT / suite.guide, PAGE.parent)
+    counts = f"{outcome.passed} | {outcome.failed} | {outcome.skipped}"
+    return (
+        f"| {suite.title} | `{suite.package}` | {suite.version()} | {counts} | [guide]({guide}) |\n"
+    )
+
+
+def install(suite: Suite) -> None:
+    """The environment of a suite, made again only when what it is made from changed."""
+    if not suite.is_python:
+        _build_typescript_client()
+        _npm(suite.folder, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+        return
+    pins = suite.folder / "requirements.txt"
+    sources = pins.read_bytes() + (CLIENTS / "python" / "pyproject.toml").read_bytes()
+    home = ENVIRONMENTS / suite.name
+    stamp = home / hashlib.sha256(sources).hexdigest()
+    if stamp.exists():
+        return
+    subprocess.run([sys.executable, "-m", "venv", "--clear", home], check=True)
+    python = str(home / "bin" / "python")
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    client = str(CLIENTS / "python")
+    subprocess.run([*install, "-r", str(pins), "-e", client], check=True)
+    stamp.touch()
+
+
+def _build_typescript_client() -> None:
+    client = CLIENTS / "typescript"
+    _npm(client, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+    _npm(client, "run", "build")
+
+
+def _npm(folder: Path, *arguments: str) -> None:
+    subprocess.run(["npm", "--silent", *arguments], cwd=folder, check=True)
+
+
+def run(suite: Suite, env: dict[str, str]) -> Outcome:
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        if suite.is_python:
+            command = [str(ENVIRONMENTS / suite.name / "bin" / "python"), "-m", "pytest", "-q"]
+            # Neither settings nor conftest of the server's own tests.
+            own = suite.folder / "pytest.ini"
+            command += ["-c", str(own if own.exists() else os.devnull)]
+            command += [f"--rootdir={suite.folder}", f"--confcutdir={suite.folder}"]
+            command += ["-p", "no:cacheprovider", f"--junitxml={report}"]
+        else:
+            command = ["npm", "--silent", "test"]
+            env = env | {
+                "REPORT": "--test-reporter=spec --test-reporter-destination=stdout "
+                f"--test-reporter=junit --test-reporter-destination={report}"
+            }
+        status: int | str
+        try:
+            status = subprocess.run(
+                command, cwd=suite.folder, env=env, timeout=SUITE_SECONDS, check=False
+            ).returncode
+        except subprocess.TimeoutExpired:
+            status = f"not done in {SUITE_SECONDS} s"
+        outcome = read_report(report) if report.exists() else Outcome(0, 0, 0)
+    if status and not outcome.failed:
+        print(f"{suite.name} ended with {status}", flush=True)
+        return Outcome(outcome.passed, 1, outcome.skipped)
+    return outcome
+
+
+def read_report(report: Path) -> Outcome:
+    """Counts of a JUnit file, as pytest and node write it."""
+    cases = list(ElementTree.parse(report).getroot().iter("testcase"))
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    failed = sum(
+        case.find("failure") is not None or case.find("error") is not None for case in cases
+    )
+    return Outcome(len(cases) - failed - skipped, failed, skipped)
+
+
+@contextmanager
+def server() -> Iterator[dict[str, str]]:
+    """Everything `make run` starts, in a folder of its own; the environment of a suite."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        env = os.environ | {
+            "STATEHOUSE_DATA_DIR": folder,
+            "PORT": url.rpartition(":")[2],
+            "LOG_LEVEL": "WARNING",
+        }
+        manage = [sys.executable, "manage.py"]
+        child = subprocess.Popen([*manage, "serve"], cwd=ROOT, env=env, start_new_session=True)
+        try:
+            wait_for(f"{url}/healthz", child)
+            token = subprocess.run(
+                [*manage, "create_token", "--role", "admin", "--name", "compat"],
+                cwd=ROOT,
+                env=env,
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            ).stdout.strip()
+            yield os.environ | {"STATEHOUSE_URL": url, "STATEHOUSE_TOKEN": token}
+        finally:
+            child.send_signal(signal.SIGINT)
+            child.wait(60)
+
+
+def wait_for(url: str, child: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 120
+    while child.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.1)
+    sys.exit(f"the server did not come up at {url}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from fixtures import anyio_backend, state
+
+__all__ = ["anyio_backend", "state"]
+
+
+@pytest.fixture
+def owner() -> str:
+    return f"compat-{uuid.uuid4().hex[:8]}"

@@ -1,0 +1,38 @@
+"""Savers and stores of one run of the suite: what it wrote before does not count."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from statehouse import Statehouse
+from statehouse.langgraph import StatehouseSaver, StatehouseStore
+
+
+@pytest.fixture
+def namespace() -> str:
+    return f"t{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def state() -> Iterator[Statehouse]:
+    with Statehouse.from_env() as client:
+        yield client
+
+
+@pytest.fixture
+def saver(namespace: str) -> Iterator[StatehouseSaver]:
+    with StatehouseSaver.from_env(namespace=namespace) as made:
+        yield made
+
+
+@pytest.fixture
+def store(namespace: str) -> Iterator[StatehouseStore]:
+    with StatehouseStore.from_env(namespace=namespace) as made:
+        yield made
+
+
+@pytest.fixture
+def thread() -> str:
+    return str(uuid.uuid4())

@@ -1,0 +1,485 @@
+"""What StatehouseSaver stores, and that it is what InMemorySaver would: values of every kind, threads of
+every name, races, retries, and the number of round trips."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import CheckpointTuple, empty_checkpoint
+from langgraph.checkpoint.base.id import uuid6
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
+from statehouse import NotFound, Statehouse
+from statehouse.calls import Call
+from statehouse.langgraph import StatehouseSaver
+
+ODD_VALUES = [
+    None,
+    True,
+    -0.0,
+    1.0,
+    float("inf"),
+    2**63,
+    2**64 - 1,
+    -(2**63),
+    "",
+    "nul \0 in it",
+    "ünï 🙂 \u2028",
+    "x" * 5000,
+    b"\x00\xff",
+    bytearray(b"ab"),
+    [],
+    {},
+    [[[1]]],
+    {"a": {"b": [1, None, "c"]}},
+    {1: "number as key"},
+    {"nul\0": 1},
+    {"json": 1},
+    {"type": "msgpack", "base64": "AA=="},
+    {"lc": 1, "type": "constructor", "id": ["x"], "kwargs": {}},
+    {1, 2},
+    datetime(2020, 1, 1, tzinfo=UTC),
+    uuid.UUID(int=5),
+    list(range(20_000)),
+]
+
+
+def config(thread: str, ns: str = "", checkpoint_id: str | None = None) -> Any:
+    wanted = {"thread_id": thread, "checkpoint_ns": ns}
+    return {"configurable": wanted | ({"checkpoint_id": checkpoint_id} if checkpoint_id else {})}
+
+
+def put(
+    saver: Any,
+    at: Any,
+    values: dict[str, Any],
+    *,
+    versions: dict[str, Any] | None = None,
+    fresh: dict[str, Any] | None = None,
+    checkpoint_id: str | None = None,
+    **metadata: Any,
+) -> Any:
+    versions = versions if versions is not None else dict.fromkeys(values, "1")
+    checkpoint = {
+        **empty_checkpoint(),
+        "id": checkpoint_id or str(uuid6()),
+        "ts": "2020-01-01T00:00:00+00:00",
+        "channel_values": values,
+        "channel_versions": versions,
+    }
+    about = {"source": "loop", "step": 0, "parents": {}, **metadata}
+    return saver.put(at, checkpoint, about, versions if fresh is None else fresh)
+
+
+def values_of(saver: Any, at: Any) -> Any:
+    return saver.get_tuple(at).checkpoint["channel_values"]
+
+
+@contextmanager
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Call[Any]]]:
+    calls: list[Call[Any]] = []
+    send = Statehouse.send
+
+    def count(self: Statehouse, call: Call[Any]) -> Any:
+        calls.append(call)
+        return send(self, call)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Statehouse, "send", count)
+        yield calls
+
+
+# Values ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ODD_VALUES, ids=lambda value: repr(value)[:40])
+def test_value__of_any_kind__comes_back_as_from_memory(
+    saver: StatehouseSaver, thread: str, value: Any
+) -> None:
+    seen = []
+    for each in (InMemorySaver(), saver):
+        at = put(each, config(thread), {"c": value}, extra=None)
+        each.put_writes(at, [("c", value), (ERROR, "e")], "task")
+        found = each.get_tuple(at)
+        seen.append((found.checkpoint["channel_values"], found.pending_writes, found.metadata))
+    assert seen[0] == seen[1]
+    # repr tells 1 from True, 1.0 and -0.0, which are equal.
+    assert repr(seen[0]) == repr(seen[1])
+
+
+def test_value__of_ten_megabytes__lies_in_parts_and_goes_with_them(
+    saver: StatehouseSaver, state: Statehouse, namespace: str, thread: str
+) -> None:
+    big = random.Random(5).randbytes(10_000_000)
+    at = put(saver, config(thread), {"big": big, "text": "y" * 5_000_000, "n": 1})
+    saver.put_writes(at, [("big", big), ("other", 1)], "task")
+    found = saver.get_tuple(at)
+    assert found is not None
+    assert found.checkpoint["channel_values"] == {"big": big, "text": "y" * 5_000_000, "n": 1}
+    assert found.pending_writes == [("task", "big", big), ("task", "other", 1)]
+    assert [each.pending_writes for each in saver.list(config(thread))] == [found.pending_writes]
+    put(saver, at, {"n": 2})
+    saver.prune([thread])
+    assert list(state.every(Statehouse.list(f"{namespace}.channels"))) == []
+
+
+def test_plain_json__in_statehouse__is_readable(
+    saver: StatehouseSaver, state: Statehouse, namespace: str, thread: str
+) -> None:
+    at = put(saver, config(thread), {"trip": {"city": "Lisbon"}, "turn": 3}, step=7)
+    saver.put_writes(at, [("trip", {"city": "Porto"})], "task")
+    rows = {e.key: e.value for e in state.list(f"{namespace}.checkpoints", values=True)}
+    name = at["configurable"]["checkpoint_id"]
+    head = rows[f"{thread}//{name}/checkpoint"]
+    assert head["metadata"]["step"] == 7
+    assert head["values"] == {"turn": 3}
+    assert head["channels"] == {"trip": "1"}
+    assert rows[f"{thread}//{name}/write/task/0"]["value"] == {"json": {"city": "Porto"}}
+    (value,) = state.list(f"{namespace}.channels", values=True)
+    assert (value.key, value.value) == (f"{thread}//trip/1", {"json": {"city": "Lisbon"}})
+
+
+def test_unchanged_channel__in_a_hundred_checkpoints__is_stored_once(
+    saver: StatehouseSaver, state: Statehouse, namespace: str, thread: str
+) -> None:
+    at = put(saver, config(thread), {"doc": ["x" * 500]})
+    for _ in range(100):
+        at = put(saver, at, {"doc": ["x" * 500]}, fresh={})
+    assert values_of(saver, at) == {"doc": ["x" * 500]}
+    (only,) = state.list(f"{namespace}.channels")
+    assert only.version == 1
+
+
+class Reversing:
+    """A cipher for tests."""
+
+    def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
+        return "reversed", plaintext[::-1]
+
+    def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
+        return ciphertext[::-1]
+
+
+def test_encrypting_serializer__asked_for_every_value__leaves_none_readable(
+    state: Statehouse, namespace: str, thread: str
+) -> None:
+    serde = EncryptedSerializer(Reversing())
+    with StatehouseSaver.from_env(namespace=namespace, serde=serde) as saver:
+        at = put(saver, config(thread), {"short": "hush", "long": ["hush"], "n": 4711})
+        saver.put_writes(at, [("c", "hush")], "task")
+        assert values_of(saver, at) == {"short": "hush", "long": ["hush"], "n": 4711}
+    for name in ("checkpoints", "channels"):
+        stored = str([e.value for e in state.list(f"{namespace}.{name}", values=True)])
+        assert "hush" not in stored
+        assert "4711" not in stored
+
+
+def test_messages__pydantic_objects__come_back_as_themselves(
+    saver: StatehouseSaver, thread: str
+) -> None:
+    said = [HumanMessage("hi", id="1", additional_kwargs={"k": [1]})]
+    assert values_of(saver, put(saver, config(thread), {"messages": said})) == {"messages": said}
+
+
+# Threads -----------------------------------------------------------------------------------------
+
+
+def test_threads__with_names_that_could_run_together__stay_apart(
+    saver: StatehouseSaver, namespace: str
+) -> None:
+    names = [f"{namespace}{end}" for end in ("", "/", "//x", "%2F", "%", "b", "ü 🙂", ":", "~")]
+    names.append((namespace + "é" * 64)[:70])
+    for name in names:
+        for ns in ("", "a", "a:1|b:2", "/", "n" * 400):
+            put(saver, config(name, ns), {"who": [name, ns]})
+    for name in names:
+        for ns in ("", "a", "a:1|b:2", "/", "n" * 400):
+            assert values_of(saver, config(name, ns)) == {"who": [name, ns]}
+            (only,) = saver.list(config(name, ns))
+            assert only.config["configurable"]["checkpoint_ns"] == ns
+    saver.delete_thread(names[0])
+    assert saver.get_tuple(config(names[0])) is None
+    assert all(saver.get_tuple(config(name)) for name in names[1:])
+
+
+def test_long_names__of_channels_tasks_and_versions__do_not_collide(
+    saver: StatehouseSaver, thread: str
+) -> None:
+    values = {"c" * 300 + end: [end] for end in "ab"}
+    at = put(saver, config(thread, "n" * 300), values, versions=dict.fromkeys(values, "v" * 200))
+    for end in "ab":
+        saver.put_writes(at, [("x", end)], "t" * 300 + end)
+    found = saver.get_tuple(at)
+    assert found is not None
+    assert found.checkpoint["channel_values"] == values
+    assert [w[2] for w in found.pending_writes or []] == ["a", "b"]
+    with pytest.raises(ValueError, match="a checkpoint id of more than 64 bytes"):
+        saver.get_tuple(config(thread, "", "i" * 65))
+
+
+def test_thread__in_statehouse__is_there_until_the_checkpoints_are_deleted(
+    saver: StatehouseSaver, state: Statehouse, thread: str
+) -> None:
+    put(saver, config(thread), {"n": 1})
+    assert state.threads.get(thread).document["metadata"] == {"framework": "langgraph"}
+    saver.delete_thread(thread)
+    with pytest.raises(NotFound):
+        state.threads.get(thread)
+    put(saver, config(thread), {"n": 2})
+    assert values_of(saver, config(thread)) == {"n": 2}
+    assert state.threads.get(thread).id == thread
+
+
+def test_thread__with_messages_of_its_own__outlives_its_checkpoints(
+    saver: StatehouseSaver, state: Statehouse, thread: str
+) -> None:
+    state.threads.create(thread, title="mine")
+    put(saver, config(thread), {"n": 1})
+    saver.delete_thread(thread)
+    assert state.threads.get(thread).title == "mine"
+
+
+def test_copy__then_a_step_on_each__are_two_threads(saver: StatehouseSaver, thread: str) -> None:
+    at = put(saver, config(thread), {"doc": [1]})
+    saver.put_writes(at, [("doc", [2])], "task")
+    put(saver, config(thread, "sub:1"), {"doc": ["sub"]})
+    saver.copy_thread(thread, f"{thread}-copy")
+    at = put(saver, at, {"doc": [3]}, versions={"doc": "2"})
+    copied = saver.get_tuple(config(f"{thread}-copy"))
+    assert copied is not None
+    assert copied.config["configurable"]["thread_id"] == f"{thread}-copy"
+    assert copied.checkpoint["channel_values"] == {"doc": [1]}
+    assert copied.pending_writes == [("task", "doc", [2])]
+    assert values_of(saver, config(f"{thread}-copy", "sub:1")) == {"doc": ["sub"]}
+    saver.delete_thread(thread)
+    assert values_of(saver, config(f"{thread}-copy")) == {"doc": [1]}
+
+
+def test_copy__of_more_entries_than_a_page__is_complete(
+    saver: StatehouseSaver, thread: str
+) -> None:
+    at = config(thread)
+    for n in range(30):
+        at = put(saver, at, {"doc": [n]}, versions={"doc": str(n)})
+        saver.put_writes(at, [("doc", [w]) for w in range(10)], "task")
+    saver.copy_thread(thread, f"{thread}-copy")
+
+    def told(name: str) -> list[Any]:
+        return [(t.checkpoint, t.metadata, t.pending_writes) for t in saver.list(config(name))]
+
+    assert len(told(thread)) == 30
+    assert told(f"{thread}-copy") == told(thread)
+
+
+def test_delete_for_runs__also_frees_the_values_nobody_needs(
+    saver: StatehouseSaver, state: Statehouse, namespace: str, thread: str
+) -> None:
+    one, two = str(uuid.uuid4()), str(uuid.uuid4())
+    at = put(saver, config(thread), {"a": [1], "b": [1]}, run_id=one)
+    new = {"a": "2", "b": "1"}
+    put(saver, at, {"a": [2], "b": [1]}, versions=new, fresh={"a": "2"}, run_id=two)
+    saver.delete_for_runs([one, "no such run"])
+    assert values_of(saver, config(thread)) == {"a": [2], "b": [1]}
+    keys = [e.key for e in state.list(f"{namespace}.channels")]
+    assert keys == [f"{thread}//a/2", f"{thread}//b/1"]
+
+
+def test_prune__also_frees_values_and_leaves_writes_that_are_ahead(
+    saver: StatehouseSaver, state: Statehouse, namespace: str, thread: str
+) -> None:
+    at = config(thread)
+    for n in range(5):
+        at = put(saver, at, {"a": [n], "b": [0]}, versions={"a": str(n), "b": "0"})
+    ahead = str(uuid6())
+    saver.put_writes(config(thread, "", ahead), [("a", 1)], "task")
+    saver.prune([thread])
+    assert [t.config for t in saver.list(config(thread))] == [at]
+    assert [e.key for e in state.list(f"{namespace}.channels")] == [
+        f"{thread}//a/4",
+        f"{thread}//b/0",
+    ]
+    put(saver, at, {"a": [5]}, checkpoint_id=ahead)
+    found = saver.get_tuple(config(thread))
+    assert found is not None
+    assert found.pending_writes == [("task", "a", 1)]
+    with pytest.raises(ValueError, match="strategy must be keep_latest or delete, not 'all'"):
+        saver.prune([thread], strategy="all")
+
+
+# Lists -------------------------------------------------------------------------------------------
+
+
+def test_list__of_a_long_thread__reads_only_the_pages_that_are_asked_for(
+    saver: StatehouseSaver, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, ids = config(thread), []
+    for n in range(60):
+        at = put(saver, at, {"doc": [n]}, versions={"doc": str(n)}, step=n)
+        saver.put_writes(at, [("doc", w) for w in range(9)], "task")
+        ids.append(at["configurable"]["checkpoint_id"])
+    ids.reverse()
+    with counted(monkeypatch) as calls:
+        listed = saver.list(config(thread))
+        assert next(listed).config == at
+        assert len(calls) == 2
+    assert [t.checkpoint["id"] for t in saver.list(config(thread))] == ids
+    assert [t.checkpoint["id"] for t in saver.list(config(thread), limit=25)] == ids[:25]
+    below = saver.list(config(thread), before=config(thread, "", ids[29]), limit=3)
+    assert [t.checkpoint["id"] for t in below] == ids[30:33]
+    assert [len(t.pending_writes or []) for t in saver.list(config(thread))] == [9] * 60
+    assert [t.metadata["step"] for t in saver.list(config(thread), filter={"step": 17})] == [17]
+    assert list(saver.list(config(thread), limit=0)) == []
+    (named,) = saver.list(config(thread, "", ids[7]))
+    assert named.checkpoint["id"] == ids[7]
+    anywhere: Any = {"configurable": {"thread_id": thread}}
+    assert [t.checkpoint["id"] for t in saver.list(anywhere, limit=2)] == ids[:2]
+
+
+def test_list__without_a_config__is_of_all_threads_newest_first(
+    saver: StatehouseSaver, namespace: str
+) -> None:
+    made = [put(saver, config(f"{namespace}-{n}", ns), {}) for n in range(3) for ns in ("", "s")]
+    assert [t.config for t in saver.list(None)] == made[::-1]
+    assert [t.config for t in saver.list(None, limit=2)] == made[:-3:-1]
+
+
+def test_random_steps__on_both_savers__read_the_same(saver: StatehouseSaver, thread: str) -> None:
+    chance = random.Random(20)
+    memory = InMemorySaver()
+    known: list[Any] = [config(thread), config(thread, "sub:1")]
+
+    def told(found: CheckpointTuple | None) -> Any:
+        return found and (
+            found.config["configurable"],
+            found.checkpoint,
+            found.metadata,
+            found.parent_config,
+            found.pending_writes,
+        )
+
+    for step in range(80):
+        at = chance.choice(known)
+        if chance.random() < 0.6 or "checkpoint_id" not in at["configurable"]:
+            values = {c: chance.choice([1, "s", [step], {"k": b"b"}]) for c in "abc"[: step % 4]}
+            versions = dict.fromkeys(values, f"{step:03}")
+            again = str(uuid6())
+            for each in (memory, saver):
+                made = put(each, at, values, versions=versions, checkpoint_id=again, step=step % 3)
+            known.append(made)
+        else:
+            writes = [(chance.choice(["a", ERROR, INTERRUPT, RESUME]), step) for _ in range(3)]
+            task, path = chance.choice("xyz"), chance.choice(["", "~p1", "~p2"])
+            for each in (memory, saver):
+                each.put_writes(at, writes, task, path)
+    for at in known:
+        assert told(saver.get_tuple(at)) == told(memory.get_tuple(at))
+    for ns in ("", "sub:1"):
+        for kept in ({}, {"filter": {"step": 1}}, {"limit": 3}, {"before": known[9]}):
+            at = config(thread, ns)
+            ours = [told(each) for each in saver.list(at, **kept)]
+            assert ours == [told(each) for each in memory.list(at, **kept)]
+
+
+# Races and retries -------------------------------------------------------------------------------
+
+
+def test_put_writes__a_hundred_tasks_at_once__are_all_there(
+    saver: StatehouseSaver, thread: str
+) -> None:
+    at = put(saver, config(thread), {})
+
+    async def run() -> None:
+        await asyncio.gather(
+            *(saver.aput_writes(at, [("sum", n), ("log", [n])], f"task{n}") for n in range(100))
+        )
+
+    asyncio.run(run())
+    found = saver.get_tuple(at)
+    assert found is not None
+    assert sorted(w[2] for w in found.pending_writes or [] if w[1] == "sum") == list(range(100))
+    assert len(found.pending_writes or []) == 200
+
+
+def test_put_writes__one_task_run_by_a_hundred_workers__keeps_the_writes_of_one(
+    saver: StatehouseSaver, thread: str
+) -> None:
+    at = put(saver, config(thread), {})
+    with ThreadPoolExecutor(20) as pool:
+        list(pool.map(lambda n: saver.put_writes(at, [("a", n), ("b", n)], "task"), range(100)))
+    found = saver.get_tuple(at)
+    assert found is not None
+    (_, _, a), (_, _, b) = found.pending_writes or []
+    assert a == b
+
+
+def test_put_writes__again_with_more__adds_and_replaces_as_in_memory(
+    saver: StatehouseSaver, thread: str
+) -> None:
+    seen = []
+    for each in (InMemorySaver(), saver):
+        at = put(each, config(thread), {})
+        each.put_writes(at, [("a", 1), (INTERRUPT, "one")], "task")
+        each.put_writes(at, [("a", 2), (INTERRUPT, "two"), ("b", 3)], "task")
+        found = each.get_tuple(at)
+        seen.append(found and found.pending_writes)
+    assert seen[0] == seen[1]
+
+
+def test_lost_answers__every_write_sent_twice__have_one_effect(
+    saver: StatehouseSaver, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    do = Statehouse._do
+
+    def lose(self: Any, step: Any) -> Any:
+        if getattr(step, "method", "GET") != "GET":
+            do(self, step)  # arrived, and its answer did not
+        return do(self, step)
+
+    monkeypatch.setattr(Statehouse, "_do", lose)
+    at = put(saver, config(thread), {"doc": [1]})
+    saver.put_writes(at, [("doc", [2]), (ERROR, "e")], "task")
+    (found,) = saver.list(config(thread))
+    assert found.checkpoint["channel_values"] == {"doc": [1]}
+    assert sorted(found.pending_writes or []) == [("task", ERROR, "e"), ("task", "doc", [2])]
+
+
+def test_round_trips__of_each_call__are_one_or_two(
+    saver: StatehouseSaver, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = put(saver, config(thread), {"n": 1})
+
+    def trips(work: Any) -> int:
+        with counted(monkeypatch) as calls:
+            work()
+        return len(calls)
+
+    assert trips(lambda: saver.get_tuple(config(thread))) == 1  # short values are in it
+    assert trips(lambda: put(saver, at, {"doc": [1], "more": [2], "n": 2})) == 1
+    newest = saver.get_tuple(config(thread))
+    assert newest is not None
+    at = newest.config
+    assert trips(lambda: saver.put_writes(at, [("a", 1), ("b", [2]), (ERROR, "e")], "task")) == 1
+    assert trips(lambda: saver.get_tuple(config(thread))) == 2
+    assert trips(lambda: saver.get_tuple(at)) == 2
+    assert trips(lambda: list(saver.list(config(thread)))) == 2
+    assert trips(lambda: put(saver, config(str(uuid.uuid4())), {"n": 1})) == 2  # makes the thread
+
+
+def test_setup__again_and_async__changes_nothing(
+    saver: StatehouseSaver, state: Statehouse, namespace: str
+) -> None:
+    saver.setup()
+    asyncio.run(saver.asetup())
+    made = state.namespaces.get(f"{namespace}.checkpoints")
+    assert made.schema_version == 1
+    assert made.document["max_value_bytes"] == 8 * 1024 * 1024

@@ -9,13 +9,13 @@ shows medians. Writes are measured with the index built and without, in the same
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
+
+from benchmarks.databases import own_database
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in ("l", "n", "r", "st", "x")]
 
@@ -26,18 +26,8 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=20)
     options.add_argument("--explain", action="store_true")
     asked = options.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {
-            "DJANGO_SETTINGS_MODULE": "project.settings",
-            "STATEHOUSE_DATA_DIR": folder,
-            "LOG_LEVEL": "ERROR",
-        }
-        try:
-            run(asked.entries, asked.rounds, asked.explain)
-        finally:
-            from django.db import connections
-
-            connections.close_all()
+    with own_database():
+        run(asked.entries, asked.rounds, asked.explain)
 
 
 def run(count: int, rounds: int, explain: bool) -> None:

@@ -85,6 +85,13 @@ def open_context(browser: Browser, server: Site, person: Person, **options: Any)
     return context
 
 
+def press(page: Page, *keys: str) -> None:
+    """Press one key after the other. A page that is still loading does not listen yet."""
+    for key in keys:
+        page.wait_for_load_state()
+        page.keyboard.press(key)
+
+
 @pytest.fixture
 def watched(browser: Browser, server: LiveServer, alice: Person) -> Iterator[Watched]:
     """A page at 1280 by 800 for alice; fails the test when anything went wrong in it."""

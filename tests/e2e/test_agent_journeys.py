@@ -17,7 +17,7 @@ from state_admin.services.snapshots import read_snapshot
 from tests.builders import Person, append, make_run, make_thread
 from tests.web.stories import tell
 
-from .conftest import open_context
+from .conftest import open_context, press
 
 
 @pytest.fixture
@@ -36,21 +36,19 @@ def plan(alice: Person) -> object:
 @pytest.mark.usefixtures("story")
 def test_stuck_run__keyboard_only__unblocked(page: Page) -> None:
     page.goto("/")
-    page.keyboard.press("g")
-    page.keyboard.press("r")
+    press(page, "g", "r")
     expect(page.locator("#run-table")).to_contain_text("Silent for 14 min: no commit or heartbeat")
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
+    press(page, "j", "Enter")
     expect(page.get_by_role("heading", name="r2")).to_be_visible()
     for _ in range(40):
-        page.keyboard.press("Tab")
+        press(page, "Tab")
         if page.evaluate("document.activeElement.textContent.includes('Cancel…')"):
             break
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     dialog = page.get_by_role("dialog", name="Cancel this run?")
     expect(dialog.get_by_label("Reason")).to_be_focused()
     page.keyboard.type("the worker is gone")
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     expect(page.locator("#run-now")).to_contain_text("cancelled")
     expect(page.locator("[data-toast]")).to_contain_text("Run cancelled")
     run = Run.objects.get(public_id="r2")
@@ -92,7 +90,7 @@ def test_thread__slider_then_restore_then_undo(page: Page, alice: Person) -> Non
     newest = int(page.locator("#at").input_value())
     page.locator("#at").focus()
     for _ in range(newest - 3):
-        page.keyboard.press("ArrowLeft")
+        press(page, "ArrowLeft")
     expect(page.locator("#state-at")).to_contain_text("Revision 3")
     expect(page).to_have_url(re.compile(r"at=3$"))
     expect(page.locator("#at")).to_be_focused()

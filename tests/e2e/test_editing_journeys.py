@@ -14,7 +14,7 @@ from state_admin.domain.access import Role
 from state_admin.services.entries import read_entry
 from tests.builders import Person, make_namespace, make_person, make_record, put
 
-from .conftest import Watched, open_context
+from .conftest import Watched, open_context, press
 
 SCHEMA = {"properties": {"goal": {"type": "string"}, "steps": {"type": "array"}}}
 
@@ -51,7 +51,7 @@ def test_journey__wrong_value__is_found_shown_in_place_and_fixed(
     page = watched.page
     page.goto("/state?namespace=team")
     page.get_by_role("link", name="thread::t1").click()
-    page.keyboard.press("e")
+    press(page, "e")
     expect(editor(page)).to_be_focused()
     editor(page).fill('{\n  "goal": 7,\n  "steps": "x"\n}')
     expect(page.locator("[data-check-says]")).to_contain_text("line 2, /goal")
@@ -74,10 +74,7 @@ def test_editor__typed_over_lines__replaces_them_without_csp_report(page: Page) 
     editor(page).click()
     for _ in range(3):
         editor(page).fill('{\n  "goal": "rest",\n  "steps": ["x"]\n}')
-        page.keyboard.press("Control+End")
-        page.keyboard.press("ArrowUp")
-        page.keyboard.press("Shift+ArrowUp")
-        page.keyboard.press("Shift+ArrowUp")
+        press(page, "Control+End", "ArrowUp", "Shift+ArrowUp", "Shift+ArrowUp")
         page.keyboard.type("xy")
         expect(editor(page).locator(".cm-line")).to_have_text(['{xy "steps": ["x"]', "}"])
 
@@ -87,7 +84,7 @@ def test_editor__large_value__arrives_behind_its_page(watched: Watched, alice: P
     put(alice.actor, "team", "long", {"goal": "word " * 30_000})
     page = watched.page
     page.goto("/state/team/long")
-    page.keyboard.press("e")
+    press(page, "e")
     expect(editor(page)).to_contain_text("word word")
     editor(page).fill('{"goal": "short"}')
     editor(page).press("Control+s")
@@ -101,15 +98,14 @@ def test_editor__escape__leaves_but_asks_when_something_was_typed(
 ) -> None:
     page.goto("/entry/edit/team/thread::t1")
     editor(page).click()
-    page.keyboard.press("Control+End")
+    press(page, "Control+End")
     page.keyboard.type(" ")
     with page.expect_event("dialog") as asked:
         page.once("dialog", lambda dialog: dialog.dismiss())
-        page.keyboard.press("Escape")
+        press(page, "Escape")
     assert asked.value.type == "beforeunload"
     expect(page).to_have_url(re.compile("/entry/edit/"))
-    page.keyboard.press("Backspace")
-    page.keyboard.press("Escape")
+    press(page, "Backspace", "Escape")
     expect(page).to_have_url(re.compile("/state/team/"))
 
 
@@ -205,7 +201,7 @@ def test_config__form__leads_to_the_mistake_and_saves(watched: Watched, alice: P
     expect(provider).to_have_accessible_description(re.compile("There is no providers/nobody"))
     assert violations(page) == []
     provider.fill("openai")
-    page.keyboard.press("Control+s")
+    press(page, "Control+s")
     expect(page.locator("[data-toast]")).to_contain_text("Saved version 1")
     expect(page.locator(".tree")).to_contain_text("image")
 
@@ -294,19 +290,18 @@ def test_journey__keyboard_only__merge_and_save(watched: Watched, alice: Person)
     watched.expected.add(409)
     page = watched.page
     page.goto("/state?namespace=team")
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
+    press(page, "j", "Enter")
     expect(page.get_by_role("heading", name="thread::t1")).to_be_visible()
-    page.keyboard.press("e")
+    press(page, "e")
     expect(editor(page)).to_be_focused()
     put(alice.actor, "team", "thread::t1", {"goal": "theirs"})
-    page.keyboard.press("Control+a")
+    press(page, "Control+a")
     page.keyboard.type('{"goal": "mine"}')
-    page.keyboard.press("Control+Enter")
+    press(page, "Control+Enter")
     expect(page.get_by_role("heading", name="changed while you edited")).to_be_visible()
     expect(editor(page)).to_be_focused()
-    page.keyboard.press("Control+a")
+    press(page, "Control+a")
     page.keyboard.type('{"goal": "both"}')
-    page.keyboard.press("Control+s")
+    press(page, "Control+s")
     expect(page.locator("[data-toast]")).to_contain_text("Saved version 3")
     assert value(alice) == {"goal": "both"}

@@ -30,7 +30,7 @@ from tests.project.conftest import folder, start
 from tests.project.running import Running
 from tests.streams.listening import web_on_this_database
 
-from .conftest import Watched, open_context
+from .conftest import Watched, open_context, press
 
 __all__ = ["folder", "start"]
 
@@ -168,7 +168,7 @@ def test_news__somebody_writes__waits_until_asked_for(page: Page, erin: Person) 
     expect(news).to_be_hidden()
     put(erin.actor, "team", "new-3", 1)
     expect(news).to_have_text("1 new change — show")
-    page.keyboard.press(".")
+    press(page, ".")
     expect(first).to_contain_text("team/new-3")
 
 
@@ -186,7 +186,7 @@ def test_news__change_that_does_not_fit_the_filters__is_none(page: Page, erin: P
 
 def test_pause__p__nothing_comes_until_resumed(page: Page, erin: Person) -> None:
     visit(page, "/changes")
-    page.keyboard.press("p")
+    press(page, "p")
     pill = page.locator("#live")
     expect(pill).to_have_text("paused")
     expect(pill).to_have_attribute("aria-pressed", "true")
@@ -241,7 +241,7 @@ def test_pill__polled_page__says_how_often(page: Page, erin: Person) -> None:
     page.goto("/system")
     pill = page.locator("#live")
     expect(pill).to_have_text("live, every 10 s")
-    page.keyboard.press("p")
+    press(page, "p")
     expect(pill).to_have_text("paused")
 
 
@@ -303,11 +303,10 @@ def test_palette__action_by_keyboard__is_done(page: Page, erin: Person) -> None:
 
     def do(words: str, chosen: str) -> None:
         expect(page.locator("#live")).to_be_visible()  # the scripts run
-        page.keyboard.press("Control+k")
-        page.keyboard.press("Control+a")
+        press(page, "Control+k", "Control+a")
         page.keyboard.type(words)
         expect(page.locator("#palette-results [aria-selected=true]")).to_contain_text(chosen)
-        page.keyboard.press("Enter")
+        press(page, "Enter")
 
     do("dark", "Theme: dark")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
@@ -316,7 +315,7 @@ def test_palette__action_by_keyboard__is_done(page: Page, erin: Person) -> None:
     expect(page.locator("#live")).to_have_text("paused")
     do("shortcuts", "Keyboard shortcuts")
     expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
-    page.keyboard.press("Escape")
+    press(page, "Escape")
     do("new entry", "New entry")
     expect(page).to_have_url(re.compile("/entries/new"))
     do("team/fi", "team/first")

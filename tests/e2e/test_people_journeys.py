@@ -18,7 +18,7 @@ from tests.builders import Person, make_person, make_run, make_thread, raw
 from tests.web.stories import tell
 from tests.web.test_inbox import ask, refund
 
-from .conftest import Watched, open_context
+from .conftest import Watched, open_context, press
 
 
 @pytest.fixture
@@ -31,8 +31,7 @@ def test_inbox__generated_form__mistake_then_approval(watched: Watched) -> None:
     watched.expected.add(422)
     page = watched.page
     page.goto("/")
-    page.keyboard.press("g")
-    page.keyboard.press("i")
+    press(page, "g", "i")
     first = page.locator("[data-ticket]").first
     expect(first).to_contain_text("Refunds above 100 need a person.")
     first.get_by_label("yes").check()
@@ -56,13 +55,13 @@ def test_inbox__generated_form__mistake_then_approval(watched: Watched) -> None:
 def test_inbox__keyboard_only__approve_needs_answers_and_refuse_does_not(page: Page) -> None:
     page.goto("/inbox")
     expect(page.locator("[data-ticket]")).to_have_count(2)
-    page.keyboard.press("a")  # no ticket is chosen yet
-    page.keyboard.press("j")
+    press(page, "a")  # no ticket is chosen yet
+    press(page, "j")
     expect(page.locator("[data-ticket]").first.locator("[data-row]")).to_be_focused()
-    page.keyboard.press("a")  # the browser points at the first field that is not filled in
+    press(page, "a")  # the browser points at the first field that is not filled in
     expect(page.locator("[data-ticket]").first.get_by_label("yes")).to_be_focused()
     assert not Ticket.objects.exclude(status="pending").exists()
-    page.keyboard.press("r")
+    press(page, "r")
     expect(page.locator("[data-toast]")).to_contain_text("Refused: issue_refund")
     expect(page.locator("[data-ticket]")).to_have_count(1)
     assert Ticket.objects.get(public_id="k1").status == "cancelled"

@@ -33,7 +33,7 @@ from state_admin.web.addresses import (
 )
 from tests.builders import Person, make_person, put
 
-from .conftest import open_context
+from .conftest import open_context, press
 from .pages import EMPTY_PAGES
 
 ROOT = Path(__file__).parents[2]
@@ -140,14 +140,14 @@ FRESH = count(1)
 
 def show_palette(page: Page) -> None:
     page.goto("/")
-    page.keyboard.press("Control+k")
+    press(page, "Control+k")
     page.keyboard.type("trip")
     expect(page.locator("#palette-results [role=option]").first).to_contain_text("trip")
 
 
 def show_keys(page: Page) -> None:
     page.goto("/runs")
-    page.keyboard.press("?")
+    press(page, "?")
     expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
 
 

@@ -250,12 +250,12 @@ def apply_change(
     if change.empty:
         return {}
     now: datetime = run.locked_at  # type: ignore[attr-defined]
-    old_status, old_steps = run.status, run.step_count
+    old_status, old_mirror = run.status, (run.status, run.step_count, _status_reason(run))
     if run.status == RunStatus.DONE and change.step_count not in (None, run.step_count):
         # Its mirror in state may be another run's by now.
         raise Conflict(f"run is done: {run.public_id}", detail="Its steps are counted.")
-    calls = _move(actor, run, change, now) if change.status is not None else []
-    status_reason = lifecycle.status_reason(run.status, run.termination_reason or run.waiting)
+    calls = _move(actor, run, change, now)
+    status_reason = _status_reason(run)
     for name in ("step_count", "input_tokens", "output_tokens", "cost_usd"):
         wanted = getattr(change, name)
         if wanted is not None:
@@ -286,7 +286,7 @@ def apply_change(
         ]
     )
     mirrored = mirror_calls(actor, thread, calls, writes)
-    if run.status != old_status or run.step_count != old_steps:
+    if (run.status, run.step_count, status_reason) != old_mirror:
         mirrored[snapshots.LIFECYCLE] = snapshots.lifecycle_value(run, status_reason, ms(now))
     if run.status == RunStatus.DONE and old_status != RunStatus.DONE:
         Thread.objects.filter(pk=thread.pk).update(active_run=None)
@@ -304,6 +304,10 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[Call
         )
     if not lifecycle.can_move(run.status, wanted):
         raise Conflict(f"invalid run transition: {run.status} -> {wanted}")
+    _refuse(_lost_words(change, wanted), "the change says what its status does not take")
+    given = change.termination_reason
+    ended = given if given is not None else {"type": "natural_end"}
+    _refuse(lifecycle.check_termination(ended), "the termination reason is not acceptable")
     calls: list[Call] = []
     if wanted == run.status and change.waiting is None:
         return calls
@@ -319,13 +323,25 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[Call
         run.waiting, run.deadline_at, run.ticket_due_at = None, None, None
         run.started_at = run.started_at or now
     elif wanted == RunStatus.DONE and run.status != RunStatus.DONE:
-        ended = change.termination_reason or {"type": "natural_end"}
-        _refuse(lifecycle.check_termination(ended), "the termination reason is not acceptable")
         run.termination_reason, run.waiting = ended, None
         run.finished_at, run.lease_expires_at, run.deadline_at = now, None, None
         calls = [call_of(ticket, "cancelled", now) for ticket in void_tickets(run)]
     run.status = wanted
     return calls
+
+
+def _lost_words(change: RunChange, wanted: str) -> list[Fault]:
+    """What a change says that nothing would come of in the status it leads to."""
+    faults = []
+    if change.waiting is not None and wanted != RunStatus.WAITING:
+        faults.append(Fault("/waiting", "is for a run that waits: its status must be waiting"))
+    if change.termination_reason is not None and change.status != RunStatus.DONE:
+        faults.append(Fault("/termination_reason", "comes with the status done"))
+    return faults
+
+
+def _status_reason(run: Run) -> str | None:
+    return lifecycle.status_reason(run.status, run.termination_reason or run.waiting)
 
 
 def void_tickets(run: Run) -> list[Ticket]:
@@ -394,8 +410,8 @@ def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
             for row in made
         ],
     )
-    kept = [row.expires_at for row in made if row.on_expiry == OnExpiry.KEEP and row.expires_at]
-    run.ticket_due_at = min([*kept, run.ticket_due_at] if run.ticket_due_at else kept, default=None)
+    # Of all that are pending: some may be left from when it waited before.
+    run.ticket_due_at = Ticket.objects.filter(run=run).pending().first_due()
     return made
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Min
 from django.db.models.functions import Now
 
 from state_admin.domain import schemas, values
@@ -135,9 +134,8 @@ def _tell(
     if woken:
         change = RunChange(status=RunStatus.RUNNING)
         writes |= runs.apply_change(actor, run, thread, change, writes)
-    elif run.ticket_due_at is not None:
-        due = pending.filter(on_expiry=OnExpiry.KEEP).aggregate(due=Min("expires_at"))["due"]
-        Run.objects.filter(pk=run.pk).update(ticket_due_at=due)
+    elif run.status == RunStatus.WAITING:
+        Run.objects.filter(pk=run.pk).update(ticket_due_at=pending.first_due())
     if writes:
         told = "run.running" if woken else "run.tool_calls"
         snapshots.advance(actor, thread, RevisionKind.COMMIT, writes, action=told, run=run)

@@ -198,6 +198,54 @@ def test_move__wrong_words__are_refused_with_the_place(
     assert not Ticket.objects.exists()
 
 
+@pytest.mark.parametrize("way", ["PATCH", "POST"])
+@pytest.mark.parametrize(
+    ("old", "sent", "pointer"),
+    [
+        ("running", {"waiting": {"reason": "user_input"}}, "/waiting"),
+        ("running", {"status": "running", "waiting": {"reason": "user_input"}}, "/waiting"),
+        ("running", {"status": "done", "waiting": {"reason": "user_input"}}, "/waiting"),
+        ("running", {"termination_reason": {"type": "cancelled"}}, "/termination_reason"),
+        ("waiting", {"status": "running", "termination_reason": {"type": "cancelled"}},
+         "/termination_reason"),
+        ("running", {"status": "done", "termination_reason": []}, ""),
+        ("running", {"status": "done", "termination_reason": {}}, "/type"),
+        ("running", {"status": "done", "termination_reason": ""}, ""),
+        ("running", {"status": "done", "termination_reason": 0}, ""),
+        ("running", {"status": "done", "termination_reason": False}, ""),
+        ("running", {"status": "waiting", "waiting": []}, ""),
+        ("waiting", {"waiting": {}}, "/reason"),
+    ],
+)  # fmt: skip
+def test_change__words_that_nothing_comes_of__are_refused_with_the_place(
+    thread: Person, way: str, old: str, sent: dict[str, Any], pointer: str
+) -> None:
+    run_in(thread, old)
+    before = Revision.objects.count()
+    path, body = ("", sent) if way == "PATCH" else ("/commits", {"run": sent})
+    answer = thread.api(way, f"/runs/r1{path}", body)
+    assert answer.status_code == 422
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == [pointer]
+    assert (Run.objects.get().status, Revision.objects.count()) == (old, before)
+
+
+def test_change__done_run_said_to_have_ended_otherwise__is_refused(thread: Person) -> None:
+    run_in(thread, "done")
+    for words in ({"termination_reason": {"type": "cancelled"}}, {"waiting": {"reason": "x"}}):
+        assert thread.api("PATCH", "/runs/r1", words).status_code == 422
+    again = {"status": "done", "termination_reason": "no"}
+    assert thread.api("PATCH", "/runs/r1", again).status_code == 422
+    assert Run.objects.get().termination_reason == {"type": "natural_end"}
+
+
+def test_waiting__new_words_while_it_waits__are_kept_and_mirrored(thread: Person) -> None:
+    run_in(thread, "waiting")
+    answer = thread.api("PATCH", "/runs/r1", {"waiting": {"reason": "rate_limit"}})
+    assert (answer.status_code, answer.json()["waiting"]) == (200, {"reason": "rate_limit"})
+    extensions = thread.api("GET", "/threads/t1/state").json()["extensions"]
+    assert extensions["__runtime.run_lifecycle"]["status_reason"] == "rate_limit"
+
+
 def test_done__carries_its_reason_and_frees_the_thread(thread: Person) -> None:
     run_in(thread, "running")
     done = change(thread, status="done", termination_reason={"type": "error", "value": "boom"})

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db.models import F
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from state_admin.models import AuditRow, Revision, Run, Thread, Ticket
 from state_admin.services import maintenance, runs
@@ -324,6 +325,43 @@ def test_race__cancel_and_finish__ends_once(thread: Person) -> None:
     assert len(reasons) == 1
 
 
+def test_answer__each_write__is_the_run_as_it_is_stored(thread: Person) -> None:
+    ticket = {
+        "ticket_id": "k1",
+        "tool_call_id": "c",
+        "tool_name": "t",
+        "expires_at": "2999-01-01T00:00:00Z",
+    }
+    wait = {"reason": "user_input", "deadline_at": "2998-01-01T00:00:00Z", "tickets": [ticket]}
+    message = {"role": "user", "content": "hi"}
+    writes: list[tuple[str, str, Any]] = [
+        ("POST", "/commits", {"messages": [message]}),
+        ("POST", "/commits", {"run": {"step_count": 1, "cost_usd": "0.1", "metadata": {"a": 1}}}),
+        ("PATCH", "", {"input_tokens": 5}),
+        ("PATCH", "", {"step_count": 2}),
+        ("POST", "/heartbeat", None),
+        ("POST", "/lease", None),
+        ("DELETE", "/lease", None),
+        ("POST", "/commits", {"run": {"status": "waiting", "waiting": wait}}),
+        ("POST", "/commits", {"messages": [message]}),
+        ("POST", "/resume", None),
+        ("POST", "/commits", {}),
+        ("POST", "/commits", {"run": {"status": "done"}, "messages": [message]}),
+    ]
+    for status in ("created", "running"):
+        run_id = f"r-{status}"
+        made = thread.api("POST", "/threads/t1/runs", {"id": run_id, "status": status})
+        assert made.json() == thread.api("GET", f"/runs/{run_id}").json()
+        if status == "created":
+            ended = thread.api("POST", f"/runs/{run_id}/cancel").json()
+            assert ended == thread.api("GET", f"/runs/{run_id}").json()
+    for method, path, body in writes:
+        answer = thread.api(method, f"/runs/r-running{path}", body)
+        assert answer.status_code == 200, answer.content
+        shown = answer.json().get("run", answer.json())
+        assert shown == thread.api("GET", "/runs/r-running").json(), (path, body)
+
+
 # Leases --------------------------------------------------------------------------------------
 
 
@@ -381,6 +419,24 @@ def test_stuck__each_sign__is_flagged_once_and_nothing_is_ended(
     assert AuditRow.objects.filter(action="run.stuck").count() == int(stuck)
     shown = thread.api("GET", "/runs?stuck=true").json()["items"]
     assert [row["id"] for row in shown] == (["r1"] if stuck else [])
+
+
+@pytest.mark.parametrize(("ahead", "late"), [(7200, -1), (-7200, 1)])
+def test_stuck__clock_of_the_app_server_is_wrong__does_not_matter(
+    thread: Person, monkeypatch: pytest.MonkeyPatch, ahead: int, late: int
+) -> None:
+    """The database's clock decides, as for the query that finds stuck runs."""
+    run_in(thread, "running")
+    age(lease_expires_at=Now() - timedelta(seconds=3600 * late))
+    skewed = timezone.now() + timedelta(seconds=ahead)
+    monkeypatch.setattr(timezone, "now", lambda: skewed)
+    stuck = late > 0
+    assert bool(thread.api("GET", "/runs/r1").json()["stuck_reason"]) == stuck
+    (listed,) = thread.api("GET", "/runs").json()["items"]
+    assert bool(listed["stuck_reason"]) == stuck
+    assert maintenance.flag_stuck_runs() == {"flagged": int(stuck)}
+    for row in AuditRow.objects.filter(action="run.stuck"):
+        assert row.detail["reason"].startswith("silent for 1 h")
 
 
 def test_counts__totals__are_stored_as_given(thread: Person) -> None:

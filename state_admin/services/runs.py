@@ -122,12 +122,16 @@ def start_run(
         "metadata": metadata.value,
         "max_rounds": max_rounds,
         "timeout_seconds": timeout_seconds,
+        "status": str(status),
+        "lease_seconds": lease_seconds,
     }
     with transaction.atomic():
         thread = find_thread(actor, thread_id, lock=True)
         held = Run.objects.filter(workspace_id=actor.workspace_id, public_id=public_id).first()
         if held is not None:
-            if values.same(values.load(held.created_from or "{}"), content):
+            # Releases before this one did not write down these two.
+            before = {"status": str(status), "lease_seconds": held.lease_seconds}
+            if values.same({**before, **values.load(held.created_from or "{}")}, content):
                 return held, False
             raise Conflict(f"run already exists with other content: {public_id}")
         run = Run(

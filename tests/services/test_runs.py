@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from state_admin.models import AuditRow, Revision, Run, Thread, Ticket
+from state_admin.models import AuditRow, Revision, Run, Thread, Ticket, snapshots_sql
 from state_admin.services import maintenance, runs
 from state_admin.services.errors import Conflict, Invalid, NotFound
 from state_admin.services.runs import RunChange
@@ -286,6 +287,41 @@ def test_start__same_id__is_the_stored_run_and_other_content_a_conflict(thread: 
     with pytest.raises(Conflict):
         make_run(thread.actor, "t1", "r1", agent_id="b")
     assert Thread.objects.get().revision == 1
+
+
+@pytest.mark.parametrize("other", [{"status": "created"}, {"lease_seconds": 30}])
+@pytest.mark.parametrize("release", ["this", "before"])
+def test_start__same_id_other_status_or_lease__is_a_conflict(
+    thread: Person, other: dict[str, Any], release: str
+) -> None:
+    start = {"id": "r1", "status": "running", "lease_seconds": 60}
+    thread.api("POST", "/threads/t1/runs", start)
+    if release == "before":
+        row = Run.objects.get()
+        content = json.loads(row.created_from or "")
+        del content["status"], content["lease_seconds"]
+        age(created_from=json.dumps(content))
+    assert thread.api("POST", "/threads/t1/runs", {"id": "r1"}).status_code == 200
+    # What a run of the release before started as was not written down.
+    unknown = release == "before" and "status" in other
+    answer = thread.api("POST", "/threads/t1/runs", {**start, **other})
+    assert answer.status_code == (200 if unknown else 409)
+
+
+def test_start_and_end__thread_holds_much__no_value_is_read(
+    thread: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builders.make_state_key(thread.actor, "plan")
+    builders.make_state_key(thread.actor, "memory", scope="thread")
+    builders.make_state_key(thread.actor, "secret", scope="thread", persistent=False)
+    make_run(thread.actor, "t1", "r0")
+    builders.commit(thread.actor, "r0", {"plan": 1, "memory": 2, "secret": 3})
+    with monkeypatch.context() as patched:
+        patched.delattr(snapshots_sql, "read_state")
+        runs.cancel_run(actor=thread.actor, run_id="r0")
+        make_run(thread.actor, "t1", "r1")
+    extensions = thread.api("GET", "/threads/t1/state").json()["extensions"]
+    assert sorted(extensions) == ["__runtime.run_lifecycle", "memory"]
 
 
 def test_start__unknown_or_foreign_thread__is_not_found(thread: Person, mallory: Person) -> None:

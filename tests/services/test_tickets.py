@@ -127,6 +127,23 @@ def test_arguments__any_json__are_kept(waiting: Person) -> None:
     ]
 
 
+def test_list_of_run__more_than_a_page__goes_on_in_the_order_they_were_opened(
+    waiting: Person,
+) -> None:
+    wait = {"reason": "user_input", "tickets": [ticket(number) for number in range(3, 6)]}
+    runs.change_run(
+        actor=waiting.actor, run_id="r1", change=RunChange(status="waiting", waiting=wait)
+    )
+    seen, path = [], "/runs/r1/tickets?limit=2"
+    while path:
+        page = waiting.api("GET", path).json()
+        seen.append([row["id"] for row in page["items"]])
+        cursor = page["next_cursor"]
+        path = f"/runs/r1/tickets?limit=2&cursor={cursor}" if cursor else ""
+    assert seen == [["k1", "k2"], ["k3", "k4"], ["k5"]]
+    assert waiting.api("GET", "/runs/r1/tickets?status=pending").status_code == 400
+
+
 def test_decide__viewer_or_stranger__is_refused(
     waiting: Person, bob: Person, mallory: Person
 ) -> None:

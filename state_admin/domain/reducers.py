@@ -174,6 +174,12 @@ def _tool_calls(value: JSON, update: JSON) -> JSON:
     return {**calls, call_id: call}
 
 
+def suspended_calls(value: JSON) -> dict[str, dict[str, JSON]]:
+    """The calls in a value of `tool_calls` that wait for an answer. UpdateRefused: not its shape."""
+    calls = {name: _object(call) for name, call in _object(value).items()}
+    return {name: call for name, call in calls.items() if _need(call, "status", str) == "suspended"}
+
+
 _ENDS: Final = {"succeeded", "failed", "cancelled"}
 _TOOL_CALL_MOVES: Final[dict[str, set[str]]] = {
     "new": {"running", "suspended", "resuming", *_ENDS},

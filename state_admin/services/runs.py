@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from state_admin.domain import lifecycle, moments, reducers, schemas, values
+from state_admin.domain import lifecycle, moments, schemas, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
 from state_admin.domain.values import JSON, Fault, Raw
@@ -25,14 +25,12 @@ from state_admin.models import (
     TicketStatus,
 )
 
-from . import journal, snapshots
+from . import journal, snapshots, tool_calls
 from .actors import require
 from .errors import Conflict, Invalid, NotFound, Superseded
 from .snapshots import NewValue
-from .state_keys import find_slots
 from .threads import EMPTY_OBJECT, check_id, find_thread
 
-TOOL_CALLS = "__runtime.tool_call_states"
 MAX_TICKETS = 100
 MAX_TOOL_NAME = 256
 
@@ -105,8 +103,8 @@ def start_run(
 ) -> tuple[Run, bool]:
     """Start a run; answers it and whether it is new (the same id and content: the stored one).
 
-    Clears the run-scoped keys of the run before it; that clearing is part of the run-start
-    revision. Without a `parent_thread_id` it is the thread's parent. The first fencing token is 1.
+    Clears the run-scoped keys of the run before it, and the tool calls that ended with it; that is
+    part of the run-start revision. Without a `parent_thread_id` it is the thread's parent. The first fencing token is 1.
     Conflict `thread already has an active run: …`.
     """
     require(actor, Role.EDITOR)
@@ -157,8 +155,10 @@ def start_run(
             raise Conflict(f"thread already has an active run: {thread_id}") from error
         run, _ = lock_run(actor, public_id)
         now: datetime = run.locked_at  # type: ignore[attr-defined]
-        writes = snapshots.clears(thread, scope="run")
-        writes[snapshots.LIFECYCLE] = snapshots.lifecycle_value(run, None, ms(now))
+        writes = snapshots.clears(thread, scope="run") | tool_calls.drop_ended(actor, thread)
+        writes[snapshots.LIFECYCLE] = snapshots.lifecycle_value(
+            run, None, moments.milliseconds(now)
+        )
         advanced = snapshots.advance(
             actor, thread, RevisionKind.START, writes, action="run.start", run=run, reason=reason
         )
@@ -289,16 +289,18 @@ def apply_change(
             "updated_at",
         ]
     )
-    mirrored = mirror_calls(actor, thread, calls, writes)
+    mirrored = tool_calls.mirror_calls(actor, thread, calls, writes)
     if (run.status, run.step_count, status_reason) != old_mirror:
-        mirrored[snapshots.LIFECYCLE] = snapshots.lifecycle_value(run, status_reason, ms(now))
+        mirrored[snapshots.LIFECYCLE] = snapshots.lifecycle_value(
+            run, status_reason, moments.milliseconds(now)
+        )
     if run.status == RunStatus.DONE and old_status != RunStatus.DONE:
         Thread.objects.filter(pk=thread.pk).update(active_run=None)
         mirrored |= snapshots.clears(thread, persistent=False)
     return mirrored
 
 
-def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[Call]:
+def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool_calls.Call]:
     """Answers what it makes of tool calls."""
     wanted = change.status or run.status
     if wanted not in RunStatus.values:
@@ -312,7 +314,7 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[Call
     given = change.termination_reason
     ended = given if given is not None else {"type": "natural_end"}
     _refuse(lifecycle.check_termination(ended), "the termination reason is not acceptable")
-    calls: list[Call] = []
+    calls: list[tool_calls.Call] = []
     if wanted == run.status and change.waiting is None:
         return calls
     if wanted == RunStatus.WAITING:
@@ -321,7 +323,7 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[Call
         run.waiting = {name: part for name, part in waiting.items() if name != "tickets"}
         run.deadline_at = _moment(waiting.get("deadline_at"), "/deadline_at")
         opened = _open_tickets(actor, run, waiting.get("tickets") or [])
-        calls = [call_of(ticket, "suspended", now) for ticket in opened]
+        calls = [tool_calls.call_of(ticket, "suspended", now) for ticket in opened]
         run.lease_expires_at = None
     elif wanted == RunStatus.RUNNING:
         run.waiting, run.deadline_at, run.ticket_due_at = None, None, None
@@ -329,7 +331,7 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[Call
     elif wanted == RunStatus.DONE and run.status != RunStatus.DONE:
         run.termination_reason, run.waiting = ended, None
         run.finished_at, run.lease_expires_at, run.deadline_at = now, None, None
-        calls = [call_of(ticket, "cancelled", now) for ticket in void_tickets(run)]
+        calls = [tool_calls.call_of(ticket, "cancelled", now) for ticket in void_tickets(run)]
     run.status = wanted
     return calls
 
@@ -356,44 +358,6 @@ def void_tickets(run: Run) -> list[Ticket]:
         Ticket.objects.filter(pk__in=ids).update(status=TicketStatus.VOID, decided_at=Now())
     run.ticket_due_at = None
     return pending
-
-
-# A tool call as `__runtime.tool_call_states` keeps it.
-Call = dict[str, JSON]
-
-
-def call_of(ticket: Ticket, status: str, now: datetime, **more: JSON) -> Call:
-    """The tool call that a ticket is about, in the reference's shape (awaken-facts §3.6)."""
-    about = {"suspension_reason": ticket.reason} if ticket.reason else {}
-    return {
-        "call_id": ticket.tool_call_id,
-        "tool_name": ticket.tool_name,
-        "arguments": values.load(ticket.arguments or "null"),
-        "status": status,
-        "updated_at": ms(now),
-        "resume_mode": ticket.resume_mode,
-        "suspension_id": ticket.public_id,
-        **about,
-        **more,
-    }
-
-
-def mirror_calls(
-    actor: Actor, thread: Thread, calls: Sequence[Call], writes: Mapping[str, NewValue]
-) -> dict[str, NewValue]:
-    """The state write that mirrors `calls`, on top of what `writes` does already. A move that the
-    reference's rules forbid leaves a call as it is; so does a value that is not of their shape."""
-    if not calls:
-        return {}
-    slot = find_slots(actor, thread, [TOOL_CALLS])[TOOL_CALLS]
-    before = writes[TOOL_CALLS].text if TOOL_CALLS in writes else slot.held
-    value = values.load(before or "{}")
-    try:
-        for call in calls:
-            value = reducers.apply(reducers.Reducer.TOOL_CALLS, value, {"put": call})
-    except reducers.UpdateRefused:
-        return {}
-    return {TOOL_CALLS: snapshots.new_value(slot, values.dump(value))}
 
 
 def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
@@ -462,7 +426,3 @@ def _moment(text: JSON, pointer: str) -> datetime | None:
 def _refuse(faults: list[Fault], title: str) -> None:
     if faults:
         raise Invalid(title, faults)
-
-
-def ms(moment: datetime) -> int:
-    return int(moment.timestamp() * 1000)

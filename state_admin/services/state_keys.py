@@ -65,7 +65,7 @@ def register_state_key(
             f"key already registered: {name}",
             detail="It is the runtime's own, and every workspace has it.",
         )
-    if merge == Merge.COMMUTATIVE and reducer not in reducers.COMMUTATIVE:
+    if merge == Merge.COMMUTATIVE and not reducers.may_commute(name, reducer):
         able = ", ".join(sorted(r.value for r in reducers.COMMUTATIVE))
         raise Invalid(
             f"the reducer {reducer} cannot be commutative",

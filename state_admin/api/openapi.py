@@ -185,7 +185,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "list_run_reads": _list("RunRead", stale=_BOOL),
     "list_readers": _list("EntryReader", version=_COUNT),
-    "list_run_tickets": Operation({200: page("Ticket")}),
+    "list_run_tickets": _list("Ticket"),
     "list_tickets": _list("Ticket", status=one_of(TicketStatus.values)),
     "get_ticket": Operation(_ok("Ticket"), {"wait": _WAIT}),
     "decide_ticket": Operation(_ok("Ticket")),

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from state_admin.domain import values
-from state_admin.domain.access import Role
+from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Raw
 from state_admin.models import Message, Thread, Visibility
 from state_admin.services import forks, messages, policies, threads
@@ -54,11 +54,13 @@ class MessagesBody(Body):
     operations = RawField(required=False)
 
 
-def show_thread(row: Thread) -> dict[str, Any]:
+def show_thread(row: Thread, actor: Actor) -> dict[str, Any]:
+    """The thread as `actor` may see it: a parent outside a token's prefixes does not exist."""
+    parent = row.parent.public_id if row.parent else None
     return {
         "id": row.public_id,
         "resource_id": row.resource_id or None,
-        "parent_thread_id": row.parent.public_id if row.parent else None,
+        "parent_thread_id": parent if parent and actor.sees_thread(parent) else None,
         "title": row.title,
         "metadata": verbatim(row.metadata or "{}"),
         "compaction_policy": verbatim(row.policy or "{}"),
@@ -111,8 +113,9 @@ class ThreadList(Endpoint):
             raise BadRequest("choose root or parent_thread_id, not both")
         if query.get("resource_id"):
             rows = rows.filter(resource_id=query["resource_id"])
-        if query.get("parent_thread_id"):
-            rows = rows.filter(parent__public_id=query["parent_thread_id"])
+        if parent := query.get("parent_thread_id"):
+            rows = rows.filter(parent__public_id=parent)
+            rows = rows if self.actor.sees_thread(parent) else rows.none()
         if query.get("prefix"):
             rows = rows.filter(public_id__startswith=query["prefix"])
         if query.get("forked_from"):
@@ -123,7 +126,9 @@ class ThreadList(Endpoint):
             rows = rows.filter(id__lt=page.after)
         rows = rows.select_related("parent", "active_run", "latest_run")
         shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.pk)
-        return answer({"items": [show_thread(row) for row in shown], "next_cursor": cursor})
+        return answer(
+            {"items": [show_thread(row, self.actor) for row in shown], "next_cursor": cursor}
+        )
 
     @extend_schema(operation_id="create_thread", request=ThreadBody)
     def post(self, request: Request) -> HttpResponse:
@@ -139,7 +144,7 @@ class ThreadList(Endpoint):
             policy=read_policy(body),
             reason=self.reason,
         )
-        return answer(show_thread(row), 201 if created else 200, etag=row.revision)
+        return answer(show_thread(row, self.actor), 201 if created else 200, etag=row.revision)
 
 
 class ThreadDetail(Endpoint):
@@ -148,7 +153,7 @@ class ThreadDetail(Endpoint):
     @extend_schema(operation_id="get_thread")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         row = threads.find_thread(self.actor, thread_id)
-        return answer(show_thread(row), etag=row.revision)
+        return answer(show_thread(row, self.actor), etag=row.revision)
 
     @extend_schema(operation_id="change_thread", request=ThreadChangeBody)
     def patch(self, request: Request, thread_id: str) -> HttpResponse:
@@ -165,7 +170,7 @@ class ThreadDetail(Endpoint):
             reparent="parent_thread_id" in body,
             reason=self.reason,
         )
-        return answer(show_thread(row), etag=row.revision)
+        return answer(show_thread(row, self.actor), etag=row.revision)
 
     @extend_schema(operation_id="delete_thread")
     def delete(self, request: Request, thread_id: str) -> HttpResponse:
@@ -202,7 +207,7 @@ class ThreadFork(Endpoint):
             metadata=read_object(body, "metadata") if "metadata" in body else None,
             reason=self.reason,
         )
-        return answer(show_thread(row), 201 if created else 200, etag=row.revision)
+        return answer(show_thread(row, self.actor), 201 if created else 200, etag=row.revision)
 
 
 class ThreadLineage(Endpoint):

@@ -64,10 +64,15 @@ class TicketList(Endpoint):
 class RunTickets(Endpoint):
     @extend_schema(operation_id="list_run_tickets")
     def get(self, request: Request, run_id: str) -> HttpResponse:
-        """All tickets of a run, in the order they were opened."""
-        run = runs.find_run(self.actor, run_id)
-        rows = Ticket.objects.filter(run=run).select_related("run__thread").order_by("id")[:200]
-        return answer({"items": [show_ticket(row) for row in rows], "next_cursor": None})
+        """The tickets of a run, in the order they were opened."""
+        pagination.refuse_unknown(request, "limit", "cursor")
+        page = pagination.read_page(request)
+        rows = Ticket.objects.filter(run=runs.find_run(self.actor, run_id))
+        if page.after is not None:
+            rows = rows.filter(id__gt=page.after)
+        found = list(rows.select_related("run__thread").order_by("id")[: page.limit + 1])
+        shown, cursor = page.close(found, lambda row: row.pk)
+        return answer({"items": [show_ticket(row) for row in shown], "next_cursor": cursor})
 
 
 class TicketDetail(Endpoint):

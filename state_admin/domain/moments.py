@@ -17,3 +17,8 @@ def read(text: object, *, assume_utc: bool = False) -> datetime | None:
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def milliseconds(moment: datetime) -> int:
+    """A moment as the reference counts time: milliseconds since 1970."""
+    return int(moment.timestamp() * 1000)

@@ -76,6 +76,27 @@ RUNTIME_KEYS: Final[dict[str, dict[str, Any]]] = {
 workspace has them, and nobody registers them with other marks."""
 
 
+EXTENSION_KEYS: Final = frozenset(
+    {
+        "permission_policy",
+        "permission_overrides",
+        "skills.visibility",
+        "deferred_tools.registry",
+        "deferred_tools.state",
+        "deferred_tools.usage_stats",
+        "deferred_tools.disc_beta",
+    }
+)
+"""The keys of the reference's extensions that it marks commutative (awaken-facts §2.9): objects of
+independent members. A workspace has those that it registers."""
+
+
+def may_commute(name: str, reducer: str) -> bool:
+    """Whether a client may mark the key commutative (semantics §5): its reducer gives the same result
+    in any order, or the reference says so of the key, as it does of the runtime's own."""
+    return reducer in COMMUTATIVE or (name in EXTENSION_KEYS and reducer == Reducer.MERGE)
+
+
 class UpdateRefused(ValueError):
     """The update does not fit the reducer or the value. `str(e)` says how."""
 
@@ -172,6 +193,12 @@ def _tool_calls(value: JSON, update: JSON) -> JSON:
         if status != before and status not in _TOOL_CALL_MOVES.get(before, _ENDS):
             return value
     return {**calls, call_id: call}
+
+
+def suspended_calls(value: JSON) -> dict[str, dict[str, JSON]]:
+    """The calls in a value of `tool_calls` that wait for an answer. UpdateRefused: not its shape."""
+    calls = {name: _object(call) for name, call in _object(value).items()}
+    return {name: call for name, call in calls.items() if _need(call, "status", str) == "suspended"}
 
 
 _ENDS: Final = {"succeeded", "failed", "cancelled"}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Min, Q
 from django.db.models.functions import Now
 
 from state_admin.domain.access import Actor
@@ -45,6 +46,12 @@ class TicketQuerySet(models.QuerySet["Ticket"]):
 
     def in_time(self) -> Self:
         return self.exclude(expires_at__lte=Now())
+
+    def first_due(self) -> datetime | None:
+        """When the first of these that stay open expires."""
+        due: datetime | None
+        due = self.filter(on_expiry=OnExpiry.KEEP).aggregate(due=Min("expires_at"))["due"]
+        return due
 
 
 class Ticket(models.Model):

@@ -15,11 +15,10 @@ from state_admin.models import RevisionKind, Run, RunStatus, Thread
 
 from . import commit_conflicts, compactions, knowledge, messages, runs, snapshots
 from .actors import require
-from .errors import Conflict, Invalid, NotRegistered, RevisionConflict, TooLarge
-from .namespaces import MAX_VALUE_BYTES
+from .errors import Conflict, Invalid, NotRegistered, RevisionConflict
 from .runs import UNCHANGED, RunChange
 from .snapshots import NewValue, Read
-from .state_keys import Slot, find_slots, hold_registry, reduce
+from .state_keys import Slot, check_value, find_slots, hold_registry, reduce
 
 _NOTHING = "Nothing of the commit landed."
 
@@ -153,30 +152,8 @@ def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewVa
             raise Invalid(f"the update of {update.key} cannot be applied", faults) from refused
     for key, text in texts.items():
         if text is not None:
-            _check_value(slots[key], text)
+            check_value(slots[key], text)
     return {key: snapshots.new_value(slots[key], text) for key, text in texts.items()}
-
-
-def _check_value(slot: Slot, text: str) -> None:
-    """Refuse what an update made of a value: too large, over the limits, not to the schema."""
-    size = len(text.encode())
-    if size > MAX_VALUE_BYTES:
-        raise TooLarge(
-            f"the value of {slot.name} would have {size} bytes; at most {MAX_VALUE_BYTES} are kept",
-            limit=MAX_VALUE_BYTES,
-            actual=size,
-        )
-    value = values.load(text)
-    try:
-        values.check(Raw(text, value))
-    except values.RefusedJSON as refused:
-        raise Invalid(
-            f"the value of {slot.name} cannot be stored", refused.faults, key=slot.name
-        ) from refused
-    if faults := slot.validator.faults(value):
-        raise Invalid(
-            f"the value of {slot.name} would not satisfy its schema", faults, key=slot.name
-        )
 
 
 def _check(raw: Raw, index: int) -> None:

@@ -10,7 +10,7 @@ from django.db import transaction
 from state_admin.domain.access import Actor, Role
 from state_admin.models import RevisionKind, Run, RunStatus
 
-from . import leases, runs, snapshots
+from . import leases, runs, snapshots, tool_calls
 from .actors import require
 from .errors import Conflict
 from .runs import UNCHANGED, RunChange
@@ -54,8 +54,8 @@ def resume_run(
         snapshots.guard(thread, expected_revision)
         now = run.locked_at  # type: ignore[attr-defined]
         writes = snapshots.back_to(thread, revision) if revision is not None else {}
-        calls = [runs.call_of(ticket, "cancelled", now) for ticket in runs.void_tickets(run)]
-        writes |= runs.mirror_calls(actor, thread, calls, writes) if revision is None else {}
+        calls = [tool_calls.call_of(ticket, "cancelled", now) for ticket in runs.void_tickets(run)]
+        writes |= tool_calls.mirror_calls(actor, thread, calls, writes) if revision is None else {}
         move = UNCHANGED if run.status == RunStatus.RUNNING else RunChange(status=RunStatus.RUNNING)
         writes |= runs.apply_change(actor, run, thread, move, writes)
         leases.begin_lease(run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from state_admin.domain import lifecycle, moments, reducers, schemas, values
+from state_admin.domain import lifecycle, moments, schemas, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
 from state_admin.domain.values import JSON, Fault, Raw
@@ -25,14 +25,12 @@ from state_admin.models import (
     TicketStatus,
 )
 
-from . import journal, snapshots
+from . import journal, snapshots, tool_calls
 from .actors import require
 from .errors import Conflict, Invalid, NotFound, Superseded
 from .snapshots import NewValue
-from .state_keys import find_slots
 from .threads import EMPTY_OBJECT, check_id, find_thread
 
-TOOL_CALLS = "__runtime.tool_call_states"
 MAX_TICKETS = 100
 MAX_TOOL_NAME = 256
 
@@ -105,8 +103,8 @@ def start_run(
 ) -> tuple[Run, bool]:
     """Start a run; answers it and whether it is new (the same id and content: the stored one).
 
-    Clears the run-scoped keys of the run before it; that clearing is part of the run-start
-    revision. Without a `parent_thread_id` it is the thread's parent. The first fencing token is 1.
+    Clears the run-scoped keys of the run before it, and the tool calls that ended with it; that is
+    part of the run-start revision. Without a `parent_thread_id` it is the thread's parent. The first fencing token is 1.
     Conflict `thread already has an active run: …`.
     """
     require(actor, Role.EDITOR)
@@ -122,12 +120,16 @@ def start_run(
         "metadata": metadata.value,
         "max_rounds": max_rounds,
         "timeout_seconds": timeout_seconds,
+        "status": str(status),
+        "lease_seconds": lease_seconds,
     }
     with transaction.atomic():
         thread = find_thread(actor, thread_id, lock=True)
         held = Run.objects.filter(workspace_id=actor.workspace_id, public_id=public_id).first()
         if held is not None:
-            if values.same(values.load(held.created_from or "{}"), content):
+            # Releases before this one did not write down these two.
+            before = {"status": str(status), "lease_seconds": held.lease_seconds}
+            if values.same({**before, **values.load(held.created_from or "{}")}, content):
                 return held, False
             raise Conflict(f"run already exists with other content: {public_id}")
         run = Run(
@@ -153,8 +155,10 @@ def start_run(
             raise Conflict(f"thread already has an active run: {thread_id}") from error
         run, _ = lock_run(actor, public_id)
         now: datetime = run.locked_at  # type: ignore[attr-defined]
-        writes = snapshots.clears(thread, scope="run")
-        writes[snapshots.LIFECYCLE] = snapshots.lifecycle_value(run, None, ms(now))
+        writes = snapshots.clears(thread, scope="run") | tool_calls.drop_ended(actor, thread)
+        writes[snapshots.LIFECYCLE] = snapshots.lifecycle_value(
+            run, None, moments.milliseconds(now)
+        )
         advanced = snapshots.advance(
             actor, thread, RevisionKind.START, writes, action="run.start", run=run, reason=reason
         )
@@ -250,12 +254,12 @@ def apply_change(
     if change.empty:
         return {}
     now: datetime = run.locked_at  # type: ignore[attr-defined]
-    old_status, old_steps = run.status, run.step_count
+    old_status, old_mirror = run.status, (run.status, run.step_count, _status_reason(run))
     if run.status == RunStatus.DONE and change.step_count not in (None, run.step_count):
         # Its mirror in state may be another run's by now.
         raise Conflict(f"run is done: {run.public_id}", detail="Its steps are counted.")
-    calls = _move(actor, run, change, now) if change.status is not None else []
-    status_reason = lifecycle.status_reason(run.status, run.termination_reason or run.waiting)
+    calls = _move(actor, run, change, now)
+    status_reason = _status_reason(run)
     for name in ("step_count", "input_tokens", "output_tokens", "cost_usd"):
         wanted = getattr(change, name)
         if wanted is not None:
@@ -285,16 +289,18 @@ def apply_change(
             "updated_at",
         ]
     )
-    mirrored = mirror_calls(actor, thread, calls, writes)
-    if run.status != old_status or run.step_count != old_steps:
-        mirrored[snapshots.LIFECYCLE] = snapshots.lifecycle_value(run, status_reason, ms(now))
+    mirrored = tool_calls.mirror_calls(actor, thread, calls, writes)
+    if (run.status, run.step_count, status_reason) != old_mirror:
+        mirrored[snapshots.LIFECYCLE] = snapshots.lifecycle_value(
+            run, status_reason, moments.milliseconds(now)
+        )
     if run.status == RunStatus.DONE and old_status != RunStatus.DONE:
         Thread.objects.filter(pk=thread.pk).update(active_run=None)
         mirrored |= snapshots.clears(thread, persistent=False)
     return mirrored
 
 
-def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[Call]:
+def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool_calls.Call]:
     """Answers what it makes of tool calls."""
     wanted = change.status or run.status
     if wanted not in RunStatus.values:
@@ -304,7 +310,11 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[Call
         )
     if not lifecycle.can_move(run.status, wanted):
         raise Conflict(f"invalid run transition: {run.status} -> {wanted}")
-    calls: list[Call] = []
+    _refuse(_lost_words(change, wanted), "the change says what its status does not take")
+    given = change.termination_reason
+    ended = given if given is not None else {"type": "natural_end"}
+    _refuse(lifecycle.check_termination(ended), "the termination reason is not acceptable")
+    calls: list[tool_calls.Call] = []
     if wanted == run.status and change.waiting is None:
         return calls
     if wanted == RunStatus.WAITING:
@@ -313,19 +323,31 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[Call
         run.waiting = {name: part for name, part in waiting.items() if name != "tickets"}
         run.deadline_at = _moment(waiting.get("deadline_at"), "/deadline_at")
         opened = _open_tickets(actor, run, waiting.get("tickets") or [])
-        calls = [call_of(ticket, "suspended", now) for ticket in opened]
+        calls = [tool_calls.call_of(ticket, "suspended", now) for ticket in opened]
         run.lease_expires_at = None
     elif wanted == RunStatus.RUNNING:
         run.waiting, run.deadline_at, run.ticket_due_at = None, None, None
         run.started_at = run.started_at or now
     elif wanted == RunStatus.DONE and run.status != RunStatus.DONE:
-        ended = change.termination_reason or {"type": "natural_end"}
-        _refuse(lifecycle.check_termination(ended), "the termination reason is not acceptable")
         run.termination_reason, run.waiting = ended, None
         run.finished_at, run.lease_expires_at, run.deadline_at = now, None, None
-        calls = [call_of(ticket, "cancelled", now) for ticket in void_tickets(run)]
+        calls = [tool_calls.call_of(ticket, "cancelled", now) for ticket in void_tickets(run)]
     run.status = wanted
     return calls
+
+
+def _lost_words(change: RunChange, wanted: str) -> list[Fault]:
+    """What a change says that nothing would come of in the status it leads to."""
+    faults = []
+    if change.waiting is not None and wanted != RunStatus.WAITING:
+        faults.append(Fault("/waiting", "is for a run that waits: its status must be waiting"))
+    if change.termination_reason is not None and change.status != RunStatus.DONE:
+        faults.append(Fault("/termination_reason", "comes with the status done"))
+    return faults
+
+
+def _status_reason(run: Run) -> str | None:
+    return lifecycle.status_reason(run.status, run.termination_reason or run.waiting)
 
 
 def void_tickets(run: Run) -> list[Ticket]:
@@ -336,44 +358,6 @@ def void_tickets(run: Run) -> list[Ticket]:
         Ticket.objects.filter(pk__in=ids).update(status=TicketStatus.VOID, decided_at=Now())
     run.ticket_due_at = None
     return pending
-
-
-# A tool call as `__runtime.tool_call_states` keeps it.
-Call = dict[str, JSON]
-
-
-def call_of(ticket: Ticket, status: str, now: datetime, **more: JSON) -> Call:
-    """The tool call that a ticket is about, in the reference's shape (awaken-facts §3.6)."""
-    about = {"suspension_reason": ticket.reason} if ticket.reason else {}
-    return {
-        "call_id": ticket.tool_call_id,
-        "tool_name": ticket.tool_name,
-        "arguments": values.load(ticket.arguments or "null"),
-        "status": status,
-        "updated_at": ms(now),
-        "resume_mode": ticket.resume_mode,
-        "suspension_id": ticket.public_id,
-        **about,
-        **more,
-    }
-
-
-def mirror_calls(
-    actor: Actor, thread: Thread, calls: Sequence[Call], writes: Mapping[str, NewValue]
-) -> dict[str, NewValue]:
-    """The state write that mirrors `calls`, on top of what `writes` does already. A move that the
-    reference's rules forbid leaves a call as it is; so does a value that is not of their shape."""
-    if not calls:
-        return {}
-    slot = find_slots(actor, thread, [TOOL_CALLS])[TOOL_CALLS]
-    before = writes[TOOL_CALLS].text if TOOL_CALLS in writes else slot.held
-    value = values.load(before or "{}")
-    try:
-        for call in calls:
-            value = reducers.apply(reducers.Reducer.TOOL_CALLS, value, {"put": call})
-    except reducers.UpdateRefused:
-        return {}
-    return {TOOL_CALLS: snapshots.new_value(slot, values.dump(value))}
 
 
 def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
@@ -394,8 +378,8 @@ def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
             for row in made
         ],
     )
-    kept = [row.expires_at for row in made if row.on_expiry == OnExpiry.KEEP and row.expires_at]
-    run.ticket_due_at = min([*kept, run.ticket_due_at] if run.ticket_due_at else kept, default=None)
+    # Of all that are pending: some may be left from when it waited before.
+    run.ticket_due_at = Ticket.objects.filter(run=run).pending().first_due()
     return made
 
 
@@ -442,7 +426,3 @@ def _moment(text: JSON, pointer: str) -> datetime | None:
 def _refuse(faults: list[Fault], title: str) -> None:
     if faults:
         raise Invalid(title, faults)
-
-
-def ms(moment: datetime) -> int:
-    return int(moment.timestamp() * 1000)

@@ -11,7 +11,7 @@ from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.messages import ParsedMessage
 from state_admin.domain.values import JSON
-from state_admin.models import Revision, RevisionKind, Run, Thread, snapshots_sql
+from state_admin.models import Revision, RevisionKind, Run, StateValue, Thread, snapshots_sql
 from state_admin.models.snapshots_sql import Advanced, StateRow
 
 from . import journal
@@ -258,13 +258,13 @@ def clears(
     thread: Thread, *, scope: str | None = None, persistent: bool | None = None
 ) -> dict[str, NewValue]:
     """The writes that clear the thread's current keys of a scope, or of a persistence."""
-    current = snapshots_sql.read_state(thread_id=thread.pk)
-    return {
-        row.key: NewValue(None, row.scope, row.persistent)
-        for row in current
-        if (scope is None or row.scope == scope)
-        and (persistent is None or row.persistent == persistent)
-    }
+    held = StateValue.objects.filter(thread=thread).current()
+    if scope is not None:
+        held = held.filter(scope=scope)
+    if persistent is not None:
+        held = held.filter(persistent=persistent)
+    marks = held.order_by("key").values_list("key", "scope", "persistent")
+    return {key: NewValue(None, kind, lasting) for key, kind, lasting in marks}
 
 
 def lifecycle_value(run: Run, status_reason: str | None, at_ms: int) -> NewValue:

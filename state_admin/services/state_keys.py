@@ -16,8 +16,8 @@ from state_admin.models import Merge, StateKey, StateScope, Thread, hot, snapsho
 
 from . import journal
 from .actors import require
-from .errors import Conflict, Invalid
-from .namespaces import differs
+from .errors import Conflict, Invalid, TooLarge
+from .namespaces import MAX_VALUE_BYTES, differs
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def register_state_key(
             f"key already registered: {name}",
             detail="It is the runtime's own, and every workspace has it.",
         )
-    if merge == Merge.COMMUTATIVE and reducer not in reducers.COMMUTATIVE:
+    if merge == Merge.COMMUTATIVE and not reducers.may_commute(name, reducer):
         able = ", ".join(sorted(r.value for r in reducers.COMMUTATIVE))
         raise Invalid(
             f"the reducer {reducer} cannot be commutative",
@@ -157,6 +157,28 @@ def reduce(slot: Slot, update: Update, before: str | None) -> str | None:
         return raw.text
     start = slot.default if before is None else before
     return values.dump(reducers.apply(slot.reducer, values.load(start), values.load(raw.text)))
+
+
+def check_value(slot: Slot, text: str) -> None:
+    """Refuse what an update made of a value: too large, over the limits, not to the schema."""
+    size = len(text.encode())
+    if size > MAX_VALUE_BYTES:
+        raise TooLarge(
+            f"the value of {slot.name} would have {size} bytes; at most {MAX_VALUE_BYTES} are kept",
+            limit=MAX_VALUE_BYTES,
+            actual=size,
+        )
+    value = values.load(text)
+    try:
+        values.check(Raw(text, value))
+    except values.RefusedJSON as refused:
+        raise Invalid(
+            f"the value of {slot.name} cannot be stored", refused.faults, key=slot.name
+        ) from refused
+    if faults := slot.validator.faults(value):
+        raise Invalid(
+            f"the value of {slot.name} would not satisfy its schema", faults, key=slot.name
+        )
 
 
 def runtime_slot(name: str) -> Slot:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Min
 from django.db.models.functions import Now
 
-from state_admin.domain import schemas, values
+from state_admin.domain import moments, schemas, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Raw
 from state_admin.models import (
@@ -22,7 +21,7 @@ from state_admin.models import (
 )
 from state_admin.models.tickets import TicketQuerySet
 
-from . import dispatches, journal, runs, snapshots
+from . import dispatches, journal, runs, snapshots, tool_calls
 from .actors import require, system_actor
 from .errors import Conflict, Invalid, NotFound
 from .runs import RunChange
@@ -128,16 +127,17 @@ def _tell(
         f"ticket.{action}", key=ticket.public_id, thread=thread.public_id, run=run.public_id
     )
     journal.record(actor, [trace], reason=reason)
-    writes = runs.mirror_calls(actor, thread, [_call(ticket, run, action, payload, reason)], {})
+    writes = tool_calls.mirror_calls(
+        actor, thread, [_call(ticket, run, action, payload, reason)], {}
+    )
     pending = Ticket.objects.filter(run=run).pending()
     woken = run.status == RunStatus.WAITING and not pending.exists()
     asked_for_dispatch = woken and (run.waiting or {}).get("wake") == "dispatch"
     if woken:
         change = RunChange(status=RunStatus.RUNNING)
         writes |= runs.apply_change(actor, run, thread, change, writes)
-    elif run.ticket_due_at is not None:
-        due = pending.filter(on_expiry=OnExpiry.KEEP).aggregate(due=Min("expires_at"))["due"]
-        Run.objects.filter(pk=run.pk).update(ticket_due_at=due)
+    elif run.status == RunStatus.WAITING:
+        Run.objects.filter(pk=run.pk).update(ticket_due_at=pending.first_due())
     if writes:
         told = "run.running" if woken else "run.tool_calls"
         snapshots.advance(actor, thread, RevisionKind.COMMIT, writes, action=told, run=run)
@@ -145,16 +145,16 @@ def _tell(
         dispatches.wake_run(actor, run)
 
 
-def _call(ticket: Ticket, run: Run, action: str, payload: Raw, reason: str) -> runs.Call:
+def _call(ticket: Ticket, run: Run, action: str, payload: Raw, reason: str) -> tool_calls.Call:
     now: datetime = run.locked_at  # type: ignore[attr-defined]
     if action == "cancel":
-        return runs.call_of(ticket, "cancelled", now)
+        return tool_calls.call_of(ticket, "cancelled", now)
     because = {"reason": reason} if reason else {}
     answer = {
         "decision_id": ticket.public_id,
         "action": action,
         "result": values.load(payload.text),
         **because,
-        "updated_at": runs.ms(now),
+        "updated_at": moments.milliseconds(now),
     }
-    return runs.call_of(ticket, "resuming", now, resume_input=answer)
+    return tool_calls.call_of(ticket, "resuming", now, resume_input=answer)

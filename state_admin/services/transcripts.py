@@ -16,8 +16,7 @@ from . import commits, messages, runs, threads
 from .commits import Step
 from .errors import Conflict, Invalid
 from .runs import RunChange
-
-TOOL_CALLS = "__runtime.tool_call_states"
+from .tool_calls import TOOL_CALLS
 
 
 @dataclass(frozen=True)

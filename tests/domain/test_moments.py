@@ -28,3 +28,7 @@ def test_read__without_an_offset__is_utc_only_where_that_is_meant() -> None:
 )
 def test_read__what_is_no_time__is_none(text: object) -> None:
     assert moments.read(text, assume_utc=True) is None
+
+
+def test_milliseconds__of_a_moment__count_from_1970() -> None:
+    assert moments.milliseconds(NOON.replace(microsecond=123_999)) == 1_769_860_800_123

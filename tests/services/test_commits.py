@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from state_admin.domain.merging import Batch, Update
+from state_admin.domain.reducers import EXTENSION_KEYS
 from state_admin.models import AuditRow, Change, Message, Revision, Run, StateValue, Thread
 from state_admin.services import commits, runs, snapshots
 from state_admin.services.errors import (
@@ -503,6 +504,20 @@ def test_runtime_keys__unregistered__keep_the_marks_of_the_reference(run: Person
     assert (held[messages], held[throttle]) == ({"a": 1, "b": 2}, {"x": 1})
     problem = refused(run, Conflict, {throttle: {}}, {throttle: {}})
     assert problem.title == f"parallel merge conflict on exclusive key: {throttle}"
+
+
+def test_extension_keys__registered_commutative__join_as_in_the_reference(run: Person) -> None:
+    """Semantics §5, awaken-facts §2.9: their members are independent."""
+    for name in sorted(EXTENSION_KEYS):
+        marks = {"merge": "commutative", "reducer": "merge", "default": {}}
+        assert run.api("PUT", f"/state-keys/{name}", marks).status_code == 201
+        for reducer in ("replace", "append"):
+            other = {**marks, "reducer": reducer}
+            assert run.api("PUT", f"/state-keys/{name}", other).status_code == 422
+        do(run, {name: {"a": 1}}, {name: {"b": 2}})
+        assert state(run)[name] == {"a": 1, "b": 2}
+    mine = run.api("PUT", "/state-keys/my_policy", {"merge": "commutative", "reducer": "merge"})
+    assert mine.status_code == 422
 
 
 def test_lifecycle__mirror__follows_the_run(run: Person) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 from django.db.models import F
 from django.db.models.functions import Now
+from django.utils import timezone
 
-from state_admin.models import AuditRow, Revision, Run, Thread, Ticket
+from state_admin.models import AuditRow, Revision, Run, Thread, Ticket, snapshots_sql
 from state_admin.services import maintenance, runs
 from state_admin.services.errors import Conflict, Invalid, NotFound
 from state_admin.services.runs import RunChange
@@ -198,6 +200,54 @@ def test_move__wrong_words__are_refused_with_the_place(
     assert not Ticket.objects.exists()
 
 
+@pytest.mark.parametrize("way", ["PATCH", "POST"])
+@pytest.mark.parametrize(
+    ("old", "sent", "pointer"),
+    [
+        ("running", {"waiting": {"reason": "user_input"}}, "/waiting"),
+        ("running", {"status": "running", "waiting": {"reason": "user_input"}}, "/waiting"),
+        ("running", {"status": "done", "waiting": {"reason": "user_input"}}, "/waiting"),
+        ("running", {"termination_reason": {"type": "cancelled"}}, "/termination_reason"),
+        ("waiting", {"status": "running", "termination_reason": {"type": "cancelled"}},
+         "/termination_reason"),
+        ("running", {"status": "done", "termination_reason": []}, ""),
+        ("running", {"status": "done", "termination_reason": {}}, "/type"),
+        ("running", {"status": "done", "termination_reason": ""}, ""),
+        ("running", {"status": "done", "termination_reason": 0}, ""),
+        ("running", {"status": "done", "termination_reason": False}, ""),
+        ("running", {"status": "waiting", "waiting": []}, ""),
+        ("waiting", {"waiting": {}}, "/reason"),
+    ],
+)  # fmt: skip
+def test_change__words_that_nothing_comes_of__are_refused_with_the_place(
+    thread: Person, way: str, old: str, sent: dict[str, Any], pointer: str
+) -> None:
+    run_in(thread, old)
+    before = Revision.objects.count()
+    path, body = ("", sent) if way == "PATCH" else ("/commits", {"run": sent})
+    answer = thread.api(way, f"/runs/r1{path}", body)
+    assert answer.status_code == 422
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == [pointer]
+    assert (Run.objects.get().status, Revision.objects.count()) == (old, before)
+
+
+def test_change__done_run_said_to_have_ended_otherwise__is_refused(thread: Person) -> None:
+    run_in(thread, "done")
+    for words in ({"termination_reason": {"type": "cancelled"}}, {"waiting": {"reason": "x"}}):
+        assert thread.api("PATCH", "/runs/r1", words).status_code == 422
+    again = {"status": "done", "termination_reason": "no"}
+    assert thread.api("PATCH", "/runs/r1", again).status_code == 422
+    assert Run.objects.get().termination_reason == {"type": "natural_end"}
+
+
+def test_waiting__new_words_while_it_waits__are_kept_and_mirrored(thread: Person) -> None:
+    run_in(thread, "waiting")
+    answer = thread.api("PATCH", "/runs/r1", {"waiting": {"reason": "rate_limit"}})
+    assert (answer.status_code, answer.json()["waiting"]) == (200, {"reason": "rate_limit"})
+    extensions = thread.api("GET", "/threads/t1/state").json()["extensions"]
+    assert extensions["__runtime.run_lifecycle"]["status_reason"] == "rate_limit"
+
+
 def test_done__carries_its_reason_and_frees_the_thread(thread: Person) -> None:
     run_in(thread, "running")
     done = change(thread, status="done", termination_reason={"type": "error", "value": "boom"})
@@ -239,6 +289,41 @@ def test_start__same_id__is_the_stored_run_and_other_content_a_conflict(thread: 
     assert Thread.objects.get().revision == 1
 
 
+@pytest.mark.parametrize("other", [{"status": "created"}, {"lease_seconds": 30}])
+@pytest.mark.parametrize("release", ["this", "before"])
+def test_start__same_id_other_status_or_lease__is_a_conflict(
+    thread: Person, other: dict[str, Any], release: str
+) -> None:
+    start = {"id": "r1", "status": "running", "lease_seconds": 60}
+    thread.api("POST", "/threads/t1/runs", start)
+    if release == "before":
+        row = Run.objects.get()
+        content = json.loads(row.created_from or "")
+        del content["status"], content["lease_seconds"]
+        age(created_from=json.dumps(content))
+    assert thread.api("POST", "/threads/t1/runs", {"id": "r1"}).status_code == 200
+    # What a run of the release before started as was not written down.
+    unknown = release == "before" and "status" in other
+    answer = thread.api("POST", "/threads/t1/runs", {**start, **other})
+    assert answer.status_code == (200 if unknown else 409)
+
+
+def test_start_and_end__thread_holds_much__no_value_is_read(
+    thread: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builders.make_state_key(thread.actor, "plan")
+    builders.make_state_key(thread.actor, "memory", scope="thread")
+    builders.make_state_key(thread.actor, "secret", scope="thread", persistent=False)
+    make_run(thread.actor, "t1", "r0")
+    builders.commit(thread.actor, "r0", {"plan": 1, "memory": 2, "secret": 3})
+    with monkeypatch.context() as patched:
+        patched.delattr(snapshots_sql, "read_state")
+        runs.cancel_run(actor=thread.actor, run_id="r0")
+        make_run(thread.actor, "t1", "r1")
+    extensions = thread.api("GET", "/threads/t1/state").json()["extensions"]
+    assert sorted(extensions) == ["__runtime.run_lifecycle", "memory"]
+
+
 def test_start__unknown_or_foreign_thread__is_not_found(thread: Person, mallory: Person) -> None:
     with pytest.raises(NotFound):
         make_run(mallory.actor, "t1", "r9")
@@ -274,6 +359,43 @@ def test_race__cancel_and_finish__ends_once(thread: Person) -> None:
     assert Revision.objects.filter(kind="end").count() == 1
     reasons = {run.termination_reason["type"] for run in won}
     assert len(reasons) == 1
+
+
+def test_answer__each_write__is_the_run_as_it_is_stored(thread: Person) -> None:
+    ticket = {
+        "ticket_id": "k1",
+        "tool_call_id": "c",
+        "tool_name": "t",
+        "expires_at": "2999-01-01T00:00:00Z",
+    }
+    wait = {"reason": "user_input", "deadline_at": "2998-01-01T00:00:00Z", "tickets": [ticket]}
+    message = {"role": "user", "content": "hi"}
+    writes: list[tuple[str, str, Any]] = [
+        ("POST", "/commits", {"messages": [message]}),
+        ("POST", "/commits", {"run": {"step_count": 1, "cost_usd": "0.1", "metadata": {"a": 1}}}),
+        ("PATCH", "", {"input_tokens": 5}),
+        ("PATCH", "", {"step_count": 2}),
+        ("POST", "/heartbeat", None),
+        ("POST", "/lease", None),
+        ("DELETE", "/lease", None),
+        ("POST", "/commits", {"run": {"status": "waiting", "waiting": wait}}),
+        ("POST", "/commits", {"messages": [message]}),
+        ("POST", "/resume", None),
+        ("POST", "/commits", {}),
+        ("POST", "/commits", {"run": {"status": "done"}, "messages": [message]}),
+    ]
+    for status in ("created", "running"):
+        run_id = f"r-{status}"
+        made = thread.api("POST", "/threads/t1/runs", {"id": run_id, "status": status})
+        assert made.json() == thread.api("GET", f"/runs/{run_id}").json()
+        if status == "created":
+            ended = thread.api("POST", f"/runs/{run_id}/cancel").json()
+            assert ended == thread.api("GET", f"/runs/{run_id}").json()
+    for method, path, body in writes:
+        answer = thread.api(method, f"/runs/r-running{path}", body)
+        assert answer.status_code == 200, answer.content
+        shown = answer.json().get("run", answer.json())
+        assert shown == thread.api("GET", "/runs/r-running").json(), (path, body)
 
 
 # Leases --------------------------------------------------------------------------------------
@@ -333,6 +455,24 @@ def test_stuck__each_sign__is_flagged_once_and_nothing_is_ended(
     assert AuditRow.objects.filter(action="run.stuck").count() == int(stuck)
     shown = thread.api("GET", "/runs?stuck=true").json()["items"]
     assert [row["id"] for row in shown] == (["r1"] if stuck else [])
+
+
+@pytest.mark.parametrize(("ahead", "late"), [(7200, -1), (-7200, 1)])
+def test_stuck__clock_of_the_app_server_is_wrong__does_not_matter(
+    thread: Person, monkeypatch: pytest.MonkeyPatch, ahead: int, late: int
+) -> None:
+    """The database's clock decides, as for the query that finds stuck runs."""
+    run_in(thread, "running")
+    age(lease_expires_at=Now() - timedelta(seconds=3600 * late))
+    skewed = timezone.now() + timedelta(seconds=ahead)
+    monkeypatch.setattr(timezone, "now", lambda: skewed)
+    stuck = late > 0
+    assert bool(thread.api("GET", "/runs/r1").json()["stuck_reason"]) == stuck
+    (listed,) = thread.api("GET", "/runs").json()["items"]
+    assert bool(listed["stuck_reason"]) == stuck
+    assert maintenance.flag_stuck_runs() == {"flagged": int(stuck)}
+    for row in AuditRow.objects.filter(action="run.stuck"):
+        assert row.detail["reason"].startswith("silent for 1 h")
 
 
 def test_counts__totals__are_stored_as_given(thread: Person) -> None:

@@ -34,7 +34,7 @@ from state_admin.services.errors import (
     VersionConflict,
 )
 from tests import builders
-from tests.builders import Person, append, make_thread, make_token, raw
+from tests.builders import Person, append, call, make_thread, make_token, raw
 from tests.services.canary import tables_with
 from tests.services.racing import race, split
 
@@ -177,6 +177,18 @@ def test_delete__cascade__takes_all_descendants(family: Person) -> None:
     assert StateValue.objects.count() == 2
     with pytest.raises(NotFound):
         delete(family)
+
+
+def test_parent__outside_the_tokens_prefixes__does_not_exist_for_it(family: Person) -> None:
+    secret, _ = make_token(family, Role.ADMIN, thread_prefixes=["child"])
+    ask = partial(call, secret)
+    shown = ask("GET", "/threads/child")
+    assert (shown.status_code, shown.json()["parent_thread_id"]) == (200, None)
+    assert ask("GET", "/threads/child/lineage").json()["ancestors"] == []
+    assert ask("PATCH", "/threads/child", {"title": "x"}).json()["parent_thread_id"] is None
+    assert {row["parent_thread_id"] for row in ask("GET", "/threads").json()["items"]} == {None}
+    assert ask("GET", "/threads?parent_thread_id=root").json()["items"] == []
+    assert family.api("GET", "/threads/child").json()["parent_thread_id"] == "root"
 
 
 def test_delete__child_outside_the_tokens_prefixes__is_forbidden(family: Person) -> None:

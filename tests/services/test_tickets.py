@@ -127,6 +127,23 @@ def test_arguments__any_json__are_kept(waiting: Person) -> None:
     ]
 
 
+def test_list_of_run__more_than_a_page__goes_on_in_the_order_they_were_opened(
+    waiting: Person,
+) -> None:
+    wait = {"reason": "user_input", "tickets": [ticket(number) for number in range(3, 6)]}
+    runs.change_run(
+        actor=waiting.actor, run_id="r1", change=RunChange(status="waiting", waiting=wait)
+    )
+    seen, path = [], "/runs/r1/tickets?limit=2"
+    while path:
+        page = waiting.api("GET", path).json()
+        seen.append([row["id"] for row in page["items"]])
+        cursor = page["next_cursor"]
+        path = f"/runs/r1/tickets?limit=2&cursor={cursor}" if cursor else ""
+    assert seen == [["k1", "k2"], ["k3", "k4"], ["k5"]]
+    assert waiting.api("GET", "/runs/r1/tickets?status=pending").status_code == 400
+
+
 def test_decide__viewer_or_stranger__is_refused(
     waiting: Person, bob: Person, mallory: Person
 ) -> None:
@@ -209,6 +226,37 @@ def test_due__several_kept__is_the_first_of_those_still_open(alice: Person) -> N
     decide(alice, "k2")
     years.append(Run.objects.get().ticket_due_at.year)  # type: ignore[union-attr]
     assert years == [2980, 2990]
+
+
+def expire(ticket_id: str) -> None:
+    Ticket.objects.filter(public_id=ticket_id).update(expires_at=Now())
+
+
+def test_due__ticket_left_from_an_earlier_wait__counts_in_the_next(alice: Person) -> None:
+    """Or its run would wait for ever for an answer that nobody can give any more."""
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    for number in (1, 2):
+        opened = [ticket(number, expires_at=FUTURE if number == 1 else None)]
+        wait = {"reason": "tool_permission", "tickets": opened}
+        builders.commit(alice.actor, "r1", run=RunChange(status="waiting", waiting=wait))
+        if number == 1:
+            runs.change_run(actor=alice.actor, run_id="r1", change=RunChange(status="running"))
+            assert Run.objects.get().ticket_due_at is None
+    expire("k1")
+    decide(alice, "k2")
+    with pytest.raises(Conflict):
+        decide(alice, "k1")
+    assert maintenance.flag_stuck_runs() == {"flagged": 1}
+    said = alice.api("GET", "/runs/r1").json()["stuck_reason"]
+    assert said.startswith("a ticket expired undecided at ")
+
+
+def test_due__wait_without_tickets_of_its_own__is_that_of_those_left(alice: Person) -> None:
+    wait_for_two(alice, expires_at=PAST)
+    for status in ("running", "waiting"):
+        runs.change_run(actor=alice.actor, run_id="r1", change=RunChange(status=status))
+    assert Run.objects.stuck().count() == 1
 
 
 @pytest.mark.parametrize("swept", [True, False])

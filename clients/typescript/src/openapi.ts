@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 94a9db72a6662c05497b79f51980e92d426f7c15dcd396e467ff44b267c545a5
+// sha256 of docs/openapi.json: a716ebebd6515675884af1ad72a4a8510c95aeeeb30038445724594c35f5408c
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1260,7 +1260,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All tickets of a run, in the order they were opened. */
+        /** @description The tickets of a run, in the order they were opened. */
         get: operations["list_run_tickets"];
         put?: never;
         post?: never;
@@ -6613,7 +6613,10 @@ export interface operations {
     };
     list_run_tickets: {
         parameters: {
-            query?: never;
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
             header?: never;
             path: {
                 run_id: string;

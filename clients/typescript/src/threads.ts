@@ -206,8 +206,9 @@ export class Runs extends Group {
     return this.api.send(write("POST", run(id, "/resume"), fields));
   }
 
-  tickets(id: string, options: Sending = {}): Promise<{ items: Ticket[] }> {
-    return this.api.send(read(run(id, "/tickets"), options));
+  /** Its tickets, in the order they were opened. */
+  tickets(id: string, query: Query<"list_run_tickets"> & Sending = {}): Paged<Ticket> {
+    return this.api.paged(run(id, "/tickets"), query);
   }
 }
 

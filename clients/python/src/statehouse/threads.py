@@ -400,8 +400,12 @@ def resume_run(
     return Call("POST", _run(run_id, "/resume"), Run.read, body=body)
 
 
-def tickets_of_run(run_id: str) -> Call[Page[Ticket]]:
-    return Call("GET", _run(run_id, "/tickets"), page_of(Ticket.read))
+def tickets_of_run(
+    run_id: str, *, limit: int | None = None, cursor: str | None = None
+) -> Call[Page[Ticket]]:
+    """The tickets of a run, in the order they were opened."""
+    query = given(limit=limit, cursor=cursor)
+    return Call("GET", _run(run_id, "/tickets"), page_of(Ticket.read), query)
 
 
 class Runs(Group[S]):

@@ -1,0 +1,88 @@
+"""The mirror of tool calls in state, in the reference's shape (semantics §7, awaken-facts §3.6).
+
+Not here: the tickets that they wait for (runs opens them, tickets decides them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from state_admin.domain import moments, reducers, values
+from state_admin.domain.access import Actor
+from state_admin.domain.values import JSON
+from state_admin.models import Thread, Ticket, TicketStatus
+
+from . import snapshots
+from .snapshots import NewValue
+from .state_keys import check_value, find_slots
+
+TOOL_CALLS = "__runtime.tool_call_states"
+
+# A tool call as the key keeps it.
+Call = dict[str, JSON]
+
+
+def call_of(ticket: Ticket, status: str, now: datetime, **more: JSON) -> Call:
+    """The tool call that a ticket is about."""
+    about = {"suspension_reason": ticket.reason} if ticket.reason else {}
+    return {
+        "call_id": ticket.tool_call_id,
+        "tool_name": ticket.tool_name,
+        "arguments": values.load(ticket.arguments or "null"),
+        "status": status,
+        "updated_at": moments.milliseconds(now),
+        "resume_mode": ticket.resume_mode,
+        "suspension_id": ticket.public_id,
+        **about,
+        **more,
+    }
+
+
+def mirror_calls(
+    actor: Actor, thread: Thread, calls: Sequence[Call], writes: Mapping[str, NewValue]
+) -> dict[str, NewValue]:
+    """The state write that mirrors `calls`, on top of what `writes` does already. A move that the
+    reference's rules forbid leaves a call as it is; so does a value that is not of their shape.
+
+    TooLarge and Invalid as for the updates of a commit, unless all that happens is that calls are
+    cancelled: a run can always end.
+    """
+    if not calls:
+        return {}
+    slot = find_slots(actor, thread, [TOOL_CALLS])[TOOL_CALLS]
+    before = writes[TOOL_CALLS].text if TOOL_CALLS in writes else slot.held
+    value = values.load(before or "{}")
+    try:
+        for call in calls:
+            value = reducers.apply(reducers.Reducer.TOOL_CALLS, value, {"put": call})
+    except reducers.UpdateRefused:
+        return {}
+    text = values.dump(value)
+    if any(call["status"] != "cancelled" for call in calls):
+        check_value(slot, text)
+    return {TOOL_CALLS: snapshots.new_value(slot, text)}
+
+
+def drop_ended(actor: Actor, thread: Thread) -> dict[str, NewValue]:
+    """The state write that leaves, where no run is active, only the calls that can still go on:
+    those suspended, unless their ticket is closed. What ran did so in a run that has ended."""
+    slot = find_slots(actor, thread, [TOOL_CALLS])[TOOL_CALLS]
+    calls = values.load(slot.held or "{}") or {}
+    try:
+        suspended = reducers.suspended_calls(calls)
+    except reducers.UpdateRefused:
+        return {}
+    asked = {name: call.get("suspension_id") for name, call in suspended.items()}
+    closed = _closed(actor, [each for each in asked.values() if isinstance(each, str)])
+    kept = {name: call for name, call in suspended.items() if asked[name] not in closed}
+    if len(kept) == len(calls):
+        return {}
+    return {TOOL_CALLS: snapshots.new_value(slot, values.dump(kept) if kept else None)}
+
+
+def _closed(actor: Actor, ticket_ids: Sequence[str]) -> set[str]:
+    if not ticket_ids:
+        return set()
+    tickets = Ticket.objects.filter(workspace_id=actor.workspace_id, public_id__in=ticket_ids)
+    return set(tickets.exclude(status=TicketStatus.PENDING).values_list("public_id", flat=True))

@@ -75,9 +75,7 @@ class RecordDetail(Endpoint):
         """One record; a marker stands for each secret."""
         found = config.read_record(actor=self.actor, kind=Kind(kind), identity=record_id)
         if etags.not_modified(request, found.version):
-            response = HttpResponse(status=304)
-            response["ETag"] = f'"{found.version}"'
-            return response
+            return etags.unchanged(found.version)
         return answer(show_record(Kind(kind), found), etag=found.version)
 
     @extend_schema(operation_id="write_config", request=RecordBody)

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 94a9db72a6662c05497b79f51980e92d426f7c15dcd396e467ff44b267c545a5
+// sha256 of docs/openapi.json: 0a1991130d66bc4951efecdb2c46843aac6ab0fa8979766f1a85f2da0fa1906c
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1112,7 +1112,10 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Move a run between statuses, or update its counts (totals, not increments). */
+        /**
+         * @description Move a run between statuses, or update its counts (totals, not increments); with
+         *     `If-Match` only while its last revision is that.
+         */
         patch: operations["change_run"];
         trace?: never;
     };
@@ -1142,7 +1145,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description The atomic step: updates, messages and run fields land together, as one revision. */
+        /**
+         * @description The atomic step: updates, messages and run fields land together, as one revision.
+         *     `If-Match` is its `base_revision`.
+         */
         post: operations["commit"];
         delete?: never;
         options?: never;
@@ -1451,12 +1457,15 @@ export interface paths {
         post?: never;
         /**
          * @description Delete with all that belongs to it. `children=detach|reject|cascade`; `dry_run=true`
-         *     tells how much it would be.
+         *     tells how much it would be; with `If-Match` only while the state is at that revision.
          */
         delete: operations["delete_thread"];
         options?: never;
         head?: never;
-        /** @description Change title, metadata, resource, parent or compaction policy. */
+        /**
+         * @description Change title, metadata, resource, parent or compaction policy; with `If-Match` only
+         *     while the state is at that revision.
+         */
         patch: operations["change_thread"];
         trace?: never;
     };
@@ -1648,8 +1657,9 @@ export interface paths {
         get: operations["list_messages"];
         put?: never;
         /**
-         * @description Append messages; `expected_message_count` guards against a log that moved. `operations`
-         *     on entries, as of an atomic batch, land together with them or not at all.
+         * @description Append messages; `expected_message_count` guards against a log that moved, `If-Match`
+         *     against a state that did. `operations` on entries, as of an atomic batch, land together
+         *     with them or not at all.
          */
         post: operations["append_messages"];
         delete?: never;
@@ -6245,6 +6255,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 run_id: string;
@@ -6317,6 +6328,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 run_id: string;
@@ -7312,6 +7324,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 thread_id: string;
@@ -7353,6 +7366,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 thread_id: string;
@@ -7831,6 +7845,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 thread_id: string;
@@ -8032,7 +8047,9 @@ export interface operations {
                 revision?: number;
                 scope?: "run" | "thread";
             };
-            header?: never;
+            header?: {
+                "If-None-Match"?: string;
+            };
             path: {
                 thread_id: string;
             };
@@ -8048,6 +8065,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Snapshot"];
                 };
+            };
+            /** @description Nothing is newer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Refused, or failed: a problem document */
             default: {

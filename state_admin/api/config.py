@@ -118,7 +118,8 @@ class RecordDetail(Endpoint):
     @extend_schema(operation_id="delete_config")
     def delete(self, request: Request, kind: str, record_id: str) -> HttpResponse:
         """Delete a record and its secrets; 409 with `dependents` while others name it, unless
-        `?force=true`. `?dry_run=true` only tells who does."""
+        `?force=true`. `?dry_run=true` only tells who does; `hidden` counts those that the token does
+        not see."""
         pagination.refuse_unknown(request, "force", "dry_run")
         dry_run = read_dry_run(request)
         done = config.delete_record(
@@ -132,7 +133,7 @@ class RecordDetail(Endpoint):
         )
         if dry_run:
             shown = [show_dependent(each) for each in done.dependents]
-            return answer({"dry_run": True, "dependents": shown})
+            return answer({"dry_run": True, "dependents": shown, "hidden": done.hidden})
         return no_content()
 
 

@@ -245,7 +245,8 @@ def delete_thread(
     """Remove a thread with its messages, runs, state and the entries under `thread::{id}`.
 
     Children lose their parent (`detach`), go too (`cascade`), or forbid it (`reject`, Conflict).
-    RevisionConflict: the state is not at `expected_revision`.
+    RevisionConflict: the state is not at `expected_revision`. Forbidden: a child or an entry lies
+    outside what the actor may touch; nothing is deleted then.
     """
     require(actor, Role.ADMIN)
     with transaction.atomic():
@@ -264,6 +265,10 @@ def delete_thread(
         ids = list(doomed)
         keys = [scopes.thread_key(public_id) for public_id in doomed.values()]
         entries = Entry.objects.visible_to(actor).live().filter(key__in=keys)
+        held_by_all = Entry.objects.filter(namespace__workspace_id=actor.workspace_id).live()
+        # A new thread of the same id would find them.
+        if held_by_all.filter(key__in=keys).count() > entries.count():
+            raise Forbidden("entries of the thread lie outside this token's namespaces")
         report = Deletion(
             threads=len(ids),
             messages=Message.objects.filter(thread__in=ids).count(),

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 0a1991130d66bc4951efecdb2c46843aac6ab0fa8979766f1a85f2da0fa1906c
+// sha256 of docs/openapi.json: 5aa0dd045b8ecb16e872d509c32b068ff88eac8d9d7ebabe9a1de7da66889746
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -547,7 +547,8 @@ export interface paths {
         post?: never;
         /**
          * @description Delete a record and its secrets; 409 with `dependents` while others name it, unless
-         *     `?force=true`. `?dry_run=true` only tells who does.
+         *     `?force=true`. `?dry_run=true` only tells who does; `hidden` counts those that the token does
+         *     not see.
          */
         delete: operations["delete_config"];
         options?: never;
@@ -2370,6 +2371,7 @@ export interface components {
         Dependents: {
             dependents: components["schemas"]["Dependent"][];
             dry_run: boolean;
+            hidden: number;
         };
         Diff: {
             from?: number;

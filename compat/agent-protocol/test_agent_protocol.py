@@ -147,7 +147,7 @@ def test_store_a_hundred_read_modify_writes_lose_nothing(
             else:
                 return
 
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(100) as pool:
         list(pool.map(add, range(100)))
     assert client.store.get_item(home, key="n")["value"] == {"n": 100}
 
@@ -233,7 +233,7 @@ def test_state_a_hundred_read_modify_writes_lose_nothing(client: SyncLangGraphCl
                 continue
             return
 
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(100) as pool:
         list(pool.map(add, range(100)))
     state: Any = client.threads.get_state(thread_id)
     assert state["values"] == {"ap_count": 100}
@@ -241,7 +241,7 @@ def test_state_a_hundred_read_modify_writes_lose_nothing(client: SyncLangGraphCl
 
 def test_metadata_a_hundred_concurrent_updates_lose_nothing(client: SyncLangGraphClient) -> None:
     thread_id = client.threads.create()["thread_id"]
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(100) as pool:
         list(pool.map(lambda n: client.threads.update(thread_id, metadata={str(n): n}), range(100)))
     assert client.threads.get(thread_id)["metadata"] == {str(n): n for n in range(100)}
 

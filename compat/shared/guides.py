@@ -14,8 +14,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run_guide(name: str) -> None:
-    """Every Python block of docs/guides/{name}.md, in order, in one module."""
+def run_guide(name: str) -> dict[str, Any]:
+    """Every Python block of docs/guides/{name}.md, in order, in one module; answers its names."""
     text = (ROOT / "docs" / "guides" / f"{name}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks, f"{name}.md has no Python"
@@ -28,11 +28,16 @@ def run_guide(name: str) -> None:
                 await done
 
     asyncio.run(run())
+    return shared
 
 
 def run_example(name: str) -> str:
     """What clients/python/examples/{name}.py prints."""
-    example = ROOT / "clients" / "python" / "examples" / f"{name}.py"
-    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False)
+    return run_program(ROOT / "clients" / "python" / "examples" / f"{name}.py")
+
+
+def run_program(path: Path) -> str:
+    """What a program prints, which must succeed."""
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -75,9 +75,7 @@ class RecordDetail(Endpoint):
         """One record; a marker stands for each secret."""
         found = config.read_record(actor=self.actor, kind=Kind(kind), identity=record_id)
         if etags.not_modified(request, found.version):
-            response = HttpResponse(status=304)
-            response["ETag"] = f'"{found.version}"'
-            return response
+            return etags.unchanged(found.version)
         return answer(show_record(Kind(kind), found), etag=found.version)
 
     @extend_schema(operation_id="write_config", request=RecordBody)
@@ -120,7 +118,8 @@ class RecordDetail(Endpoint):
     @extend_schema(operation_id="delete_config")
     def delete(self, request: Request, kind: str, record_id: str) -> HttpResponse:
         """Delete a record and its secrets; 409 with `dependents` while others name it, unless
-        `?force=true`. `?dry_run=true` only tells who does."""
+        `?force=true`. `?dry_run=true` only tells who does; `hidden` counts those that the token does
+        not see."""
         pagination.refuse_unknown(request, "force", "dry_run")
         dry_run = read_dry_run(request)
         done = config.delete_record(
@@ -134,7 +133,7 @@ class RecordDetail(Endpoint):
         )
         if dry_run:
             shown = [show_dependent(each) for each in done.dependents]
-            return answer({"dry_run": True, "dependents": shown})
+            return answer({"dry_run": True, "dependents": shown, "hidden": done.hidden})
         return no_content()
 
 

@@ -188,9 +188,7 @@ class EntryDetail(Endpoint):
 
     def _show(self, entry: EntryView) -> HttpResponse:
         if etags.not_modified(self.request, entry.version):
-            response = HttpResponse(status=304)
-            response["ETag"] = f'"{entry.version}"'
-            return response
+            return etags.unchanged(entry.version)
         return answer(show_entry(entry), etag=entry.version)
 
     @extend_schema(operation_id="write_entry", request=EntryBody)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from django.http import HttpResponse
 from rest_framework.request import Request
 
 from state_admin.services.entries import ANY, Precondition
@@ -55,3 +56,10 @@ def not_modified(request: Request, version: int) -> bool:
     """Whether a conditional GET already has this version."""
     tags = request.META.get("HTTP_IF_NONE_MATCH")
     return tags is not None and f'"{version}"' in (tag.strip() for tag in tags.split(","))
+
+
+def unchanged(version: int) -> HttpResponse:
+    """304: the caller has this version already."""
+    response = HttpResponse(status=304)
+    response["ETag"] = f'"{version}"'
+    return response

@@ -141,10 +141,11 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "create_thread": Operation(_ok("Thread", 200, 201)),
     "get_thread": Operation(_ok("Thread")),
-    "change_thread": Operation(_ok("Thread")),
+    "change_thread": Operation(_ok("Thread"), headers=_GUARDS[:1]),
     "delete_thread": Operation(
         {200: ref("ThreadDeletion"), 204: None},
         {"children": one_of(["detach", "reject", "cascade"]), "dry_run": _BOOL},
+        _GUARDS[:1],
     ),
     "fork_thread": Operation(_ok("Thread", 200, 201)),
     "read_lineage": Operation(_ok("Lineage")),
@@ -156,24 +157,25 @@ OPERATIONS: dict[str, Operation] = {
         visibility=one_of(["external", "internal", "all"]),
         run_id=TEXT,
     ),
-    "append_messages": Operation(_ok("Appended", 201)),
+    "append_messages": Operation(_ok("Appended", 201), headers=_GUARDS[:1]),
     "read_context": Operation(_ok("Context"), {"max_tokens": _VERSION}),
     "read_state": Operation(
-        _ok("Snapshot"),
+        {**_ok("Snapshot"), 304: None},
         {"revision": _COUNT, "scope": one_of(StateScope.values), "export": _BOOL},
+        ("If-None-Match",),
     ),
     "list_snapshots": _list("Revision"),
     "mark_snapshot": Operation(_ok("Revision")),
     "diff_snapshots": Operation(_ok("Diff"), {"from": _COUNT, "to": _COUNT}),
-    "restore_snapshot": Operation(_ok("Snapshot"), headers=("If-Match",)),
-    "import_snapshot": Operation(_ok("ImportedSnapshot"), headers=("If-Match",)),
+    "restore_snapshot": Operation(_ok("Snapshot"), headers=_GUARDS[:1]),
+    "import_snapshot": Operation(_ok("ImportedSnapshot"), headers=_GUARDS[:1]),
     "start_run": Operation(_ok("Run", 200, 201)),
     "list_runs": _list(
         "Run", thread_id=TEXT, status=one_of(RunStatus.values), agent_id=TEXT, stuck=_BOOL
     ),
     "get_run": Operation(_ok("Run"), {"wait": _WAIT, "since": _COUNT}),
-    "change_run": Operation(_ok("Run")),
-    "commit": Operation(_ok("Committed")),
+    "change_run": Operation(_ok("Run"), headers=_GUARDS[:1]),
+    "commit": Operation(_ok("Committed"), headers=_GUARDS[:1]),
     "heartbeat_run": Operation(_ok("Run")),
     "cancel_run": Operation(_ok("Run")),
     "take_lease": Operation(_ok("Run")),
@@ -294,7 +296,7 @@ OPERATIONS: dict[str, Operation] = {
 
 _TAG = {"type": "string", "pattern": r'^(W/)?"[0-9]{1,18}"$'}
 _HEADERS: dict[str, Shape] = {
-    "If-Match": {**_TAG, "description": 'only if the version is this one: "41"'},
+    "If-Match": {**_TAG, "description": 'only if the version or revision is this one: "41"'},
     "If-None-Match": {
         "type": "string",
         "description": '"41": 304 when nothing is newer; * on a write: only if it does not exist',

@@ -71,8 +71,13 @@ def body_of(problem: Problem, request_id: str = "") -> dict[str, Any]:
 
 def answer_problem(problem: Problem, request: HttpRequest | None = None) -> HttpResponse:
     """The answer for a typed error."""
-    response = _answer(body_of(problem, _request_id(request)), status_of(problem))
-    if isinstance(problem, errors.VersionConflict):
+    body = body_of(problem, _request_id(request))
+    # 409 for a revision that the body names; a header that fails is a failed precondition.
+    failed = isinstance(problem, errors.RevisionConflict) and _is_conditional(request)
+    if failed:
+        body["status"] = 412
+    response = _answer(body, body["status"])
+    if failed or isinstance(problem, errors.VersionConflict):
         response["ETag"] = f'"{problem.data["actual"]}"'
     if isinstance(problem, errors.Unauthenticated):
         response["WWW-Authenticate"] = 'Bearer realm="statehouse"'
@@ -149,6 +154,10 @@ def _answer(body: dict[str, Any], status: int) -> HttpResponse:
     # may quote a name from the request that no UTF-8 can hold.
     content = values.dump(body).encode(errors="replace")
     return HttpResponse(content, status=status, content_type="application/problem+json")
+
+
+def _is_conditional(request: Any) -> bool:
+    return request is not None and "HTTP_IF_MATCH" in request.META
 
 
 def _request_id(request: Any) -> str:

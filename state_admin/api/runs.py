@@ -17,12 +17,12 @@ from state_admin.models import Origin, Run, RunStatus
 from state_admin.models.feed_sql import FeedFilter
 from state_admin.services import commits, entries, leases, recoveries, runs
 from state_admin.services.commits import Step
-from state_admin.services.errors import Invalid, Problem
+from state_admin.services.errors import BadRequest, Invalid, Problem
 from state_admin.services.knowledge import MOST_READS
 from state_admin.services.runs import UNCHANGED, RunChange
 from state_admin.services.snapshots import Read
 
-from . import pagination, waiting
+from . import etags, pagination, waiting
 from .bodies import Body, Flag, RawField, Text, Whole, answer, verbatim
 from .endpoint import Endpoint
 from .threads import read_list, read_object
@@ -145,7 +145,7 @@ class RunStart(Endpoint):
         run, created = runs.start_run(
             actor=self.actor, thread_id=thread_id, reason=self.reason, **given, **body
         )
-        return answer(show_run(run), 201 if created else 200)
+        return answer(show_run(run), 201 if created else 200, etag=run.last_revision)
 
 
 class RunList(Endpoint):
@@ -187,22 +187,24 @@ class RunDetail(Endpoint):
             FeedFilter(run=run_id),
             look=lambda: runs.find_run(self.actor, run_id),
             is_news=lambda run: run.last_revision > since,
-            show=lambda run: answer(show_run(run)),
+            show=lambda run: answer(show_run(run), etag=run.last_revision),
             memory=since,
         )
 
     @extend_schema(operation_id="change_run", request=ChangeBody)
     def patch(self, request: Request, run_id: str) -> HttpResponse:
-        """Move a run between statuses, or update its counts (totals, not increments)."""
+        """Move a run between statuses, or update its counts (totals, not increments); with
+        `If-Match` only while its last revision is that."""
         body = ChangeBody.take(request.data)
         run = runs.change_run(
             actor=self.actor,
             run_id=run_id,
             change=read_change(body),
             fencing_token=body.get("fencing_token"),
+            expected_revision=etags.expected_version(request),
             reason=self.reason,
         )
-        return answer(show_run(run))
+        return answer(show_run(run), etag=run.last_revision)
 
 
 class RunHeartbeat(Endpoint):
@@ -261,8 +263,17 @@ class RunCancel(Endpoint):
 class RunCommits(Endpoint):
     @extend_schema(operation_id="commit", request=CommitBody)
     def post(self, request: Request, run_id: str) -> HttpResponse:
-        """The atomic step: updates, messages and run fields land together, as one revision."""
+        """The atomic step: updates, messages and run fields land together, as one revision.
+        `If-Match` is its `base_revision`."""
         body = CommitBody.take(request.data)
+        match = etags.expected_version(request)
+        if match is not None:
+            if body.get("base_revision") not in (None, match):
+                raise BadRequest(
+                    f"If-Match says {match}, base_revision {body['base_revision']}",
+                    detail="Both name the revision you started from: leave one out.",
+                )
+            body["base_revision"] = match
         done = commits.commit(
             actor=self.actor, run_id=run_id, step=read_step(body), reason=self.reason
         )

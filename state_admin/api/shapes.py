@@ -189,7 +189,7 @@ SHAPES: dict[str, Shape] = {
     "Record": shape(kind=one_of(Kind), id=TEXT, **_ROW, exists=FLAG, value=ANY),
     "RecordRow": shape({"value": ANY}, kind=one_of(Kind), id=TEXT, **_ROW, registered=FLAG),
     "Dependent": shape(kind=one_of(Kind), id=TEXT, pointer=TEXT),
-    "Dependents": shape(dry_run=FLAG, dependents=many(ref("Dependent"))),
+    "Dependents": shape(dry_run=FLAG, dependents=many(ref("Dependent")), hidden=WHOLE),
     "Hit": shape(
         {"value": ANY}, **_ROW, registered=FLAG, matches=many(shape(pointer=TEXT, snippet=TEXT))
     ),

@@ -84,6 +84,9 @@ class ThreadState(Endpoint):
         export = pagination.read_choice(request, "export", ("true", "false")) == "true"
         read = exports.export_snapshot if export else snapshots.read_snapshot
         snapshot = read(actor=self.actor, thread_id=thread_id, revision=revision, scope=scope)
+        # What an export leaves out changes with the registered keys, without a revision.
+        if not export and etags.not_modified(request, snapshot.revision):
+            return etags.unchanged(snapshot.revision)
         return answer(show_snapshot(snapshot), etag=snapshot.revision)
 
 

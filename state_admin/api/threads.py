@@ -17,7 +17,7 @@ from state_admin.services import forks, messages, policies, threads
 from state_admin.services.contexts import read_context
 from state_admin.services.errors import BadRequest, Invalid
 
-from . import pagination
+from . import etags, pagination
 from .batches import read_operations, show_outcome
 from .bodies import Body, RawField, Text, Whole, answer, no_content, timestamp, verbatim
 from .endpoint import Endpoint
@@ -157,7 +157,8 @@ class ThreadDetail(Endpoint):
 
     @extend_schema(operation_id="change_thread", request=ThreadChangeBody)
     def patch(self, request: Request, thread_id: str) -> HttpResponse:
-        """Change title, metadata, resource, parent or compaction policy."""
+        """Change title, metadata, resource, parent or compaction policy; with `If-Match` only
+        while the state is at that revision."""
         body = ThreadChangeBody.take(request.data)
         row = threads.change_thread(
             actor=self.actor,
@@ -168,6 +169,7 @@ class ThreadDetail(Endpoint):
             policy=read_policy(body) if "compaction_policy" in body else None,
             parent_thread_id=body.get("parent_thread_id"),
             reparent="parent_thread_id" in body,
+            expected_revision=etags.expected_version(request),
             reason=self.reason,
         )
         return answer(show_thread(row, self.actor), etag=row.revision)
@@ -175,7 +177,7 @@ class ThreadDetail(Endpoint):
     @extend_schema(operation_id="delete_thread")
     def delete(self, request: Request, thread_id: str) -> HttpResponse:
         """Delete with all that belongs to it. `children=detach|reject|cascade`; `dry_run=true`
-        tells how much it would be."""
+        tells how much it would be; with `If-Match` only while the state is at that revision."""
         pagination.refuse_unknown(request, "children", "dry_run")
         dry_run = pagination.read_choice(request, "dry_run", ("true", "false")) == "true"
         children: Any = pagination.read_choice(
@@ -186,6 +188,7 @@ class ThreadDetail(Endpoint):
             thread_id=thread_id,
             children=children,
             dry_run=dry_run,
+            expected_revision=etags.expected_version(request),
             reason=self.reason,
         )
         return answer({"dry_run": True, "would_delete": vars(report)}) if dry_run else no_content()
@@ -258,14 +261,16 @@ class ThreadMessages(Endpoint):
 
     @extend_schema(operation_id="append_messages", request=MessagesBody)
     def post(self, request: Request, thread_id: str) -> HttpResponse:
-        """Append messages; `expected_message_count` guards against a log that moved. `operations`
-        on entries, as of an atomic batch, land together with them or not at all."""
+        """Append messages; `expected_message_count` guards against a log that moved, `If-Match`
+        against a state that did. `operations` on entries, as of an atomic batch, land together
+        with them or not at all."""
         body = MessagesBody.take(request.data)
         made = messages.append_messages(
             actor=self.actor,
             thread_id=thread_id,
             messages=read_list(body["messages"], "messages"),
             expected_message_count=body.get("expected_message_count"),
+            expected_revision=etags.expected_version(request),
             operations=read_operations(body["operations"], self.reason)
             if "operations" in body
             else (),

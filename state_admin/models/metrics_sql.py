@@ -51,13 +51,23 @@ SELECT 'statehouse_compactions', wanted.status, (
 )
 FROM unnest(ARRAY['queued', 'running']) AS wanted(status)
 UNION ALL
+SELECT 'statehouse_calls_total', counted.outcome, coalesce(counted.calls, 0)
+FROM (
+    SELECT sum(t.reads) AS reads, sum(t.writes) AS writes, sum(t.conflicts) AS conflicts
+    FROM workspaces w JOIN traffic t ON t.workspace_id = w.id AND t.minute = to_timestamp(0)
+) ever
+CROSS JOIN LATERAL (
+    VALUES ('read', ever.reads), ('write', ever.writes), ('conflict', ever.conflicts)
+) counted(outcome, calls)
+UNION ALL
 SELECT 'statehouse_sweep_age_seconds', name, extract(epoch FROM statement_timestamp() - finished_at)
 FROM sweeps WHERE finished_at IS NOT NULL
 """
 
 
 def read_figures() -> list[Figure]:
-    """Storage by part, queues by status, compaction's savings of today, the age of each sweep."""
+    """Storage by part, queues by status, compaction's savings of today, the calls ever counted, the
+    age of each sweep."""
     row = hot.fetch_one(_STORAGE, {})
     if row is None:
         raise RuntimeError("an aggregate answers one row")

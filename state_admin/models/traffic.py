@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
-from typing import Final, NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple, Self
 
 from django.db import models
 
@@ -16,10 +16,20 @@ from .workspaces import Workspace
 
 RETENTION: Final = timedelta(hours=48)
 MINUTES: Final = 60
+# The minute of the row that counts all the calls a workspace ever got. It is never purged, so that
+# a monitor sees numbers that only grow.
+EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class TrafficQuerySet(models.QuerySet["Traffic"]):
+    def timed(self) -> Self:
+        """Those of a minute, not of all time."""
+        return self.filter(minute__gt=EVER)
 
 
 class Traffic(models.Model):
-    """One minute of a workspace. Minutes in which nothing happened have no row."""
+    """One minute of a workspace, or all of its time (EVER). Minutes in which nothing happened have
+    no row."""
 
     # Without a constraint: its check would lock the workspace for each flush of each process.
     workspace = models.ForeignKey(
@@ -31,6 +41,8 @@ class Traffic(models.Model):
     conflicts = models.BigIntegerField(default=0)
     # What waited when it was last measured in this minute; NULL: it was not.
     queued = models.IntegerField(null=True, blank=True)
+
+    objects = TrafficQuerySet.as_manager()
 
     class Meta:
         db_table = "traffic"
@@ -61,12 +73,17 @@ class Hour(NamedTuple):
 
 # In the order of the index, so that two processes never wait for each other in a circle.
 _ADD = """
+WITH given AS (
+    SELECT w.id, given.minute, given.reads, given.writes, given.conflicts
+    FROM unnest(%(workspaces)s::bigint[], %(minutes)s::bigint[], %(reads)s::bigint[],
+        %(writes)s::bigint[], %(conflicts)s::bigint[])
+        AS given(workspace_id, minute, reads, writes, conflicts)
+    JOIN workspaces w ON w.id = given.workspace_id
+)
 INSERT INTO traffic AS t (workspace_id, minute, reads, writes, conflicts)
-SELECT w.id, to_timestamp(given.minute * 60), given.reads, given.writes, given.conflicts
-FROM unnest(%(workspaces)s::bigint[], %(minutes)s::bigint[], %(reads)s::bigint[],
-    %(writes)s::bigint[], %(conflicts)s::bigint[])
-    AS given(workspace_id, minute, reads, writes, conflicts)
-JOIN workspaces w ON w.id = given.workspace_id
+SELECT id, to_timestamp(minute * 60), reads, writes, conflicts FROM given
+UNION ALL
+SELECT id, to_timestamp(0), sum(reads), sum(writes), sum(conflicts) FROM given GROUP BY id
 ORDER BY 1, 2
 ON CONFLICT (workspace_id, minute) DO UPDATE SET reads = t.reads + excluded.reads,
     writes = t.writes + excluded.writes, conflicts = t.conflicts + excluded.conflicts
@@ -108,7 +125,7 @@ WHERE workspace_id = %(workspace)s
 
 
 def add_calls(calls: Mapping[Minute, Sequence[int]]) -> None:
-    """Add reads, writes and conflicts to what was counted of these minutes before."""
+    """Add reads, writes and conflicts to what was counted of these minutes, and ever, before."""
     reads, writes, conflicts = zip(*calls.values(), strict=True)
     hot.fetch_all(
         _ADD,

@@ -21,6 +21,7 @@ from .snapshots import NewValue, Read
 from .state_keys import Slot, check_value, find_slots, hold_registry, reduce
 
 _NOTHING = "Nothing of the commit landed."
+_OR_REBASE = ", or send on_conflict: rebase"
 
 
 @dataclass(frozen=True)
@@ -130,10 +131,10 @@ def _check_base(thread: Thread, merged: Batch, slots: dict[str, Slot], *, rebase
     if base is None or base == thread.revision:
         return
     if base > thread.revision:
-        raise RevisionConflict(base, thread.revision)
+        raise RevisionConflict(base, thread.revision, hint=_OR_REBASE)
     told = commit_conflicts.explain_moves(thread, merged.updates, slots, base)
     if told["keys"] or not rebase:
-        raise RevisionConflict(base, thread.revision, **told)
+        raise RevisionConflict(base, thread.revision, hint=_OR_REBASE, **told)
 
 
 def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewValue]:

@@ -41,10 +41,12 @@ class Dependent:
 
 @dataclass(frozen=True)
 class Deletion:
-    """The version that it made (0: there was nothing, or it was a dry run), and what named it."""
+    """The version that it made (0: there was nothing, or it was a dry run), what named it, and how
+    many more did that the actor does not see."""
 
     version: int
     dependents: list[Dependent]
+    hidden: int
 
 
 @dataclass(frozen=True)
@@ -187,32 +189,33 @@ def delete_record(
 ) -> Deletion:
     """Delete a record and destroy its secrets; its history stays, without them.
 
-    Conflict with `dependents` when others name it, unless `force`: then they name nothing. With
-    `dry_run` only looks.
+    Conflict with `dependents` when others name it, unless `force`: then they name nothing; `hidden`
+    counts those that the actor does not see. With `dry_run` only looks.
     """
     require(actor, Role.ADMIN)
     check_id(identity)
     with transaction.atomic():
         _hold_registry(actor, kind)
-        named = _dependents(actor, kind, identity)
+        named, hidden = _dependents(actor, kind, identity)
         if dry_run:
-            return Deletion(0, named)
-        if named and not force:
+            return Deletion(0, named, hidden)
+        if (named or hidden) and not force:
             raise Conflict(
-                f"{kind}/{identity} is named by {len(named)} others",
+                f"{kind}/{identity} is named by {len(named) + hidden} others",
                 detail="Change them first, or delete with force=true: then they name nothing.",
                 dependents=[vars(each) for each in named],
+                hidden=hidden,
             )
         version = entries.delete_value(actor, kind.namespace, identity, when, reason)
         if entry := _entry(actor, kind, identity):
             keep_secrets(entry, kind, [])
-    return Deletion(version, named)
+    return Deletion(version, named, hidden)
 
 
 def find_dependents(*, actor: Actor, kind: Kind, identity: str) -> list[Dependent]:
     """The live records that name one, as far as the actor sees them. NotFound."""
     read_record(actor=actor, kind=kind, identity=identity)
-    return _dependents(actor, kind, identity)
+    return _dependents(actor, kind, identity)[0]
 
 
 def find_model(*, workspace_id: int, model_id: str) -> Model:
@@ -348,10 +351,12 @@ def _dangling(actor: Actor, kind: Kind, identity: str, value: JSON) -> list[Faul
     ]
 
 
-def _dependents(actor: Actor, kind: Kind, identity: str) -> list[Dependent]:
+def _dependents(actor: Actor, kind: Kind, identity: str) -> tuple[list[Dependent], int]:
+    """Those that the actor sees, and how many it does not."""
     found: list[Dependent] = []
     for other in config.NAMED_BY[kind]:
-        rows = Entry.objects.visible_to(actor).live().filter(namespace__name=other.namespace)
+        rows = Entry.objects.filter(namespace__workspace_id=actor.workspace_id).live()
+        rows = rows.filter(namespace__name=other.namespace)
         if other is kind:
             rows = rows.exclude(key=identity)
         for key, text in rows.order_by("key").values_list("key", "value"):
@@ -360,7 +365,8 @@ def _dependents(actor: Actor, kind: Kind, identity: str) -> list[Dependent]:
                 for each in config.references(other, values.load(text or "null"))
                 if (each.kind, each.id) == (kind, identity)
             ]
-    return found
+    seen = [each for each in found if actor.sees_namespace(each.kind.namespace)]
+    return seen, len(found) - len(seen)
 
 
 def _settle(actor: Actor, kind: Kind, identity: str, made: Put, fresh: list[Secret]) -> None:

@@ -75,10 +75,10 @@ class Conflict(Problem):
 class RevisionConflict(Conflict):
     slug = "revision-conflict"
 
-    def __init__(self, expected: int, actual: int, **data: Any) -> None:
+    def __init__(self, expected: int, actual: int, *, hint: str = "", **data: Any) -> None:
         super().__init__(
             f"revision conflict: expected {expected}, actual {actual}",
-            detail="Read the state again and repeat, or send on_conflict: rebase.",
+            detail=f"Read the state again and repeat{hint}.",
             expected=expected,
             actual=actual,
             **data,

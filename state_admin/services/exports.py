@@ -18,7 +18,7 @@ from .actors import require
 from .errors import Invalid
 from .snapshots import LIFECYCLE, Snapshot
 from .state_keys import Slot, find_slots, hold_registry
-from .threads import find_thread
+from .threads import find_thread, guard
 
 UnknownKeys = Literal["error", "skip"]
 Mode = Literal["replace", "merge"]
@@ -76,7 +76,7 @@ def import_snapshot(
     with transaction.atomic():
         hold_registry(actor)
         thread = find_thread(actor, thread_id, lock=True)
-        snapshots.guard(thread, expected_revision)
+        guard(thread, expected_revision)
         slots = find_slots(actor, thread, extensions)
         unknown = sorted(extensions.keys() - slots.keys())
         if unknown and unknown_keys == "error":

@@ -98,7 +98,7 @@ def purge_leftovers() -> Report:
     records, _ = IdempotencyRecord.objects.filter(created_at__lt=Now() - day).delete()
     links, _ = LoginLink.objects.filter(expires_at__lt=Now() - day).delete()
     Presence.objects.filter(seen_at__lt=Now() - day).delete()
-    minutes, _ = Traffic.objects.filter(minute__lt=Now() - traffic.RETENTION).delete()
+    minutes, _ = Traffic.objects.timed().filter(minute__lt=Now() - traffic.RETENTION).delete()
     return {
         "changes": changes,
         "idempotency_records": records,

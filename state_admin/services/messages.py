@@ -20,11 +20,10 @@ from state_admin.models import Message, Thread, snapshots_sql
 from state_admin.models.messages import MessageRole
 from state_admin.models.snapshots_sql import Advanced
 
-from . import journal
+from . import journal, threads
 from .actors import require
 from .batches import BatchOperation, Outcome, run_batch
 from .errors import Conflict, Invalid, VersionConflict
-from .threads import find_thread
 
 MAX_MESSAGES = 1000
 # System messages that a log may begin with and that stay in every context, as far as people see.
@@ -67,20 +66,23 @@ def append_messages(
     thread_id: str,
     messages: Sequence[Raw],
     expected_message_count: int | None = None,
+    expected_revision: int | None = None,
     operations: Sequence[BatchOperation] = (),
     reason: str = "",
 ) -> Appended:
     """Append to the log outside any commit: state and revision stay as they are.
 
     `operations` on entries, an atomic batch, land together with the messages or not at all. Raises
-    Invalid, Conflict (a repeated id), VersionConflict (the guard), and what the batch raises.
+    Invalid, Conflict (a repeated id), VersionConflict (the log is not as long as expected),
+    RevisionConflict (the state is not at `expected_revision`), and what the batch raises.
     """
     from .compactions import request_when_due  # compaction reads the log that this module writes
 
     require(actor, Role.EDITOR)
     parsed = parse_messages(messages)
     with transaction.atomic():
-        thread = find_thread(actor, thread_id, lock=True)
+        thread = threads.find_thread(actor, thread_id, lock=True)
+        threads.guard(thread, expected_revision)
         guard(thread, expected_message_count)
         arrays = columns(parsed)
         moved = snapshots_sql.append(

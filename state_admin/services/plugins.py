@@ -19,8 +19,8 @@ from . import journal
 from .actors import require
 from .errors import Conflict, Invalid, NotFound, Problem
 from .namespaces import register_namespace, unregister_namespace
-from .state_keys import register_state_key
-from .state_removals import count_held, refuse_narrowed, remove_keys, stop_writers
+from .state_keys import refuse_narrowed, register_state_key
+from .state_removals import count_held, remove_keys, stop_writers
 
 MAX_PARTS = 1000
 

@@ -15,6 +15,7 @@ from .actors import require
 from .errors import Conflict
 from .runs import UNCHANGED, RunChange
 from .state_keys import hold_registry
+from .threads import guard
 
 
 def fail_run(*, actor: Actor, run_id: str, message: str = "", reason: str = "") -> Run:
@@ -51,7 +52,7 @@ def resume_run(
                 f"invalid run transition: {run.status} -> {RunStatus.RUNNING}",
                 detail="Restore the revision and start a new run on the thread.",
             )
-        snapshots.guard(thread, expected_revision)
+        guard(thread, expected_revision)
         now = run.locked_at  # type: ignore[attr-defined]
         writes = snapshots.back_to(thread, revision) if revision is not None else {}
         calls = [tool_calls.call_of(ticket, "cancelled", now) for ticket in runs.void_tickets(run)]

@@ -27,7 +27,7 @@ from state_admin.models import (
 
 from . import journal, snapshots, tool_calls
 from .actors import require
-from .errors import Conflict, Invalid, NotFound, Superseded
+from .errors import Conflict, Invalid, NotFound, RevisionConflict, Superseded
 from .snapshots import NewValue
 from .threads import EMPTY_OBJECT, check_id, find_thread
 
@@ -187,14 +187,18 @@ def change_run(
     run_id: str,
     change: RunChange,
     fencing_token: int | None = None,
+    expected_revision: int | None = None,
     reason: str = "",
 ) -> Run:
     """Move a run, or update its counts, outside a commit. What of it is mirrored in state (status,
-    step count, tool calls) makes one revision. Superseded for an old fencing token."""
+    step count, tool calls) makes one revision. Superseded for an old fencing token;
+    RevisionConflict when the run's last revision is not `expected_revision`."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
         run, thread = lock_run(actor, run_id)
         check_fencing(run, fencing_token)
+        if expected_revision is not None and expected_revision != run.last_revision:
+            raise RevisionConflict(expected_revision, run.last_revision)
         writes = apply_change(actor, run, thread, change)
         if writes:
             kind = RevisionKind.END if run.status == RunStatus.DONE else RevisionKind.COMMIT

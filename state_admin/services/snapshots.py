@@ -16,10 +16,10 @@ from state_admin.models.snapshots_sql import Advanced, StateRow
 
 from . import journal
 from .actors import require
-from .errors import Gone, NotFound, RevisionConflict
+from .errors import Gone, NotFound
 from .messages import check_inserted, columns
 from .state_keys import Slot, hold_registry, runtime_slot
-from .threads import find_thread
+from .threads import find_thread, guard
 
 LIFECYCLE = "__runtime.run_lifecycle"
 
@@ -142,12 +142,6 @@ def restore_snapshot(
             reason=reason or f"restored revision {revision}",
         )
     return read_snapshot(actor=actor, thread_id=thread_id)
-
-
-def guard(thread: Thread, expected_revision: int | None) -> None:
-    """Raise RevisionConflict when the state is not where the caller believes."""
-    if expected_revision is not None and expected_revision != thread.revision:
-        raise RevisionConflict(expected_revision, thread.revision)
 
 
 def changes_to(

@@ -16,7 +16,7 @@ from state_admin.models import Merge, StateKey, StateScope, Thread, hot, snapsho
 
 from . import journal
 from .actors import require
-from .errors import Conflict, Invalid, TooLarge
+from .errors import Conflict, Forbidden, Invalid, TooLarge
 from .namespaces import MAX_VALUE_BYTES, differs
 
 
@@ -53,9 +53,11 @@ def register_state_key(
     """Register `name`, or change it; answers it and whether it is new. Idempotent.
 
     Raises Invalid for a schema, default, or a commutative mark that the reducer cannot keep, and
-    Conflict `key already registered: …` when another plugin, or the runtime, owns it.
+    Conflict `key already registered: …` when another plugin, or the runtime, owns it. Forbidden for
+    a narrowed token.
     """
     require(actor, Role.ADMIN)
+    refuse_narrowed(actor)
     try:
         scopes.check_name(name)
     except scopes.BadName as bad:
@@ -99,6 +101,15 @@ def register_state_key(
             journal.record(actor, [journal.Trace(action, key=name)], reason=reason)
             held.refresh_from_db()
     return held, created
+
+
+def refuse_narrowed(actor: Actor) -> None:
+    """What reaches into every thread and namespace is beyond a narrowed token."""
+    if actor.namespaces or actor.thread_prefixes:
+        raise Forbidden(
+            "this token is limited to a part of the workspace",
+            detail="State keys and plugins reach into all of it: use a token without limits.",
+        )
 
 
 def hold_registry(actor: Actor) -> None:

@@ -17,9 +17,9 @@ from state_admin.models import Plugin, RevisionKind, StateKey, StateValue, Threa
 
 from . import journal, snapshots
 from .actors import require
-from .errors import Conflict, Forbidden, NotFound
+from .errors import Conflict, NotFound
 from .snapshots import NewValue
-from .state_keys import close_registry
+from .state_keys import close_registry, refuse_narrowed
 from .threads import lock_hierarchy
 
 # Threads whose rows are in memory at once. Their locks stay until the end: all or nothing.
@@ -44,8 +44,7 @@ def unregister_state_key(
     `unknown key: …`; Conflict `key already registered: …` for a key of an installed plugin.
     """
     require(actor, Role.ADMIN)
-    if clear or dry_run:
-        refuse_narrowed(actor)
+    refuse_narrowed(actor)
     with transaction.atomic():
         if not dry_run:
             stop_writers(actor)
@@ -92,15 +91,6 @@ def remove_keys(
     StateKey.objects.visible_to(actor).filter(name__in=found).delete()
     traces = [journal.Trace("state_key.unregister", key=name) for name in found]
     journal.record(actor, traces, reason=reason)
-
-
-def refuse_narrowed(actor: Actor) -> None:
-    """What reaches into every thread and namespace is beyond a narrowed token."""
-    if actor.namespaces or actor.thread_prefixes:
-        raise Forbidden(
-            "this token is limited to a part of the workspace",
-            detail="State keys and plugins reach into all of it: use a token without limits.",
-        )
 
 
 def _clear(actor: Actor, names: Collection[str], reason: str) -> None:

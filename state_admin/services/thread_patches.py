@@ -10,7 +10,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Raw
 from state_admin.models import Thread
 
-from . import exports, messages, snapshots, state_keys, threads
+from . import exports, messages, state_keys, threads
 from .actors import require
 
 
@@ -33,7 +33,7 @@ def patch_thread(
     require(actor, Role.EDITOR)
     with transaction.atomic():
         state_keys.hold_registry(actor)  # before the thread, like everyone who writes its state
-        snapshots.guard(threads.find_thread(actor, thread_id, lock=True), expected_revision)
+        threads.guard(threads.find_thread(actor, thread_id, lock=True), expected_revision)
         if said:  # first: the new revision counts them in
             messages.append_messages(actor=actor, thread_id=thread_id, messages=said, reason=reason)
         if values:

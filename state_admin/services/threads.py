@@ -28,7 +28,7 @@ from state_admin.models import (
 from . import journal, quotas
 from .actors import require
 from .clearing import clear_entries
-from .errors import Conflict, Forbidden, Invalid, NotFound
+from .errors import Conflict, Forbidden, Invalid, NotFound, RevisionConflict
 
 Children = Literal["detach", "reject", "cascade"]
 
@@ -70,6 +70,12 @@ def find_thread(actor: Actor, thread_id: str, *, lock: bool = False) -> Thread:
 
 def thread_not_found(thread_id: str) -> NotFound:
     return NotFound(f"thread not found: {thread_id}")
+
+
+def guard(thread: Thread, expected_revision: int | None) -> None:
+    """Raise RevisionConflict when the state is not where the caller believes."""
+    if expected_revision is not None and expected_revision != thread.revision:
+        raise RevisionConflict(expected_revision, thread.revision)
 
 
 def check_id(identifier: str) -> str:
@@ -180,15 +186,20 @@ def change_thread(
     parent_thread_id: str | None = None,
     reparent: bool = False,
     merge_metadata: bool = False,
+    expected_revision: int | None = None,
     reason: str = "",
 ) -> Thread:
     """Change the given fields. `reparent` says that parent_thread_id (None: no parent) counts;
-    `merge_metadata` that members which `metadata` does not name stay."""
+    `merge_metadata` that members which `metadata` does not name stay.
+
+    RevisionConflict: the state is not at `expected_revision`.
+    """
     require(actor, Role.EDITOR)
     with transaction.atomic():
         if reparent:
             lock_hierarchy(actor.workspace_id)
         thread = find_thread(actor, thread_id, lock=True)
+        guard(thread, expected_revision)
         if reparent:
             if parent_thread_id == thread_id:
                 raise Invalid(f"thread '{thread_id}' cannot parent itself")
@@ -228,16 +239,20 @@ def delete_thread(
     thread_id: str,
     children: Children = "detach",
     dry_run: bool = False,
+    expected_revision: int | None = None,
     reason: str = "",
 ) -> Deletion:
     """Remove a thread with its messages, runs, state and the entries under `thread::{id}`.
 
     Children lose their parent (`detach`), go too (`cascade`), or forbid it (`reject`, Conflict).
+    RevisionConflict: the state is not at `expected_revision`. Forbidden: a child or an entry lies
+    outside what the actor may touch; nothing is deleted then.
     """
     require(actor, Role.ADMIN)
     with transaction.atomic():
         lock_hierarchy(actor.workspace_id)
         thread = find_thread(actor, thread_id, lock=True)
+        guard(thread, expected_revision)
         has_children = thread.children.exists()
         if children == "reject" and has_children:
             raise Conflict(f"thread '{thread_id}' has child threads; choose 'detach' or 'cascade'")
@@ -250,6 +265,10 @@ def delete_thread(
         ids = list(doomed)
         keys = [scopes.thread_key(public_id) for public_id in doomed.values()]
         entries = Entry.objects.visible_to(actor).live().filter(key__in=keys)
+        held_by_all = Entry.objects.filter(namespace__workspace_id=actor.workspace_id).live()
+        # A new thread of the same id would find them.
+        if held_by_all.filter(key__in=keys).count() > entries.count():
+            raise Forbidden("entries of the thread lie outside this token's namespaces")
         report = Deletion(
             threads=len(ids),
             messages=Message.objects.filter(thread__in=ids).count(),

@@ -23,6 +23,7 @@ _HELP: Final = {
     "statehouse_compaction_rows_removed_today": ("Rows removed today (UTC)", ""),
     "statehouse_dispatches": ("Dispatches in mailboxes", "status"),
     "statehouse_compactions": ("Compactions that wait or run", "status"),
+    "statehouse_calls_total": ("Calls of the API that were counted", "outcome"),
     "statehouse_sweep_age_seconds": ("Seconds since a sweep last ended", "sweep"),
 }
 
@@ -43,7 +44,8 @@ def _text(figures: list[Figure]) -> str:
     lines = []
     for name, each in groupby(sorted(figures), key=lambda figure: figure.name):
         help_text, label = _HELP[name]
-        lines += [f"# HELP {name} {help_text}", f"# TYPE {name} gauge"]
+        kind = "counter" if name.endswith("_total") else "gauge"
+        lines += [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
         for figure in each:
             of = f'{{{label}="{figure.label}"}}' if label else ""
             lines.append(f"{name}{of} {figure.value:.15g}")

@@ -50,7 +50,7 @@ from state_admin.services.errors import (
     Unreadable,
     VersionConflict,
 )
-from tests.builders import Person, make_namespace, make_person, make_token, put, raw
+from tests.builders import Person, call, make_namespace, make_person, make_token, put, raw
 from tests.services.canary import tables_with
 from tests.services.racing import race, split
 
@@ -426,7 +426,7 @@ def test_delete__with_dependents__is_refused_unless_forced(registry: Person) -> 
         path = f"/config/{kind}/{identity}"
         assert registry.api("GET", f"{path}/dependents").json()["items"] == wanted
         told = registry.api("DELETE", f"{path}?dry_run=true")
-        assert told.json() == {"dry_run": True, "dependents": wanted}
+        assert told.json() == {"dry_run": True, "dependents": wanted, "hidden": 0}
         if dependents:
             refused = registry.api("DELETE", path)
             assert (refused.status_code, refused.json()["dependents"]) == (409, wanted)
@@ -436,6 +436,20 @@ def test_delete__with_dependents__is_refused_unless_forced(registry: Person) -> 
     assert registry.api("GET", "/config/models/big").status_code == 404
     assert registry.api("GET", "/config/models/big/dependents").status_code == 404
     assert registry.api("GET", "/config/agents/planner").status_code == 200
+
+
+def test_delete__dependents_outside_of_the_narrowing__are_counted_and_not_named(
+    registry: Person,
+) -> None:
+    secret, _ = make_token(registry, Role.ADMIN, namespaces=["config.providers"])
+    told = call(secret, "DELETE", "/config/providers/openai?dry_run=true").json()
+    assert told == {"dry_run": True, "dependents": [], "hidden": 1}
+    refused = call(secret, "DELETE", "/config/providers/openai")
+    assert refused.status_code == 409
+    assert refused.json()["title"] == "providers/openai is named by 1 others"
+    assert (refused.json()["dependents"], refused.json()["hidden"]) == ([], 1)
+    assert "big" not in refused.content.decode()
+    assert registry.api("GET", "/config/providers/openai").status_code == 200
 
 
 def test_delete__if_match__is_honoured(registry: Person) -> None:

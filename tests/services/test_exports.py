@@ -252,7 +252,7 @@ def test_import__broken_request__is_refused(run: Person, body: Any, status: int)
 def test_import__if_match__refuses_to_clobber(run: Person) -> None:
     body = {"snapshot": {"revision": 1, "extensions": {}}}
     answer = run.api("POST", "/threads/t1/import", body, If_Match='"1"')
-    assert answer.status_code == 409
+    assert answer.status_code == 412
     assert answer.json()["title"] == "revision conflict: expected 1, actual 2"
     done = run.api("POST", "/threads/t1/import", body, If_Match='"2"')
     assert (done.status_code, done["ETag"]) == (200, '"3"')

@@ -324,9 +324,15 @@ def test_plugin__viewer_or_narrowed_or_stranger__cannot_touch_it(
             install_plugin(actor=narrow, name="more")
         with pytest.raises(NotFound):
             uninstall_plugin(actor=narrow, name="kit")
-        for beyond in ({"clear": True}, {"dry_run": True}):
+        for beyond in ({}, {"clear": True}, {"dry_run": True}):
             with pytest.raises(Forbidden):
                 state_removals.unregister_state_key(actor=narrow, name="own", **beyond)
+        for name in ("own", "new"):
+            with pytest.raises(Forbidden):
+                make_state_key(narrow, name, schema={"type": "integer"})
+    assert list(StateKey.objects.filter(name__in=["own", "new"]).values_list("name", "schema")) == [
+        ("own", "{}")
+    ]
     for verb in (
         partial(install_plugin, name="more"),
         partial(uninstall_plugin, name="kit"),

@@ -25,6 +25,7 @@ from state_admin.models import (
 )
 from state_admin.services import compaction_jobs, compactions, messages, threads
 from state_admin.services.batches import BatchOperation
+from state_admin.services.entries import read_entry
 from state_admin.services.errors import (
     Conflict,
     Forbidden,
@@ -34,7 +35,7 @@ from state_admin.services.errors import (
     VersionConflict,
 )
 from tests import builders
-from tests.builders import Person, append, call, make_thread, make_token, raw
+from tests.builders import Person, append, call, make_namespace, make_thread, make_token, put, raw
 from tests.services.canary import tables_with
 from tests.services.racing import race, split
 
@@ -196,6 +197,32 @@ def test_delete__child_outside_the_tokens_prefixes__is_forbidden(family: Person)
     with pytest.raises(Forbidden):
         threads.delete_thread(actor=narrow, thread_id="root", children="cascade")
     assert len(left()) == 4
+
+
+@pytest.mark.parametrize("how", [{}, {"dry_run": True}, {"children": "cascade"}])
+def test_delete__entries_outside_the_tokens_namespaces__is_forbidden(
+    family: Person, how: Any
+) -> None:
+    """A thread that is made again under the id must not inherit them."""
+    make_namespace(family.actor, "secrets", default={})
+    make_namespace(family.actor, "open", default={})
+    _, narrow = make_token(family, Role.ADMIN, namespaces=["open"])
+    under = "child" if "children" in how else "root"
+    put(family.actor, "open", f"thread::{under}", 1)
+    put(family.actor, "secrets", f"thread::{under}", {"owner": "old"})
+    with pytest.raises(Forbidden, match="outside this token's namespaces"):
+        threads.delete_thread(actor=narrow, thread_id="root", **how)
+    assert len(left()) == 4
+    assert read_entry(actor=family.actor, namespace="open", key=f"thread::{under}").exists
+
+
+def test_delete__all_entries_within_the_tokens_namespaces__takes_them(family: Person) -> None:
+    make_namespace(family.actor, "open", default={})
+    _, narrow = make_token(family, Role.ADMIN, namespaces=["open", "notes"])
+    put(family.actor, "open", "thread::stranger", 1)
+    put(family.actor, "open", "thread::root", 1)
+    assert threads.delete_thread(actor=narrow, thread_id="stranger").entries == 2
+    assert read_entry(actor=family.actor, namespace="open", key="thread::root").exists
 
 
 def test_delete__then_created_again__starts_afresh(family: Person) -> None:

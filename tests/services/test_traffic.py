@@ -39,7 +39,7 @@ def counter(monkeypatch: pytest.MonkeyPatch, db: None) -> Counter:
 def counted(counter: Counter, person: Person) -> tuple[int, int, int]:
     """Reads, writes and conflicts of a workspace once all is flushed."""
     counter.flush()
-    rows = Traffic.objects.filter(workspace=person.workspace)
+    rows = Traffic.objects.timed().filter(workspace=person.workspace)
     found = list(rows.values_list("reads", "writes", "conflicts"))
     return tuple(map(sum, zip(*found, strict=True))) or (0, 0, 0)  # type: ignore[return-value]
 
@@ -126,7 +126,7 @@ def test_flush__two_processes_in_one_minute__add_up(
     assert counted(counter, alice) == (0, 6, 0)
     assert counted(counter, mallory) == (2, 0, 0)
     assert counted(counter, alice) == (0, 6, 0), "a second flush adds nothing"
-    assert Traffic.objects.count() == 2
+    assert Traffic.objects.timed().count() == 2
 
 
 def test_flush__that_fails__keeps_the_counts_and_does_not_raise(
@@ -147,7 +147,7 @@ def test_flush__workspace_that_is_gone__is_left_out(alice: Person, counter: Coun
     counter.count(alice.workspace.pk, Outcome.READ)
     counter.count(0, Outcome.READ)
     assert counted(counter, alice) == (1, 0, 0)
-    assert Traffic.objects.count() == 1
+    assert Traffic.objects.timed().count() == 1
 
 
 def test_hour__another_workspace__sees_nothing(
@@ -188,8 +188,8 @@ def test_sweep__queues__are_measured_for_each_workspace(alice: Person, mallory: 
             webhook=hook, public_id=status, status=status, change_xid=1, change_id=1
         )
     maintenance.measure_usage()
-    assert Traffic.objects.get().queued == 1 + 1 + 2
-    assert Traffic.objects.get().workspace == alice.workspace
+    assert Traffic.objects.timed().get().queued == 1 + 1 + 2
+    assert Traffic.objects.timed().get().workspace == alice.workspace
     assert read_hour(alice.actor).queued[-1] == 4
 
 
@@ -197,17 +197,17 @@ def test_sweep__emptied_queue__is_measured_until_an_hour_later(
     alice: Person, counter: Counter
 ) -> None:
     def age(**by: float) -> None:
-        for row in Traffic.objects.order_by("minute"):
+        for row in Traffic.objects.timed().order_by("minute"):
             Traffic.objects.filter(pk=row.pk).update(minute=row.minute - timedelta(**by))
 
     counter.count(alice.workspace.pk, Outcome.READ)
     counter.flush()
     age(minutes=2)
     maintenance.measure_usage()
-    assert sorted(Traffic.objects.values_list("reads", "queued")) == [(0, 0), (1, None)]
+    assert sorted(Traffic.objects.timed().values_list("reads", "queued")) == [(0, 0), (1, None)]
     age(hours=1)
     maintenance.measure_usage()
-    assert Traffic.objects.count() == 2, "nothing happened for an hour: no row"
+    assert Traffic.objects.timed().count() == 2, "nothing happened for an hour: no row"
 
 
 def test_sweep__measurement_and_calls_of_one_minute__share_a_row(
@@ -216,9 +216,9 @@ def test_sweep__measurement_and_calls_of_one_minute__share_a_row(
     make_thread(alice.actor, "t1")
     enqueue_dispatch(actor=alice.actor, thread_id="t1", payload=raw(1))
     maintenance.measure_usage()
-    Traffic.objects.update(reads=3)
+    Traffic.objects.timed().update(reads=3)
     maintenance.measure_usage()
-    found = Traffic.objects.values_list("reads", "queued")
+    found = Traffic.objects.timed().values_list("reads", "queued")
     assert {reads for reads, _ in found} >= {3}
     assert {queued for _, queued in found} == {1}
 
@@ -229,7 +229,7 @@ def test_purge__traffic__goes_after_48_hours(alice: Person) -> None:
             workspace=alice.workspace, minute=Now() - timedelta(hours=hours), reads=hours
         )
     assert maintenance.purge_leftovers()["traffic_minutes"] == 1
-    assert Traffic.objects.get().reads == 47
+    assert Traffic.objects.timed().get().reads == 47
 
 
 def test_counting__write_of_a_service__is_no_call(alice: Person, counter: Counter) -> None:

@@ -23,5 +23,5 @@ def test_flush__server_told_to_end__loses_no_call(
         assert status == 200
     server.signal(signal.SIGTERM)
     server.wait()
-    found = Traffic.objects.filter(workspace=alice.workspace).values_list("reads", "writes")
+    found = Traffic.objects.timed().filter(workspace=alice.workspace).values_list("reads", "writes")
     assert [sum(line) for line in zip(*found, strict=True)] == [3, 0]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from state_admin.models import Traffic
+from state_admin.models.traffic import Minute, add_calls
 from state_admin.services import maintenance, storage
 from state_admin.services.compactions import request_compaction
 from state_admin.services.dispatches import enqueue_dispatch
+from state_admin.services.traffic import counter
 from tests.builders import Person, make_namespace, make_thread, put, raw
 
 from .stories import tell
@@ -55,8 +59,41 @@ def test_metrics__filled__tell_storage_queues_and_compaction(
     assert 0 <= found['statehouse_sweep_age_seconds{sweep="measure storage"}'] < 600
 
 
+def test_metrics__calls__are_counters_that_survive_the_purge(
+    client: Client, alice: Person, mallory: Person
+) -> None:
+    old = int(time.time()) // 60 - 49 * 60
+    add_calls(
+        {Minute(alice.workspace.pk, old): (5, 3, 1), Minute(alice.workspace.pk, old + 1): (1, 0, 0)}
+    )
+    add_calls({Minute(mallory.workspace.pk, old): (10, 0, 2)})
+    text = client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).content.decode()
+    assert "# TYPE statehouse_calls_total counter" in text
+    assert "# TYPE statehouse_dispatches gauge" in text
+    for _ in range(2):
+        found = scrape(client)
+        assert found['statehouse_calls_total{outcome="read"}'] == 16
+        assert found['statehouse_calls_total{outcome="write"}'] == 3
+        assert found['statehouse_calls_total{outcome="conflict"}'] == 3
+        maintenance.purge_leftovers()
+        assert not Traffic.objects.timed().exists()
+    add_calls({Minute(alice.workspace.pk, old): (0, 1, 0)})
+    assert scrape(client)['statehouse_calls_total{outcome="write"}'] == 4
+
+
+def test_metrics__calls_of_the_api__are_in_it_once_flushed(client: Client, alice: Person) -> None:
+    make_namespace(alice.actor)
+    counter.flush()
+    before = scrape(client)['statehouse_calls_total{outcome="write"}']
+    assert alice.api("PUT", "/state/notes/k", {"value": 1}).status_code == 201
+    counter.flush()
+    assert scrape(client)['statehouse_calls_total{outcome="write"}'] == before + 1
+
+
 def test_metrics__nothing_yet__are_zero(client: Client, db: None) -> None:
-    assert scrape(client)['statehouse_storage_bytes{part="messages"}'] == 0
+    found = scrape(client)
+    assert found['statehouse_storage_bytes{part="messages"}'] == 0
+    assert found['statehouse_calls_total{outcome="conflict"}'] == 0
 
 
 def test_metrics__any_amount__cost_two_statements(

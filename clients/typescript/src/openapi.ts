@@ -547,7 +547,8 @@ export interface paths {
         post?: never;
         /**
          * @description Delete a record and its secrets; 409 with `dependents` while others name it, unless
-         *     `?force=true`. `?dry_run=true` only tells who does.
+         *     `?force=true`. `?dry_run=true` only tells who does; `hidden` counts those that the token does
+         *     not see.
          */
         delete: operations["delete_config"];
         options?: never;
@@ -1112,7 +1113,10 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Move a run between statuses, or update its counts (totals, not increments). */
+        /**
+         * @description Move a run between statuses, or update its counts (totals, not increments); with
+         *     `If-Match` only while its last revision is that.
+         */
         patch: operations["change_run"];
         trace?: never;
     };
@@ -1142,7 +1146,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description The atomic step: updates, messages and run fields land together, as one revision. */
+        /**
+         * @description The atomic step: updates, messages and run fields land together, as one revision.
+         *     `If-Match` is its `base_revision`.
+         */
         post: operations["commit"];
         delete?: never;
         options?: never;
@@ -1451,12 +1458,15 @@ export interface paths {
         post?: never;
         /**
          * @description Delete with all that belongs to it. `children=detach|reject|cascade`; `dry_run=true`
-         *     tells how much it would be.
+         *     tells how much it would be; with `If-Match` only while the state is at that revision.
          */
         delete: operations["delete_thread"];
         options?: never;
         head?: never;
-        /** @description Change title, metadata, resource, parent or compaction policy. */
+        /**
+         * @description Change title, metadata, resource, parent or compaction policy; with `If-Match` only
+         *     while the state is at that revision.
+         */
         patch: operations["change_thread"];
         trace?: never;
     };
@@ -1648,8 +1658,9 @@ export interface paths {
         get: operations["list_messages"];
         put?: never;
         /**
-         * @description Append messages; `expected_message_count` guards against a log that moved. `operations`
-         *     on entries, as of an atomic batch, land together with them or not at all.
+         * @description Append messages; `expected_message_count` guards against a log that moved, `If-Match`
+         *     against a state that did. `operations` on entries, as of an atomic batch, land together
+         *     with them or not at all.
          */
         post: operations["append_messages"];
         delete?: never;
@@ -2360,6 +2371,7 @@ export interface components {
         Dependents: {
             dependents: components["schemas"]["Dependent"][];
             dry_run: boolean;
+            hidden: number;
         };
         Diff: {
             from?: number;
@@ -6245,6 +6257,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 run_id: string;
@@ -6317,6 +6330,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 run_id: string;
@@ -7315,6 +7329,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 thread_id: string;
@@ -7356,6 +7371,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 thread_id: string;
@@ -7834,6 +7850,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 thread_id: string;
@@ -8035,7 +8052,9 @@ export interface operations {
                 revision?: number;
                 scope?: "run" | "thread";
             };
-            header?: never;
+            header?: {
+                "If-None-Match"?: string;
+            };
             path: {
                 thread_id: string;
             };
@@ -8051,6 +8070,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Snapshot"];
                 };
+            };
+            /** @description Nothing is newer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Refused, or failed: a problem document */
             default: {

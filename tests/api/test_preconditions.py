@@ -1,0 +1,121 @@
+"""If-Match and If-None-Match on what has a revision: threads, their messages and state, runs, commits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import Person, commit, make_run, make_state_key, make_thread
+
+_HELLO = {"messages": [{"role": "user", "content": "hi"}]}
+
+WRITES = [
+    ("PATCH", "/threads/t1", {"title": "mine"}),
+    ("DELETE", "/threads/t1", None),
+    ("DELETE", "/threads/t1?dry_run=true", None),
+    ("POST", "/threads/t1/messages", _HELLO),
+    ("POST", "/threads/t1/restore", {"revision": 1}),
+    ("POST", "/threads/t1/import", {"snapshot": {"revision": 1, "extensions": {"plan": 2}}}),
+    ("PATCH", "/runs/r1", {"step_count": 3}),
+    ("POST", "/runs/r1/commits", {"updates": [{"key": "plan", "update": 2}]}),
+]
+
+
+@pytest.fixture
+def moved(alice: Person) -> Person:
+    """t1 with the running r1, both at revision 2."""
+    make_state_key(alice.actor, "plan")
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    commit(alice.actor, "r1", {"plan": 1})
+    return alice
+
+
+def all_of_it(person: Person) -> list[Any]:
+    paths = ("/threads/t1", "/threads/t1/messages", "/threads/t1/state", "/runs/r1")
+    return [person.api("GET", path).json() for path in paths]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), WRITES)
+@pytest.mark.parametrize("stale", ["1", "999"])
+def test_if_match__another_revision__412_and_nothing_lands(
+    moved: Person, method: str, path: str, body: Any, stale: str
+) -> None:
+    before = all_of_it(moved)
+    answer = moved.api(method, path, body, If_Match=f'"{stale}"')
+    assert answer.status_code == answer.json()["status"] == 412
+    assert answer.json()["title"] == f"revision conflict: expected {stale}, actual 2"
+    assert answer.json()["type"] == "/problems/revision-conflict"
+    assert answer["ETag"] == '"2"'
+    assert all_of_it(moved) == before
+
+
+@pytest.mark.parametrize(("method", "path", "body"), WRITES)
+def test_if_match__revision_that_was_read__lands(
+    moved: Person, method: str, path: str, body: Any
+) -> None:
+    read = moved.api("GET", "/runs/r1" if path.startswith("/runs") else "/threads/t1")
+    assert moved.api(method, path, body, If_Match=read["ETag"]).status_code in (200, 201, 204)
+
+
+@pytest.mark.parametrize(("method", "path", "body"), WRITES)
+def test_if_match__no_etag_of_ours__is_a_bad_request(
+    moved: Person, method: str, path: str, body: Any
+) -> None:
+    assert moved.api(method, path, body, If_Match="2").status_code == 400
+
+
+def test_if_match__thread_was_at_that_revision_and_moved__stays_undeleted(moved: Person) -> None:
+    seen = moved.api("GET", "/threads/t1")["ETag"]
+    commit(moved.actor, "r1", {"plan": 2})
+    assert moved.api("DELETE", "/threads/t1", If_Match=seen).status_code == 412
+    assert moved.api("GET", "/threads/t1").json()["revision"] == 3
+
+
+def test_commit__if_match_and_base_revision__must_agree(moved: Person) -> None:
+    body = {"updates": [{"key": "plan", "update": 2}], "base_revision": 2}
+    clash = moved.api("POST", "/runs/r1/commits", body, If_Match='"1"')
+    assert clash.status_code == 400
+    assert clash.json()["title"] == "If-Match says 1, base_revision 2"
+    assert moved.api("POST", "/runs/r1/commits", body, If_Match='"2"').status_code == 200
+
+
+def test_commit__stale_base_in_the_body_alone__is_409(moved: Person) -> None:
+    body = {"updates": [{"key": "plan", "update": 2}], "base_revision": 1}
+    answer = moved.api("POST", "/runs/r1/commits", body)
+    assert answer.status_code == answer.json()["status"] == 409
+
+
+def test_commit__if_match_and_rebase_over_other_keys__lands(moved: Person) -> None:
+    make_state_key(moved.actor, "other")
+    body = {"updates": [{"key": "other", "update": 2}], "on_conflict": "rebase"}
+    assert moved.api("POST", "/runs/r1/commits", body, If_Match='"1"').status_code == 200
+
+
+def test_run__etag__is_its_last_revision(moved: Person) -> None:
+    changed = moved.api("PATCH", "/runs/r1", {"step_count": 1})
+    assert changed["ETag"] == moved.api("GET", "/runs/r1")["ETag"] == '"3"'
+    moved.api("POST", "/threads/t1/restore", {"revision": 2})  # by nobody's run
+    assert moved.api("GET", "/threads/t1")["ETag"] == '"4"'
+    assert moved.api("GET", "/runs/r1")["ETag"] == '"3"'
+    assert moved.api("PATCH", "/runs/r1", {"step_count": 2}, If_Match='"4"').status_code == 412
+
+
+def test_state__if_none_match__304_until_there_is_news(moved: Person) -> None:
+    tag = moved.api("GET", "/threads/t1/state")["ETag"]
+    same = moved.api("GET", "/threads/t1/state", If_None_Match=tag)
+    assert (same.status_code, same.content, same["ETag"]) == (304, b"", tag)
+    commit(moved.actor, "r1", {"plan": 2})
+    assert moved.api("GET", "/threads/t1/state", If_None_Match=tag).status_code == 200
+    old = moved.api("GET", "/threads/t1/state?revision=2", If_None_Match=tag)
+    assert old.status_code == 304
+
+
+def test_export__key_registered_since__is_answered_anew(moved: Person) -> None:
+    """What an export leaves out follows the registry, which makes no revision."""
+    tag = moved.api("GET", "/threads/t1/state?export=true")["ETag"]
+    moved.api("DELETE", "/state-keys/plan")
+    again = moved.api("GET", "/threads/t1/state?export=true", If_None_Match=tag)
+    assert again.status_code == 200
+    assert "plan" not in again.json()["extensions"]

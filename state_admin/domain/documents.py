@@ -65,8 +65,9 @@ def _constant(literal: str) -> JSON:
 
 
 _LENIENT: Final = json.JSONDecoder(parse_constant=_constant)
-# A number that may be none of a double's: with a long exponent, or with very many digits.
-_ODD_NUMBER: Final = re.compile("[0-9](?:[eE][-+]?[0-9]{3}|[0-9]{199})")
+# A number that may be none of a double's: with a long exponent, or with very many digits. These are
+# counted from the first one only: a stretch of digits is read once.
+_ODD_NUMBER: Final = re.compile("[0-9](?:[eE][-+]?[0-9]{3}|(?<![0-9][0-9])[0-9]{199})")
 _SLICES: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _LISTS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _RECORDS: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])

@@ -16,6 +16,7 @@ from state_admin.summarizers.base import Summary, SummaryFailed, SummaryRequest
 from state_admin.summarizers.facts import (
     Fact,
     Kind,
+    ends,
     in_json,
     in_prose,
     labelled,
@@ -143,10 +144,11 @@ def _text(content: Any) -> str:
 
 
 def _said(role: str, text: str, newness: float) -> _Line:
-    facts = in_prose(text)
     if role == "system":
-        first = _condensed(text, 100)
+        first = _condensed(ends(text), 100)
         return _Line(f"Instructions of {len(text):,} characters, beginning: {first}", 3.0)
+    text = ends(text)
+    facts = in_prose(text)
     worth = {"user": 4.0, "assistant": 2.0}.get(role, 1.0) + newness + min(len(facts), 6) / 3
     return _Line(f"{role.capitalize()}: {_condensed(text, MAX_SAID)}", worth, _LOG, facts, text)
 
@@ -167,16 +169,16 @@ def _condensed(text: str, most: int) -> str:
     rest; pleasantries last."""
     sentences = _sentences(text)
 
-    def weight(place: int) -> tuple[float, int]:
-        sentence = sentences[place]
+    def weight(sentence: str) -> float:
         value = min(len(in_prose(sentence)), 3) + sentence.endswith("?")
         empty = len(sentence) < SHORT and _PLEASANTRY.match(sentence)
-        return (value - 9 * bool(empty), -place)
+        return value - 9 * bool(empty)
 
+    weights = [*map(weight, sentences)]
     kept: set[int] = set()
     room = most
-    for place in sorted(range(len(sentences)), key=weight, reverse=True):
-        if kept and (len(sentences[place]) > room or weight(place)[0] < 0):
+    for place in sorted(range(len(sentences)), key=lambda place: -weights[place]):
+        if kept and (len(sentences[place]) > room or weights[place] < 0):
             continue
         kept.add(place)
         room -= len(sentences[place]) + 1
@@ -205,6 +207,8 @@ def _answer(call: _Line, text: str, newness: float) -> None:
         call.worth -= 2
         call.text += " → nothing"
         return
+    if found is None:
+        text = ends(text)
     call.facts += in_prose(text) if found is None else in_json(found)
     shown = _condensed(text, MAX_FOUND) if found is None else told(found, words(call.text))
     call.text += f" → {_cut(shown, MAX_FOUND)}"
@@ -242,9 +246,17 @@ def _fitted(header: str, lines: list[_Line], facts: list[Fact], size: int) -> st
         index = _index(every.values(), text, kind)
         if len(f"{text}{index}".encode()) <= size:
             return text + index
-    while index and len(f"{text}{index}".encode()) > size:  # the oldest stand last
-        index = index.rpartition(", " if ", " in index.rpartition("\n")[2] else "\n")[0]
+    index = _first_facts(index, size - len(text.encode()))
     return (text + index).encode()[:size].decode(errors="ignore")
+
+
+def _first_facts(index: str, room: int) -> str:
+    """As many facts of an index as `room` bytes hold; the oldest stand last."""
+    held = index.encode()
+    if len(held) <= room:
+        return index
+    end = max(held.rfind(b", ", 0, max(room + 2, 0)), held.rfind(b"\n", 0, max(room + 1, 0)), 0)
+    return held[:end].decode()
 
 
 def _most(count: int, fits: Callable[[int], bool]) -> int:

@@ -30,6 +30,14 @@ class Fact(NamedTuple):
     value: str
 
 
+# Of one text this much is looked at, half from each end.
+MAX_READ: Final = 16 * 1024
+# JSON below this is not told, and what names a fact is cut here.
+_MAX_DEPTH: Final = 20
+_MAX_LABEL: Final = 80
+
+# Anybody's text goes through these, however long: each begins only where none of its own characters
+# stands before, or has a greatest length, so that none reads a stretch again from its every place.
 _MONEY: Final = re.compile(
     r"[$€£]\s?(\d+(?:,\d{3})*(?:\.\d+)?)|"
     r"(?<![\d.,])(\d+(?:,\d{3})*(?:\.\d+)?)\s+(?:dollars|euros|USD|EUR)\b"
@@ -37,7 +45,8 @@ _MONEY: Final = re.compile(
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 # An address, or letters and digits in one word: what people and programs name things by.
 _ID: Final = re.compile(
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])[\w-]{4,40}(?![\w-])"
+    r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}|"
+    r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])[\w-]{4,40}(?![\w-])"
 )
 _CODE: Final = re.compile(r"[A-Z0-9]{5,12}")
 _ORDINAL: Final = re.compile(r"(?i)\d+(?:st|nd|rd|th|am|pm|kg|lbs?|hours?|days?|minutes?)")
@@ -49,6 +58,15 @@ _KEYS: Final = (
     (Kind.DATE, re.compile(r"date|time|_at$|dob|birth", re.I)),
     (Kind.STATUS, re.compile(r"status|state|type|class|result|error|level|cabin|member", re.I)),
 )
+
+
+def ends(text: str) -> str:
+    """The text; of one longer than MAX_READ the beginning and the end, cut between words."""
+    if len(text) <= MAX_READ:
+        return text
+    half = MAX_READ // 2
+    head, tail = text[:half].rsplit(None, 1), text[-half:].split(None, 1)
+    return f"{''.join(head[:1])}\n{''.join(tail[-1:])}"
 
 
 def words(text: str) -> set[str]:
@@ -75,10 +93,13 @@ def numbers(text: str) -> list[Fact]:
 
 
 def parsed(text: str) -> Any:
-    """The object or array that the text spells, or None."""
+    """The object or array that the text spells, or None. A lone surrogate reads as `?`."""
     if text[:1] in ("{", "["):
         try:
-            return json.loads(text)
+            value = json.loads(text)
+            if "\\u" not in text:
+                return value
+            return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
         except (ValueError, RecursionError):
             return None
     return None
@@ -96,9 +117,9 @@ def in_json(value: Any) -> Iterator[Fact]:
                 if _ID.fullmatch(name):  # a key that is itself an id names nothing
                     stack.append((label, kind, member))
                 elif own > kind:
-                    stack.append((f"{label} {name}", kind, member))
+                    stack.append((f"{label} {name}"[:_MAX_LABEL], kind, member))
                 else:
-                    stack.append((name, own, member))
+                    stack.append((name[:_MAX_LABEL], own, member))
         elif isinstance(node, list):
             stack += [(label, kind, item) for item in reversed(node)]
         elif fact := _leaf(label, kind, node):
@@ -134,21 +155,26 @@ def _leaf(label: str, kind: Kind, node: Any) -> Fact | None:
 
 def told(value: Any, known: Container[str] = ()) -> str:
     """JSON in one line: `cabin business; flights: HAT028 2024-05-21 1859, HAT277 …`; without the
-    members that are `known` already."""
+    members that are `known` already, and with `…` for what is nested deeper than anybody reads."""
     if isinstance(value, dict):
         return "; ".join(
-            f"{name}{': ' if isinstance(member, (dict, list)) else ' '}{_told(member)}"
+            f"{name}{': ' if isinstance(member, (dict, list)) else ' '}{_told(member, 1)}"
             for name, member in value.items()
-            if member not in (None, [], {}, "") and str(member) not in known
+            if member not in (None, [], {}, "") and not _is_known(member, known)
         )
-    return _told(value)
+    return _told(value, 0)
 
 
-def _told(value: Any) -> str:
-    if isinstance(value, dict):
-        return " ".join(map(_told, value.values()))
-    if isinstance(value, list):
-        return ", ".join(map(_told, value))
+def _is_known(value: Any, known: Container[str]) -> bool:
+    return not isinstance(value, (dict, list)) and str(value) in known
+
+
+def _told(value: Any, depth: int) -> str:
+    if isinstance(value, (dict, list)):
+        if depth == _MAX_DEPTH:
+            return "…"
+        joint, members = (" ", value.values()) if isinstance(value, dict) else (", ", value)
+        return joint.join(_told(member, depth + 1) for member in members)
     if value is None or isinstance(value, bool):
         return {True: "yes", False: "no", None: "none"}[value]
     return str(value)

@@ -3,10 +3,13 @@ what a workspace may spend a day. Not here: what is summarised and what becomes 
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
@@ -38,6 +41,8 @@ from .errors import NotFound, Unreadable
 
 # A model may count more tokens than we estimate: so many times as many are set aside.
 _DOUBT = 2
+
+log = structlog.get_logger()
 
 
 class Closed(SummaryFailed):
@@ -137,19 +142,23 @@ def fallback_engine() -> Engine:
 
 def ask(workspace_id: int, engine: Engine, request: SummaryRequest) -> Summary:
     """The summary. Raises SummaryFailed, and Closed before anything is sent when the model's circuit
-    is open or the workspace has spent what it may today. Outside any transaction."""
+    is open or the workspace has spent what it may today; a summariser that breaks down has failed
+    for good. Outside any transaction."""
     if engine.provider is None or engine.model is None:
-        return engine.summarizer.summarize(request)
+        with _failing():
+            return engine.summarizer.summarize(request)
     provider, model = engine.provider, engine.model
     circuit = Circuit(workspace_id, provider.id, model.upstream_model[:128])
-    prompt = prompts.write(request, model.context_window)
+    with _failing():
+        prompt = prompts.write(request, model.context_window)
     most = model.cost(prompt.tokens * _DOUBT, model.answer_tokens(request.max_tokens))
     with transaction.atomic():
         spending = _reserve(workspace_id, most)
         if not model_usage.admit(circuit, seconds=engine.seconds):
             raise _open(ModelCircuit.objects.get(**circuit._asdict()))
     try:
-        summary = engine.summarizer.summarize(request)
+        with _failing():
+            summary = engine.summarizer.summarize(request)
     except SummaryFailed as failed:
         model_usage.settle(spending, reserved=most, cost=most if failed.billed else Decimal(0))
         if failed.blames:
@@ -160,6 +169,22 @@ def ask(workspace_id: int, engine: Engine, request: SummaryRequest) -> Summary:
     model_usage.settle(spending, reserved=most, cost=summary.cost_usd)
     model_usage.note_success(circuit)
     return summary
+
+
+@contextlib.contextmanager
+def _failing() -> Iterator[None]:
+    """Whatever breaks within is a SummaryFailed. Its words tell no more than its kind: they are shown,
+    and nobody knows what it quotes. Nobody knows either whether a model did answer, so it is paid for."""
+    try:
+        yield
+    except SummaryFailed:
+        raise
+    except Exception as broken:
+        log.exception("summary.broken")
+        kind = type(broken).__name__
+        raise SummaryFailed(
+            f"the summarizer broke down: {kind}", retry=False, blames=True, billed=True
+        ) from broken
 
 
 def _reserve(workspace_id: int, most: Decimal) -> int:

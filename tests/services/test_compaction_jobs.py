@@ -167,19 +167,36 @@ def test_ring__every_slot_is_taken_by_slow_models__leaves_the_thread_to_other_wo
     assert set(Compaction.objects.values_list("status", flat=True)) == {"done"}
 
 
-def test_ring__job_crashes__gives_its_slot_back(alice: Person, fake: Fake, one_slot: None) -> None:
+def test_ring__job_crashes__gives_its_slot_back(
+    alice: Person, fake: Fake, one_slot: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     talk(alice)
 
-    def crash() -> None:
-        raise RuntimeError("not a SummaryFailed")
+    def crash(*_: Any) -> None:
+        raise RuntimeError("not of a summarizer")
 
-    fake.during = crash
-    with pytest.raises(RuntimeError):
-        task.run()
-    fake.during = None
+    with monkeypatch.context() as broken:
+        broken.setattr(boundaries, "plan", crash)
+        with pytest.raises(RuntimeError):
+            task.run()
     Compaction.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
     task.run()
     assert Compaction.objects.get().status == "done"
+
+
+def test_ring__summarizer_crashes__the_job_fails_and_names_no_more_than_the_kind(
+    alice: Person, fake: Fake
+) -> None:
+    talk(alice)
+
+    def crash() -> None:
+        raise RuntimeError("what was said")
+
+    fake.during = crash
+    task.run()
+    row = Compaction.objects.get()
+    assert (row.status, row.detail) == ("failed", "the summarizer broke down: RuntimeError")
+    assert row.lease_expires_at is None
 
 
 # Where a job is -------------------------------------------------------------------------------

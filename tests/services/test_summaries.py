@@ -23,7 +23,7 @@ from state_admin.models.model_usage import FAILURES_TO_OPEN, Circuit, admit, res
 from state_admin.services import compaction_jobs, compactions, summaries
 from state_admin.services.compaction_jobs import MAX_ATTEMPTS
 from state_admin.services.workspaces import ensure_workspace
-from state_admin.summarizers import Model, Provider, SummaryFailed, Timeout, prompts
+from state_admin.summarizers import ADAPTERS, Model, Provider, SummaryFailed, Timeout, prompts
 from state_admin.tasks.compaction import run as task
 from tests.builders import Person, append, conversation, make_namespace, make_thread, raw
 from tests.modelling import completion, error, hang_up, in_turn, replies
@@ -207,6 +207,46 @@ def test_run__asking_takes_long__the_lease_lasts_longer(
     monkeypatch.setattr(summaries, "ask", note)
     assert run(thread).status == "done"
     assert leases[0] - timezone.now() > timedelta(seconds=900)
+
+
+class Broken:
+    """An adapter that crashes, after asking perhaps."""
+
+    name = "broken"
+
+    def __init__(self, provider: Provider, model: Model) -> None:
+        self._key = provider.api_key
+
+    def summarize(self, request: Any) -> Any:
+        raise RuntimeError(f"cannot read the answer to {self._key}: {request.messages}")
+
+
+def test_run__adapter_crashes__fails_in_words_and_leaves_neither_money_nor_circuit_open(
+    thread: Person, model: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_it(thread, model)
+    monkeypatch.setitem(ADAPTERS, "openai_compatible", Broken)
+    ModelCircuit.objects.update(open_until=Now())
+    job = run(thread)
+    assert (job.status, job.detail) == ("failed", "the summarizer broke down: RuntimeError")
+    circuit = ModelCircuit.objects.get()
+    assert circuit.failures == FAILURES_TO_OPEN + 1, "the trial counts"
+    assert circuit.last_error == job.detail
+    assert circuit.open_until is not None
+    assert circuit.open_until - timezone.now() > timedelta(seconds=100), (
+        "the next one in two minutes"
+    )
+    assert spent() > 0, "the model may have answered"
+
+
+def test_fallback__adapter_crashes__writes_instead(
+    alice: Person, model: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ADAPTERS, "openai_compatible", Broken)
+    talk(alice, "t1", fallback="extractive")
+    job = run(alice)
+    assert (job.status, job.summarizer) == ("done", "extractive")
+    assert job.detail == "written by extractive, because: the summarizer broke down: RuntimeError"
 
 
 # The circuit breaker --------------------------------------------------------------------------

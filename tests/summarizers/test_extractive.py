@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from state_admin.domain.tokens import estimate_text
 from state_admin.summarizers.base import Summarizer, Summary, SummaryFailed, SummaryRequest
 from state_admin.summarizers.extractive import ExtractiveSummarizer
+from state_admin.summarizers.facts import in_prose
+from tests.domain import strategies
 
 RESERVATION = {
     "reservation_id": "QX7BYG",
@@ -195,6 +199,84 @@ def test_summary__tool_that_found_nothing__says_so() -> None:
     assert "search(to SEA) → nothing" in summary(talk).text
 
 
+@pytest.mark.parametrize(
+    ("said", "ids"),
+    [
+        ("Write to ann.lee+x@mail.example.co.uk, please.", ["ann.lee+x@mail.example.co.uk"]),
+        ("<a-1@b.cd>;e_2@f.gh", ["a-1@b.cd", "e_2@f.gh"]),
+        ("x@y@bob@host.example", ["bob@host.example"]),
+        ("nobody@nowhere or RES123", ["RES123"]),
+    ],
+)
+def test_facts__addresses_in_prose__are_ids(said: str, ids: list[str]) -> None:
+    assert [fact.value for fact in in_prose(said)] == ids
+
+
+def test_summary__of_a_very_long_text__has_the_facts_of_both_its_ends() -> None:
+    text = summary([asks(f"It is RES001. {'So it goes. ' * 16_384} Or is it RES002?")]).text
+    assert "RES001" in text
+    assert "Or is it RES002?" in text
+
+
+_SUMMARIZE = """
+import json, sys
+from state_admin.summarizers import SUMMARIZERS, SummaryRequest, facts
+for name, messages in json.load(sys.stdin).items():
+    print(name, "begun", flush=True)
+    whole = messages[-1]["content"][:250_000]
+    facts.in_prose(whole), facts.numbers(whole), facts.words(whole), facts.labelled(whole, whole)
+    SUMMARIZERS["extractive"]().summarize(SummaryRequest(messages, None, 1024))
+    print(name, "ended", flush=True)
+"""
+_SIZE = 1_000_000
+
+
+def test_summary__of_a_megabyte_of_anything__ends() -> None:
+    """In a process of its own: an expression that backtracks cannot be stopped from within."""
+    pieces = [
+        "ab12", ".", "-", "_", "@", "1", '"', "a@", "a.", "a@b.", "1,222", "$1.", "5 ", "12.", "\n#",
+        "Is it 12345? ", "aaaaaa@bbb ", "<", "{", "[", "\\", "é1", "2024-",
+    ]  # fmt: skip
+    talks = {piece: [asks("x" + piece * (_SIZE // len(piece)))] for piece in pieces}
+    count = _SIZE // 40
+    for name, result in {
+        "one word": "ab12" * (_SIZE // 4),
+        "ids": [f"AB{n:06}" for n in range(count)],
+        "amounts": {"amount": list(range(count))},
+        "keys that are ids": {f"AB{n:06}": {"a": 1} for n in range(count)},
+        "long labels": {"id": {"x" * (_SIZE // 2): {f"a{n}": 1 for n in range(count // 2)}}},
+    }.items():
+        talks[name] = [tells(None, ("c", "f", {"a": result})), found("c", result)]
+    subprocess.run(
+        [sys.executable, "-c", _SUMMARIZE],
+        input=json.dumps(talks),
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
+@pytest.mark.parametrize("depth", [19, 25, 200, 330, 450, 500, 5_000])
+def test_summary__of_deep_json__is_made(opening: str, closing: str, depth: int) -> None:
+    nested = opening * depth + "1" + closing * depth
+    text = summary(
+        [
+            tells(None, ("c", "look", {"a": nested})),
+            found("c", f'{{"id": "RES123", "x": {nested}}}'),
+        ]
+    ).text
+    assert "look(" in text
+    assert "RES123" in text
+
+
+def test_summary__of_a_lone_surrogate_in_json__is_made() -> None:
+    talk = [tells(None, ("c", "look", {})), found("c", r'{"id": "RES123", "x": "a\ud800b \u00e9"}')]
+    text = summary(talk).text
+    assert "id RES123; x a?b é" in text
+    assert text.encode()
+
+
 def test_summary__of_nothing__fails() -> None:
     with pytest.raises(SummaryFailed):
         summary([])
@@ -202,16 +284,23 @@ def test_summary__of_nothing__fails() -> None:
         summary([{"role": "system", "content": "x", "visibility": "internal"}])
 
 
+_nested = strategies.values | st.builds(
+    lambda around, depth, inner: around[0] * depth + json.dumps(inner) + around[1] * depth,
+    st.sampled_from(["[]", ('{"a":', "}"), ('[{"b_id":', "}]")]),
+    st.sampled_from([1, 21, 330, 450, 500, 5_000]),
+    strategies.values,
+)
 _messages = st.lists(
     st.fixed_dictionaries(
         {"role": st.sampled_from(["system", "user", "assistant"]), "content": st.none() | st.text()}
     )
-    | st.builds(lambda text: found("c", text), st.text())
-    | st.builds(lambda text: tells(text, ("c", "f", {"a": text})), st.text()),
+    | st.builds(lambda result: found("c", result), st.text() | _nested)
+    | st.builds(lambda text, told: tells(text, ("c", "f", {"a": told})), st.text(), _nested),
     max_size=8,
 )
 
 
+@settings(deadline=None)
 @given(_messages, st.none() | st.text(), st.integers(1, 200))
 def test_summary__of_any_messages__stays_within_its_size(
     messages: list[dict[str, Any]], previous: str | None, max_tokens: int

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 94a9db72a6662c05497b79f51980e92d426f7c15dcd396e467ff44b267c545a5
+// sha256 of docs/openapi.json: 5a300e54c2e18d4f8eacd162e5c42c50a15373cb86510e02da92f98df1fb7a4f
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2799,6 +2799,7 @@ export interface components {
         PolicyBody: {
             /** Format: int64 */
             autocompact_threshold?: number | null;
+            every_hours?: number | null;
             /** @enum {string|null} */
             fallback?: "extractive" | null;
             /** Format: int64 */

@@ -34,6 +34,7 @@ from state_admin.models import (
     Thread,
     Visibility,
 )
+from state_admin.models.compactions import context_now
 from state_admin.models.compactions_sql import claim_next
 from state_admin.models.folds_sql import LogView
 from state_admin.summarizers import Summary, SummaryFailed, SummaryRequest, prompts
@@ -258,6 +259,7 @@ def _finish(job: Compaction, status: CompactionStatus, detail: str) -> Compactio
         detail=detail,
         finished_at=Now(),
         lease_expires_at=None,
+        progress=context_now(),
         boundary_seq=job.boundary_seq,
         boundary_message_id=job.boundary_message_id,
         tokens_before=job.tokens_before,

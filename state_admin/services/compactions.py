@@ -53,7 +53,7 @@ def request_compaction(
     already, that one is the answer: single flight per thread."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
-        thread = find_thread(actor, thread_id)
+        thread = find_thread(actor, thread_id, lock=True)  # it must not be deleted under the job
         return _enqueue(actor, thread, effective_policy(thread).policy, trigger, reason)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
 import pytest
+from django.db import connection, connections
 from django.db.models import Q
 from django.db.models.functions import Now
 from hypothesis import HealthCheck, given, settings
@@ -22,12 +24,14 @@ from state_admin.services import (
     contexts,
     maintenance,
     messages,
+    retention,
     threads,
 )
-from state_admin.services.errors import Conflict, Forbidden
+from state_admin.services.errors import Conflict, Forbidden, NotFound
 from state_admin.summarizers import SUMMARIZERS, Summary, SummaryFailed, SummaryRequest
 from tests import builders
 from tests.builders import Person, append, conversation, make_thread, raw
+from tests.project.running import wait_for
 from tests.services.racing import race, split
 
 
@@ -235,6 +239,46 @@ def test_race__askers__get_one_job(thread: Person) -> None:
     assert lost == []
     assert len(set(won)) == 1
     assert Compaction.objects.count() == 1
+
+
+def holds_up() -> bool:
+    """Whether somebody waits for a lock of this transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks"
+            " WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+        )
+        return cursor.fetchone() != (0,)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("module", [compactions, retention])
+def test_race__request_against_deletion__the_one_after_the_other(
+    thread: Person, module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = getattr(module, "request_compaction", None) or module.request_snapshots
+    deletions: list[threading.Thread] = []
+    real = module.effective_policy
+
+    def delete() -> None:
+        try:
+            threads.delete_thread(actor=thread.actor, thread_id="t1")
+        finally:
+            connections.close_all()
+
+    def begin_deletion(*args: Any) -> Any:
+        deletions.append(threading.Thread(target=delete))
+        deletions[0].start()
+        wait_for(lambda: holds_up() or not deletions[0].is_alive(), "the deletion waits")
+        return real(*args)
+
+    monkeypatch.setattr(module, "effective_policy", begin_deletion)
+    assert request(actor=thread.actor, thread_id="t1").status == "queued"
+    deletions[0].join(60)
+    assert not Thread.objects.exists()
+    assert not Compaction.objects.exists()
+    with pytest.raises(NotFound):
+        request(actor=thread.actor, thread_id="t1")
 
 
 @pytest.mark.django_db(transaction=True)

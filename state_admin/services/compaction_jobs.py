@@ -113,7 +113,8 @@ def _do(job: Compaction) -> CompactionStatus:
         return _finish(job, CompactionStatus.FAILED, words)
     policy = Policy.from_json(values.load(job.policy or "{}"))
     _enter(job, Phase.PLANNING)
-    planned = boundaries.plan(LogView(thread.pk, standing_summary(thread)), policy)
+    standing = standing_summary(thread)
+    planned = boundaries.plan(LogView(thread.pk, standing), policy)
     if isinstance(planned, Skip):
         return _finish(job, CompactionStatus.SKIPPED, planned.reason)
     job.boundary_seq = planned.boundary_seq
@@ -137,7 +138,7 @@ def _do(job: Compaction) -> CompactionStatus:
             f"it would save {saved:.0%}, less than min_savings_ratio {asked:.0%}",
         )
     _enter(job, Phase.APPLYING, lease_expires_at=Now() + LEASE)
-    return _apply(job, planned, body, detail)
+    return _apply(job, planned, standing, body, detail)
 
 
 def _request(thread: Thread, planned: Plan, policy: Policy) -> SummaryRequest:
@@ -205,16 +206,20 @@ def _words(failed: SummaryFailed) -> str:
     return f"{failed}: {failed.quote}" if failed.quote else str(failed)
 
 
-def _apply(job: Compaction, planned: Plan, body: dict[str, JSON], detail: str) -> CompactionStatus:
-    """Append the summary with its mark, in one short transaction, if the boundary still stands."""
+def _apply(
+    job: Compaction, planned: Plan, standing: Message | None, body: dict[str, JSON], detail: str
+) -> CompactionStatus:
+    """Append the summary with its mark, in one short transaction, if the boundary still stands, and
+    so does the summary that it brings up to date (`standing`; None: there was none)."""
     actor = system_actor(job.workspace_id, "compaction")
     with transaction.atomic():
         thread = Thread.objects.select_for_update().filter(pk=job.thread_id or 0).first()
         if thread is None or not _held(job).select_for_update().exists():
             raise _Lost
         log_now = Message.objects.filter(thread=thread)
-        furthest = standing_summary(thread)
-        moved = furthest is not None and (furthest.folds_to or 0) >= planned.boundary_seq
+        if standing_summary(thread) != standing:
+            words = "the summary before it was undone or replaced meanwhile"
+            return _finish(job, CompactionStatus.SUPERSEDED, words)
         stands = log_now.filter(
             public_id=planned.boundary_message_id, seq=planned.boundary_seq
         ).exists()

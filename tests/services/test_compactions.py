@@ -414,6 +414,27 @@ def test_undo__inner_of_two__is_refused_until_the_outer_is_undone(
     assert context_is_right()
 
 
+def test_undo__while_a_later_one_is_written__that_one_is_not_built_on_it(
+    thread: Person, fake: Fake
+) -> None:
+    before = [message.seq for message in view()]
+    inner = ask(thread)
+    run(inner)
+    append(thread.actor, "t1", *conversation(6)[1:])
+    fake.during = lambda: compactions.undo_compaction(actor=thread.actor, compaction_id=inner)
+    outer = ask(thread)
+    assert run(outer) == "superseded"
+    assert job(outer).detail == "the summary before it was undone or replaced meanwhile"
+    assert job(inner).status == "undone"
+    assert [message.seq for message in view()[: len(before)]] == before
+    assert all(message.folds_to is None for message in view())
+    assert context_is_right()
+    fake.during = None
+    again = compactions.retry_compaction(actor=thread.actor, compaction_id=outer).public_id
+    assert run(again) == "done"
+    assert fake.asked[-1].previous_summary is None
+
+
 def test_cancel__queued_or_running__applies_nothing(thread: Person, fake: Fake) -> None:
     queued = ask(thread)
     assert (

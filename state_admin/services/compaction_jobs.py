@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import structlog
@@ -127,8 +128,7 @@ def _do(job: Compaction) -> CompactionStatus:
     job.summary_text = rules.clean(summary.text, policy.summary_max_tokens)
     body = rules.wrap(job.summary_text)
     job.tokens_after = tokens.estimate_message(body)
-    job.summarizer, job.model, job.cost_usd = summary.summarizer, summary.model, summary.cost_usd
-    job.input_tokens, job.output_tokens = summary.input_tokens, summary.output_tokens
+    job.summarizer, job.model = summary.summarizer, summary.model
     saved = 1 - job.tokens_after / planned.tokens_before
     if saved < policy.min_savings_ratio:
         asked = policy.min_savings_ratio
@@ -161,22 +161,39 @@ def _summarize(job: Compaction, policy: Policy, request: SummaryRequest) -> tupl
         if engine.provider is not None and engine.model is not None:
             job.provider, job.instructions = engine.provider.id, prompts.instructions(request)
             job.model = engine.model.upstream_model[:128]
-        _ask(job, engine)
-        return summaries.ask(job.workspace_id, engine, request), ""
+        return _ask(job, engine, request), ""
     except SummaryFailed as failed:
         if policy.fallback is None or _has_another_try(job, failed):
             raise
         job.provider = job.model = job.instructions = ""
         engine = summaries.fallback_engine()
-        _ask(job, engine)
-        summary = summaries.ask(job.workspace_id, engine, request)
+        summary = _ask(job, engine, request)
         return summary, f"written by {summary.summarizer}, because: {_words(failed)}"
 
 
-def _ask(job: Compaction, engine: summaries.Engine) -> None:
-    """Show whom this job is waiting for, and hold it for as long as that may take."""
+def _ask(job: Compaction, engine: summaries.Engine, request: SummaryRequest) -> Summary:
+    """The summary. Shows whom the job is waiting for, holds it for as long as that may take, and
+    adds what each answer cost to it. Raises SummaryFailed."""
     until = Now() + LEASE + timedelta(seconds=engine.seconds)
     _enter(job, Phase.ASKING, lease_expires_at=until, provider=job.provider, model=job.model)
+    try:
+        summary = summaries.ask(job.workspace_id, engine, request)
+    except SummaryFailed as failed:
+        _charge(job, failed)
+        raise
+    _charge(job, summary)
+    return summary
+
+
+def _charge(job: Compaction, answer: Summary | SummaryFailed) -> None:
+    """Whoever holds the job by now, and whatever becomes of it: the answer was paid for."""
+    cost, read, written = answer.cost_usd or Decimal(0), answer.input_tokens, answer.output_tokens
+    if cost or read or written:
+        Compaction.objects.filter(pk=job.pk).update(
+            cost_usd=F("cost_usd") + cost,
+            input_tokens=F("input_tokens") + read,
+            output_tokens=F("output_tokens") + written,
+        )
 
 
 def _give_way(job: Compaction, failed: SummaryFailed) -> CompactionStatus:
@@ -223,7 +240,7 @@ def _apply(
         stands = log_now.filter(
             public_id=planned.boundary_message_id, seq=planned.boundary_seq
         ).exists()
-        if moved or not stands:
+        if not stands:
             return _finish(job, CompactionStatus.SUPERSEDED, "the boundary moved meanwhile")
         job.summary = Message.objects.create(
             thread=thread,
@@ -275,9 +292,6 @@ def _finish(job: Compaction, status: CompactionStatus, detail: str) -> Compactio
         provider=job.provider,
         model=job.model,
         instructions=job.instructions,
-        input_tokens=job.input_tokens,
-        output_tokens=job.output_tokens,
-        cost_usd=job.cost_usd,
     )
     if not closed:
         raise _Lost

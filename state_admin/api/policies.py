@@ -31,6 +31,7 @@ class PolicyBody(Body):
     max_context_tokens = Whole(required=False, min_value=1)
     max_output_tokens = Whole(required=False, min_value=1)
     autocompact_threshold = Whole(required=False, min_value=1, allow_null=True)
+    every_hours = Whole(required=False, min_value=1, max_value=8_760, allow_null=True)
     mode = serializers.ChoiceField(choices=MODES, required=False)
     raw_suffix_messages = Whole(required=False, min_value=0)
     min_recent_messages = Whole(required=False, min_value=0)

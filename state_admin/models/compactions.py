@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Self
 
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models import OuterRef, Q, Subquery
+from django.db.models.functions import JSONObject, Now
 
 from state_admin.domain.access import Actor
 
@@ -50,6 +50,12 @@ class Phase(models.TextChoices):
 
 
 UNFINISHED = (CompactionStatus.QUEUED, CompactionStatus.RUNNING)
+
+
+def context_now() -> JSONObject:
+    """For UPDATE: the `progress` of a job whose thread's context is as long as it is now."""
+    threads = Thread.objects.filter(pk=OuterRef("thread_id"))
+    return JSONObject(context_tokens=Subquery(threads.values("context_tokens")))
 
 
 class CompactionQuerySet(models.QuerySet["Compaction"]):
@@ -102,7 +108,8 @@ class Compaction(models.Model):
     rows_removed = models.BigIntegerField(default=0)
     bytes_before = models.BigIntegerField(null=True, blank=True)
     bytes_removed = models.BigIntegerField(default=0, db_default=0)
-    # Where the next worker goes on (services/retention.py).
+    # Where the next worker goes on (services/retention.py). Of context compaction: how long the
+    # context was when the job ended, or when a fold was lifted after it.
     progress = models.JSONField(default=dict, db_default={})
     summary = models.ForeignKey(
         Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False

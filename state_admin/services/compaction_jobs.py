@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import structlog
@@ -34,6 +35,7 @@ from state_admin.models import (
     Thread,
     Visibility,
 )
+from state_admin.models.compactions import context_now
 from state_admin.models.compactions_sql import claim_next
 from state_admin.models.folds_sql import LogView
 from state_admin.summarizers import Summary, SummaryFailed, SummaryRequest, prompts
@@ -112,7 +114,8 @@ def _do(job: Compaction) -> CompactionStatus:
         return _finish(job, CompactionStatus.FAILED, words)
     policy = Policy.from_json(values.load(job.policy or "{}"))
     _enter(job, Phase.PLANNING)
-    planned = boundaries.plan(LogView(thread.pk, standing_summary(thread)), policy)
+    standing = standing_summary(thread)
+    planned = boundaries.plan(LogView(thread.pk, standing), policy)
     if isinstance(planned, Skip):
         return _finish(job, CompactionStatus.SKIPPED, planned.reason)
     job.boundary_seq = planned.boundary_seq
@@ -125,8 +128,7 @@ def _do(job: Compaction) -> CompactionStatus:
     job.summary_text = rules.clean(summary.text, policy.summary_max_tokens)
     body = rules.wrap(job.summary_text)
     job.tokens_after = tokens.estimate_message(body)
-    job.summarizer, job.model, job.cost_usd = summary.summarizer, summary.model, summary.cost_usd
-    job.input_tokens, job.output_tokens = summary.input_tokens, summary.output_tokens
+    job.summarizer, job.model = summary.summarizer, summary.model
     saved = 1 - job.tokens_after / planned.tokens_before
     if saved < policy.min_savings_ratio:
         asked = policy.min_savings_ratio
@@ -136,7 +138,7 @@ def _do(job: Compaction) -> CompactionStatus:
             f"it would save {saved:.0%}, less than min_savings_ratio {asked:.0%}",
         )
     _enter(job, Phase.APPLYING, lease_expires_at=Now() + LEASE)
-    return _apply(job, planned, body, detail)
+    return _apply(job, planned, standing, body, detail)
 
 
 def _request(thread: Thread, planned: Plan, policy: Policy) -> SummaryRequest:
@@ -159,22 +161,39 @@ def _summarize(job: Compaction, policy: Policy, request: SummaryRequest) -> tupl
         if engine.provider is not None and engine.model is not None:
             job.provider, job.instructions = engine.provider.id, prompts.instructions(request)
             job.model = engine.model.upstream_model[:128]
-        _ask(job, engine)
-        return summaries.ask(job.workspace_id, engine, request), ""
+        return _ask(job, engine, request), ""
     except SummaryFailed as failed:
         if policy.fallback is None or _has_another_try(job, failed):
             raise
         job.provider = job.model = job.instructions = ""
         engine = summaries.fallback_engine()
-        _ask(job, engine)
-        summary = summaries.ask(job.workspace_id, engine, request)
+        summary = _ask(job, engine, request)
         return summary, f"written by {summary.summarizer}, because: {_words(failed)}"
 
 
-def _ask(job: Compaction, engine: summaries.Engine) -> None:
-    """Show whom this job is waiting for, and hold it for as long as that may take."""
+def _ask(job: Compaction, engine: summaries.Engine, request: SummaryRequest) -> Summary:
+    """The summary. Shows whom the job is waiting for, holds it for as long as that may take, and
+    adds what each answer cost to it. Raises SummaryFailed."""
     until = Now() + LEASE + timedelta(seconds=engine.seconds)
     _enter(job, Phase.ASKING, lease_expires_at=until, provider=job.provider, model=job.model)
+    try:
+        summary = summaries.ask(job.workspace_id, engine, request)
+    except SummaryFailed as failed:
+        _charge(job, failed)
+        raise
+    _charge(job, summary)
+    return summary
+
+
+def _charge(job: Compaction, answer: Summary | SummaryFailed) -> None:
+    """Whoever holds the job by now, and whatever becomes of it: the answer was paid for."""
+    cost, read, written = answer.cost_usd or Decimal(0), answer.input_tokens, answer.output_tokens
+    if cost or read or written:
+        Compaction.objects.filter(pk=job.pk).update(
+            cost_usd=F("cost_usd") + cost,
+            input_tokens=F("input_tokens") + read,
+            output_tokens=F("output_tokens") + written,
+        )
 
 
 def _give_way(job: Compaction, failed: SummaryFailed) -> CompactionStatus:
@@ -204,20 +223,24 @@ def _words(failed: SummaryFailed) -> str:
     return f"{failed}: {failed.quote}" if failed.quote else str(failed)
 
 
-def _apply(job: Compaction, planned: Plan, body: dict[str, JSON], detail: str) -> CompactionStatus:
-    """Append the summary with its mark, in one short transaction, if the boundary still stands."""
+def _apply(
+    job: Compaction, planned: Plan, standing: Message | None, body: dict[str, JSON], detail: str
+) -> CompactionStatus:
+    """Append the summary with its mark, in one short transaction, if the boundary still stands, and
+    so does the summary that it brings up to date (`standing`; None: there was none)."""
     actor = system_actor(job.workspace_id, "compaction")
     with transaction.atomic():
         thread = Thread.objects.select_for_update().filter(pk=job.thread_id or 0).first()
         if thread is None or not _held(job).select_for_update().exists():
             raise _Lost
         log_now = Message.objects.filter(thread=thread)
-        furthest = standing_summary(thread)
-        moved = furthest is not None and (furthest.folds_to or 0) >= planned.boundary_seq
+        if standing_summary(thread) != standing:
+            words = "the summary before it was undone or replaced meanwhile"
+            return _finish(job, CompactionStatus.SUPERSEDED, words)
         stands = log_now.filter(
             public_id=planned.boundary_message_id, seq=planned.boundary_seq
         ).exists()
-        if moved or not stands:
+        if not stands:
             return _finish(job, CompactionStatus.SUPERSEDED, "the boundary moved meanwhile")
         job.summary = Message.objects.create(
             thread=thread,
@@ -258,6 +281,7 @@ def _finish(job: Compaction, status: CompactionStatus, detail: str) -> Compactio
         detail=detail,
         finished_at=Now(),
         lease_expires_at=None,
+        progress=context_now(),
         boundary_seq=job.boundary_seq,
         boundary_message_id=job.boundary_message_id,
         tokens_before=job.tokens_before,
@@ -268,9 +292,6 @@ def _finish(job: Compaction, status: CompactionStatus, detail: str) -> Compactio
         provider=job.provider,
         model=job.model,
         instructions=job.instructions,
-        input_tokens=job.input_tokens,
-        output_tokens=job.output_tokens,
-        cost_usd=job.cost_usd,
     )
     if not closed:
         raise _Lost

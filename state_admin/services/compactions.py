@@ -24,7 +24,7 @@ from state_admin.models import (
     Thread,
     Trigger,
 )
-from state_admin.models.compactions import UNFINISHED
+from state_admin.models.compactions import UNFINISHED, CompactionQuerySet, context_now
 from state_admin.models.compactions_sql import find_due_threads
 from state_admin.models.folds_sql import LogView
 from state_admin.models.messages import MessageQuerySet
@@ -53,24 +53,30 @@ def request_compaction(
     already, that one is the answer: single flight per thread."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
-        thread = find_thread(actor, thread_id)
+        thread = find_thread(actor, thread_id, lock=True)  # it must not be deleted under the job
         return _enqueue(actor, thread, effective_policy(thread).policy, trigger, reason)
 
 
 def request_when_due(actor: Actor, thread: Thread, context_tokens: int) -> None:
-    """Queue a compaction when the effective view has reached the threshold. Called in the
-    writer's transaction; costs it one read of the policy and, when due, one insert."""
+    """Queue a compaction when the effective view has reached the threshold, but not again after
+    one that folded nothing, or was undone, before `min_gain_tokens` more came. Called in the
+    writer's transaction; costs it one read of the policy, over the threshold one of the newest
+    job, and when due one insert."""
     policy = autocompact_policy(thread)
     if policy is None or policy.autocompact_threshold is None:
         return
     threshold = policy.autocompact_threshold
     if context_tokens < threshold:
         return
-    of_context = Compaction.objects.filter(thread=thread, kind=CompactionKind.CONTEXT)
-    if not of_context.filter(status__in=UNFINISHED).exists():
-        _enqueue(
-            actor, thread, policy, Trigger.THRESHOLD, f"{context_tokens} tokens >= {threshold}"
-        )
+    newest = _newest(thread).values_list("status", "progress__context_tokens").first()
+    if newest is not None:
+        status, ended_with = newest
+        if status in UNFINISHED:
+            return
+        grown = context_tokens - (ended_with or 0)
+        if status != CompactionStatus.DONE and grown < policy.min_gain_tokens:
+            return
+    _enqueue(actor, thread, policy, Trigger.THRESHOLD, f"{context_tokens} tokens >= {threshold}")
 
 
 def request_scheduled() -> int:
@@ -93,6 +99,11 @@ def request_scheduled() -> int:
     return asked
 
 
+def _newest(thread: Thread) -> CompactionQuerySet:
+    """The context compaction of a thread that was asked for last: if one is unfinished, that one."""
+    return Compaction.objects.filter(thread=thread, kind=CompactionKind.CONTEXT).order_by("-pk")[:1]
+
+
 def _enqueue(
     actor: Actor, thread: Thread, policy: Policy, trigger: Trigger, reason: str
 ) -> Compaction:
@@ -110,7 +121,7 @@ def _enqueue(
             )
     except IntegrityError:
         # The one in flight, or if it has just ended, the newest: nothing came after it.
-        return Compaction.objects.filter(thread=thread, kind=CompactionKind.CONTEXT).latest("pk")
+        return _newest(thread).get()
     record_step(actor, job, thread, "request", reason)
     doorbell.ring(RUN)
     job.refresh_from_db()  # the times are the database's
@@ -243,6 +254,10 @@ def undo_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> Co
             status=CompactionStatus.UNDONE, undone_at=Now(), undone_by=actor.name
         )
         recount_context(thread)
+        # That it is as long as before is no reason to fold it again at the next message.
+        Compaction.objects.filter(pk__in=_newest(thread).values("pk")).update(
+            progress=context_now()
+        )
         record_step(actor, job, thread, "undo", reason)
     return find_compaction(actor, compaction_id)
 
@@ -251,9 +266,10 @@ def cancel_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> 
     """Stop a job that has not been applied; a running worker finds its claim gone."""
     require(actor, Role.EDITOR)
     job = find_compaction(actor, compaction_id)
+    left = {"progress": context_now()} if job.kind == CompactionKind.CONTEXT else {}
     with transaction.atomic():
         stopped = Compaction.objects.filter(pk=job.pk, status__in=UNFINISHED).update(
-            status=CompactionStatus.CANCELLED, finished_at=Now(), claim=F("claim") + 1
+            status=CompactionStatus.CANCELLED, finished_at=Now(), claim=F("claim") + 1, **left
         )
         if not stopped:
             job.refresh_from_db(fields=["status"])

@@ -116,5 +116,6 @@ def _copy_compactions(source: Thread, fork: Thread) -> None:
         if job.summary is not None:
             job.summary = placed[job.summary.seq]
             job.pk, job.public_id, job.thread, job.cost_usd = None, uuid7(), fork, Decimal(0)
+            job.progress = {}  # the context of the source was another
             copies.append(job)
     Compaction.objects.bulk_create(copies)

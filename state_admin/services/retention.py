@@ -12,6 +12,7 @@ snapshot looks at the mark after the values (services/snapshots.py).
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
@@ -87,7 +88,7 @@ def request_snapshots(
     """Queue a snapshot compaction of a thread. If one is queued or running, that is the answer."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
-        thread = find_thread(actor, thread_id)
+        thread = find_thread(actor, thread_id, lock=True)  # it must not be deleted under the job
         policy = effective_policy(thread).policy
         job = Compaction(
             kind=CompactionKind.SNAPSHOT,
@@ -125,13 +126,16 @@ def queue_snapshots() -> dict[str, int]:
     """Ask for the threads that are due, by what their policies say. Where none says
     `snapshot_keep_last`, nothing ever goes by itself."""
     due = Thread.objects.filter(pk__in=retention_sql.due_threads(most=DUE, limit=SWEEP))
+    asked = 0
     for thread in due.order_by("pk"):
-        request_snapshots(
-            actor=system_actor(thread.workspace_id, "retention"),
-            thread_id=thread.public_id,
-            trigger=Trigger.SCHEDULE,
-        )
-    return {"threads": len(due)}
+        with suppress(NotFound):  # deleted meanwhile
+            request_snapshots(
+                actor=system_actor(thread.workspace_id, "retention"),
+                thread_id=thread.public_id,
+                trigger=Trigger.SCHEDULE,
+            )
+            asked += 1
+    return {"threads": asked}
 
 
 def queue_histories() -> dict[str, int]:

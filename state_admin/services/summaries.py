@@ -160,7 +160,9 @@ def ask(workspace_id: int, engine: Engine, request: SummaryRequest) -> Summary:
         with _failing():
             summary = engine.summarizer.summarize(request)
     except SummaryFailed as failed:
-        model_usage.settle(spending, reserved=most, cost=most if failed.billed else Decimal(0))
+        if failed.cost_usd is None:
+            failed.cost_usd = most if failed.billed else Decimal(0)
+        model_usage.settle(spending, reserved=most, cost=failed.cost_usd)
         if failed.blames:
             model_usage.note_failure(circuit, str(failed))
         else:  # it answers; what it says about this conversation is another matter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import chat, prompts
-from .base import Summary, SummaryFailed, SummaryRequest
+from .base import Summary, SummaryRequest
 from .chat import Model, Provider, Said
 
 _VERSION = "2023-06-01"
@@ -42,9 +42,7 @@ class Anthropic:
             blocks = answer["content"]
             text = "".join(block["text"] for block in blocks if block["type"] == "text")
             usage = answer.get("usage") or {}
-            said = Said(text, usage.get("input_tokens"), usage.get("output_tokens"))
+            refused = answer.get("stop_reason") == "refusal"
+            return Said(text, usage.get("input_tokens"), usage.get("output_tokens"), refused)
         except (LookupError, TypeError, AttributeError):
             raise chat.wrong_shape(self._provider) from None
-        if answer.get("stop_reason") == "refusal":
-            raise SummaryFailed("the model refused to summarise this", retry=False, billed=True)
-        return said

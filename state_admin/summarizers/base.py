@@ -40,7 +40,8 @@ class SummaryFailed(Exception):
 
     `quote` is what the other side said about it: for readers of this conversation only. `retry`:
     another attempt may help, not before `after` seconds. `blames`: the provider or its
-    configuration failed, not this conversation. `billed`: a model did answer.
+    configuration failed, not this conversation. `billed`: a model did answer; it took so many
+    tokens, and `cost_usd`, None where nobody can say.
     """
 
     def __init__(
@@ -52,6 +53,9 @@ class SummaryFailed(Exception):
         after: float | None = None,
         blames: bool = False,
         billed: bool = False,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cost_usd: Decimal | None = None,
     ) -> None:
         super().__init__(message)
         self.quote = quote
@@ -59,6 +63,9 @@ class SummaryFailed(Exception):
         self.after = after
         self.blames = blames
         self.billed = billed
+        self.input_tokens = input_tokens
+        self.output_tokens = output_tokens
+        self.cost_usd = cost_usd
 
 
 class Summarizer(Protocol):

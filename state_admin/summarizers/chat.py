@@ -59,11 +59,12 @@ class Model:
 
 @dataclass(frozen=True)
 class Said:
-    """What a model answered; tokens None where it does not say."""
+    """What a model answered; tokens None where it does not say. `refused`: it would not."""
 
     text: str
     input_tokens: int | None
     output_tokens: int | None
+    refused: bool = False
 
 
 class Refusal(SummaryFailed):
@@ -126,11 +127,18 @@ def wrong_shape(provider: Provider) -> SummaryFailed:
 def summary_of(name: str, model: Model, said: Said, prompt_tokens: int, max_tokens: int) -> Summary:
     """The summary that an answer holds, as data (ADR 11). Raises SummaryFailed when there is none."""
     text = summaries.clean(said.text, max_tokens)
-    if not text:
-        raise SummaryFailed("empty summary returned", billed=True)
     spent = _counted(said.input_tokens, prompt_tokens)
     written = _counted(said.output_tokens, max_tokens)
     cost = model.cost(spent, written)
+    if said.refused or not text:
+        raise SummaryFailed(
+            "the model refused to summarise this" if said.refused else "empty summary returned",
+            retry=not said.refused,
+            billed=True,
+            input_tokens=spent,
+            output_tokens=written,
+            cost_usd=cost,
+        )
     return Summary(text, name, model.upstream_model[:128], spent, written, cost)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import chat, prompts
-from .base import Summary, SummaryFailed, SummaryRequest
+from .base import Summary, SummaryRequest
 from .chat import Model, Provider, Refusal, Said
 
 
@@ -52,9 +52,12 @@ class OpenAICompatible:
             if isinstance(content, list):
                 content = "".join(part.get("text") or "" for part in content)
             usage = answer.get("usage") or {}
-            said = Said(content + "", usage.get("prompt_tokens"), usage.get("completion_tokens"))
+            refused = message.get("refusal") or choice.get("finish_reason") == "content_filter"
+            return Said(
+                content + "",
+                usage.get("prompt_tokens"),
+                usage.get("completion_tokens"),
+                bool(refused),
+            )
         except (LookupError, TypeError, AttributeError):
             raise chat.wrong_shape(self._provider) from None
-        if message.get("refusal") or choice.get("finish_reason") == "content_filter":
-            raise SummaryFailed("the model refused to summarise this", retry=False, billed=True)
-        return said

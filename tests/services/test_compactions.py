@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
 import pytest
+from django.db import connection, connections
 from django.db.models import Q
 from django.db.models.functions import Now
 from hypothesis import HealthCheck, given, settings
@@ -22,12 +24,14 @@ from state_admin.services import (
     contexts,
     maintenance,
     messages,
+    retention,
     threads,
 )
-from state_admin.services.errors import Conflict, Forbidden
+from state_admin.services.errors import Conflict, Forbidden, NotFound
 from state_admin.summarizers import SUMMARIZERS, Summary, SummaryFailed, SummaryRequest
 from tests import builders
 from tests.builders import Person, append, conversation, make_thread, raw
+from tests.project.running import wait_for
 from tests.services.racing import race, split
 
 
@@ -237,6 +241,46 @@ def test_race__askers__get_one_job(thread: Person) -> None:
     assert Compaction.objects.count() == 1
 
 
+def holds_up() -> bool:
+    """Whether somebody waits for a lock of this transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks"
+            " WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+        )
+        return cursor.fetchone() != (0,)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("module", [compactions, retention])
+def test_race__request_against_deletion__the_one_after_the_other(
+    thread: Person, module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = getattr(module, "request_compaction", None) or module.request_snapshots
+    deletions: list[threading.Thread] = []
+    real = module.effective_policy
+
+    def delete() -> None:
+        try:
+            threads.delete_thread(actor=thread.actor, thread_id="t1")
+        finally:
+            connections.close_all()
+
+    def begin_deletion(*args: Any) -> Any:
+        deletions.append(threading.Thread(target=delete))
+        deletions[0].start()
+        wait_for(lambda: holds_up() or not deletions[0].is_alive(), "the deletion waits")
+        return real(*args)
+
+    monkeypatch.setattr(module, "effective_policy", begin_deletion)
+    assert request(actor=thread.actor, thread_id="t1").status == "queued"
+    deletions[0].join(60)
+    assert not Thread.objects.exists()
+    assert not Compaction.objects.exists()
+    with pytest.raises(NotFound):
+        request(actor=thread.actor, thread_id="t1")
+
+
 @pytest.mark.django_db(transaction=True)
 def test_race__workers_of_one_job__one_does_it(thread: Person, fake: Fake) -> None:
     asked = ask(thread)
@@ -370,6 +414,27 @@ def test_undo__inner_of_two__is_refused_until_the_outer_is_undone(
     assert context_is_right()
 
 
+def test_undo__while_a_later_one_is_written__that_one_is_not_built_on_it(
+    thread: Person, fake: Fake
+) -> None:
+    before = [message.seq for message in view()]
+    inner = ask(thread)
+    run(inner)
+    append(thread.actor, "t1", *conversation(6)[1:])
+    fake.during = lambda: compactions.undo_compaction(actor=thread.actor, compaction_id=inner)
+    outer = ask(thread)
+    assert run(outer) == "superseded"
+    assert job(outer).detail == "the summary before it was undone or replaced meanwhile"
+    assert job(inner).status == "undone"
+    assert [message.seq for message in view()[: len(before)]] == before
+    assert all(message.folds_to is None for message in view())
+    assert context_is_right()
+    fake.during = None
+    again = compactions.retry_compaction(actor=thread.actor, compaction_id=outer).public_id
+    assert run(again) == "done"
+    assert fake.asked[-1].previous_summary is None
+
+
 def test_cancel__queued_or_running__applies_nothing(thread: Person, fake: Fake) -> None:
     queued = ask(thread)
     assert (
@@ -431,6 +496,108 @@ def test_trigger__threshold_reached__asks_once(
         asked = 1  # the empty message's four tokens
     assert Compaction.objects.filter(trigger="threshold").count() == asked
     assert len(rings) == asked
+
+
+def words(count: int) -> dict[str, str]:
+    """A message of so many estimated tokens."""
+    return {"role": "user", "content": "x" * 4 * (count - 4)}
+
+
+def long_talk(person: Person, *bodies: Any, **policy: Any) -> None:
+    """t1 is over its threshold; 100 tokens are worth a summary by the fake."""
+    wanted = {"summarizer": "fake", "autocompact_threshold": 150, "min_gain_tokens": 100, **policy}
+    make_thread(person.actor, "t1", policy=raw(wanted))
+    append(person.actor, "t1", *bodies or conversation(6, rounds=2))
+
+
+def asked_by_size() -> int:
+    return Compaction.objects.filter(trigger="threshold").count()
+
+
+def newest() -> str:
+    return Compaction.objects.latest("pk").public_id
+
+
+def test_trigger__nothing_can_be_folded__asks_again_when_it_grew_worth_it(
+    alice: Person, fake: Fake
+) -> None:
+    long_talk(alice, words(200))
+    assert run(newest()) == "skipped"
+    for _ in range(9):
+        append(alice.actor, "t1", words(11))
+        assert asked_by_size() == 1
+    assert AuditRow.objects.filter(action="compaction.request").count() == 1
+    append(alice.actor, "t1", {"role": "user", "content": ""})
+    assert Thread.objects.get().context_tokens == 303
+    assert asked_by_size() == 2
+    assert run(newest()) == "done"
+    append(alice.actor, "t1", words(11))
+    assert asked_by_size() == 2, "it is below the threshold"
+
+
+def test_trigger__model_fails_or_saves_too_little__no_paid_round_for_each_message(
+    alice: Person, fake: Fake
+) -> None:
+    fake.text = "blah " * 20_000
+    long_talk(alice, summary_max_tokens=100_000)
+    assert run(newest()) == "skipped"
+    append(alice.actor, "t1", words(99))
+    assert asked_by_size() == 1
+    append(alice.actor, "t1", words(4))
+    assert asked_by_size() == 2
+    fake.failures = 99
+    for _ in range(compaction_jobs.MAX_ATTEMPTS):
+        Compaction.objects.update(available_at=Now() - timedelta(seconds=1))
+        last = run(newest())
+    assert last == "failed"
+    append(alice.actor, "t1", words(99))
+    assert asked_by_size() == 2
+
+
+@pytest.mark.parametrize("folds", [1, 2])
+def test_trigger__after_undo__waits_until_so_much_more_came(
+    alice: Person, fake: Fake, folds: int
+) -> None:
+    long_talk(alice)
+    done = [newest()]
+    assert run(done[0]) == "done"
+    if folds == 2:
+        append(alice.actor, "t1", *conversation(6, rounds=2)[1:])
+        done.append(newest())
+        assert run(done[1]) == "done"
+    for each in reversed(done):
+        compactions.undo_compaction(actor=alice.actor, compaction_id=each)
+    append(alice.actor, "t1", words(99))
+    assert asked_by_size() == folds
+    assert ask(alice) not in done, "by hand it may be asked at any time"
+    compactions.cancel_compaction(actor=alice.actor, compaction_id=newest())
+    append(alice.actor, "t1", words(99))
+    assert asked_by_size() == folds, "who cancels does not want it at the next message"
+    append(alice.actor, "t1", words(4))
+    assert asked_by_size() == folds + 1
+
+
+def test_trigger__undone_while_another_runs__waits_too(alice: Person, fake: Fake) -> None:
+    long_talk(alice)
+    inner = newest()
+    assert run(inner) == "done"
+    append(alice.actor, "t1", *conversation(6, rounds=2)[1:])
+    assert asked_by_size() == 2
+    fake.during = lambda: compactions.undo_compaction(actor=alice.actor, compaction_id=inner)
+    assert run(newest()) == "superseded"
+    append(alice.actor, "t1", words(99))
+    assert asked_by_size() == 2
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_trigger__asks_the_database__once_over_the_threshold_and_not_below(
+    alice: Person, django_assert_num_queries: Any, over: bool
+) -> None:
+    long_talk(alice, words(200))
+    assert run(newest()) == "skipped"
+    thread = Thread.objects.get()
+    with django_assert_num_queries(int(over)):  # beside the hot one for the policy
+        compactions.request_when_due(alice.actor, thread, 200 if over else 149)
 
 
 def test_trigger__refused_commit__asks_nothing(alice: Person) -> None:

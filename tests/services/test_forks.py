@@ -175,6 +175,19 @@ def test_fork__folds_that_lie_within__come_along_and_can_be_undone(alice: Person
     assert Compaction.objects.get(public_id=job).status == "done"
 
 
+def test_fork__fold_that_was_undone__does_not_keep_the_fork_from_folding(alice: Person) -> None:
+    a = alice.actor
+    make_thread(a, "t1", policy=raw({"autocompact_threshold": 200}))
+    append(a, "t1", *builders.conversation(8, rounds=2))
+    job = Compaction.objects.get().public_id
+    assert compaction_jobs.run_compaction(job) == "done"
+    assert compactions.undo_compaction(actor=a, compaction_id=job).status == "undone"
+    fork(alice)
+    assert Compaction.objects.get(thread__public_id="f1").status == "undone"
+    append(a, "f1", USER)
+    assert Compaction.objects.filter(thread__public_id="f1", trigger="threshold").count() == 2
+
+
 def test_fork__trail__is_one_audit_one_change(source: Person) -> None:
     AuditRow.objects.all().delete()
     Change.objects.all().delete()

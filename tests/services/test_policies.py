@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from state_admin.api.policies import PolicyBody
+from state_admin.domain.policies import FIELDS
 from state_admin.models import AuditRow, Change, Compaction, Thread
 from state_admin.services import compaction_jobs, compactions, policies, summaries
 from state_admin.services.compactions import preview_compaction
@@ -240,6 +242,8 @@ def test_api__thread_policy__is_the_threads_own(alice: Person) -> None:
     [
         ({"nope": 1}, 400, "/nope"),
         ({"autocompact_threshold": "9"}, 422, "/autocompact_threshold"),
+        ({"every_hours": 0}, 422, "/every_hours"),
+        ({"every_hours": 8_761}, 422, "/every_hours"),
         ({"min_savings_ratio": "0.3"}, 422, "/min_savings_ratio"),
         ({"prompt": "x" * 8_001}, 422, "/prompt"),
         ({"prompt": "nul \0"}, 422, "/prompt"),
@@ -254,6 +258,37 @@ def test_api__bad_policy__is_told_where(
     assert answer.status_code == status
     if pointer:
         assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_api__fields__are_those_of_a_policy() -> None:
+    assert set(PolicyBody().fields) == set(FIELDS)
+
+
+@pytest.mark.parametrize("hours", [1, 8_760, None])
+def test_api__every_hours__is_said_in_each_scope(alice: Person, hours: int | None) -> None:
+    make_thread(alice.actor, "t1")
+    for scope in ("workspace", "agents/a1", "threads/t1"):
+        made = alice.api("PUT", f"/compaction-policies/{scope}", {"every_hours": hours})
+        assert made.status_code == 200, made.content
+        assert made.json()["effective"]["every_hours"] == hours
+    shown = alice.api("GET", "/threads/t1").json()
+    assert shown["compaction_policy"] == {"every_hours": hours}
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+@pytest.mark.parametrize(
+    ("field", "wrong"), [("every_hours", 0), ("every_hours", 8_761), ("prompt", "x" * 8_001)]
+)
+def test_api__policy_in_a_thread__is_held_to_the_same_rules(
+    alice: Person, method: str, field: str, wrong: Any
+) -> None:
+    make_thread(alice.actor, "t1")
+    path = "/threads" if method == "POST" else "/threads/t1"
+    answer = alice.api(method, path, {"compaction_policy": {field: wrong}})
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.json()["errors"]] == [
+        f"/compaction_policy/{field}"
+    ]
 
 
 def test_api__policy_of_a_new_thread__is_told_where_below_its_field(alice: Person) -> None:

@@ -22,7 +22,15 @@ from state_admin.models import (
     StateValue,
     Thread,
 )
-from state_admin.services import compaction_jobs, compactions, forks, policies, retention, snapshots
+from state_admin.services import (
+    compaction_jobs,
+    compactions,
+    forks,
+    policies,
+    retention,
+    snapshots,
+    threads,
+)
 from state_admin.services.entries import read_past
 from state_admin.services.errors import (
     Conflict,
@@ -465,6 +473,28 @@ def test_schedule__any_layer_says_keep_last__the_thread_is_due(alice: Person, sc
     assert retention.run_retention(job.public_id) == "done"
     assert readable() == [4, 5, 6]
     assert retention.queue_snapshots() == {"threads": 0}
+
+
+def test_schedule__thread_deleted_meanwhile__the_others_are_asked_for(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_state_key(alice.actor, "plan")
+    for number in (1, 2, 3):
+        make_thread(alice.actor, f"t{number}", policy=raw({"snapshot_keep_last": 1}))
+        make_run(alice.actor, f"t{number}", f"r{number}")
+        for step in range(4):
+            commit(alice.actor, f"r{number}", updates={"plan": step})
+    real = retention.effective_policy
+
+    def effective_policy(thread: Thread) -> Any:
+        if thread.public_id == "t1":
+            threads.delete_thread(actor=alice.actor, thread_id="t2")
+        return real(thread)
+
+    monkeypatch.setattr(retention, "effective_policy", effective_policy)
+    assert retention.queue_snapshots() == {"threads": 2}
+    asked = Compaction.objects.order_by("pk").values_list("thread__public_id", flat=True)
+    assert list(asked) == ["t1", "t3"]
 
 
 def test_schedule__thread_takes_it_back__keeps_all(thread: Person) -> None:

@@ -361,10 +361,63 @@ def test_cap__circuit_is_open__nothing_is_set_aside(thread: Person, model: Recei
     assert spent() == before == 0, "an answer of 500 costs nothing"
 
 
-def test_cap__useless_answer__is_paid_for(thread: Person, model: Receiver) -> None:
+def test_cost__useless_answer_then_a_good_one__the_job_has_both(
+    thread: Person, model: Receiver
+) -> None:
     model.manners = replies(completion(""))
-    assert run(thread).status == "queued"
-    assert spent() > 0
+    job = run(thread)
+    assert (job.status, job.detail) == ("queued", "empty summary returned")
+    assert job.cost_usd == spent() == Decimal("0.0011"), "what the model says it took"
+    model.manners = FINE
+    job = run(thread)
+    assert job.status == "done"
+    assert job.cost_usd == spent() == Decimal("0.0022")
+    assert (job.input_tokens, job.output_tokens) == (2_000, 100)
+
+
+def test_cost__answer_nobody_can_read__is_all_that_was_set_aside(
+    thread: Person, model: Receiver
+) -> None:
+    model.manners = replies({"choices": []})
+    job = run(thread)
+    assert job.status == "failed"
+    assert job.cost_usd == spent() > 0
+    assert (job.input_tokens, job.output_tokens) == (0, 0)
+
+
+def test_cost__summary_saves_too_little__is_on_the_job(alice: Person, model: Receiver) -> None:
+    talk(alice, "t1", min_savings_ratio=1)
+    assert run(alice).status == "skipped"
+    assert Compaction.objects.get().cost_usd == spent() == Decimal("0.0011")
+
+
+def test_cost__fallback_stands_in__the_refusal_is_on_the_job(
+    alice: Person, model: Receiver
+) -> None:
+    talk(alice, "t1", fallback="extractive")
+    model.manners = replies(completion("x", refusal="no"))
+    job = run(alice)
+    assert (job.status, job.summarizer) == ("done", "extractive")
+    assert job.cost_usd == spent() == Decimal("0.0011")
+    assert job.input_tokens > 1_000, "what the model read, and then the extractive one"
+
+
+def test_cost__cancelled_while_the_model_answers__is_on_the_job(
+    thread: Person, model: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ask(thread)
+    real = summaries.ask
+
+    def answer_too_late(*args: Any) -> Any:
+        summary = real(*args)
+        compactions.cancel_compaction(actor=thread.actor, compaction_id=asked)
+        return summary
+
+    monkeypatch.setattr(summaries, "ask", answer_too_late)
+    assert compaction_jobs.run_compaction(asked) == "superseded"
+    job = Compaction.objects.get()
+    assert job.status == "cancelled"
+    assert job.cost_usd == spent() == Decimal("0.0011")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2811,6 +2811,7 @@ export interface components {
         PolicyBody: {
             /** Format: int64 */
             autocompact_threshold?: number | null;
+            every_hours?: number | null;
             /** @enum {string|null} */
             fallback?: "extractive" | null;
             /** Format: int64 */

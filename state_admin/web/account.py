@@ -196,7 +196,7 @@ def next_url(request: HttpRequest) -> str:
     ours = url_has_allowed_host_and_scheme(
         given, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    if given and ours and not given.startswith(reverse("web:login")):
+    if given.startswith("/") and ours and not given.startswith(reverse("web:login")):
         return given
     return resolve_url(settings.LOGIN_REDIRECT_URL)
 

@@ -78,8 +78,16 @@ def actor_of_user(
     if workspace_slug:
         memberships = memberships.filter(workspace__slug=workspace_slug)
     membership = memberships.order_by("id").first()
-    if membership is None:
-        return None
+    return _member(user, membership, request_id) if membership else None
+
+
+def actors_of_user(user: User, *, request_id: str = "") -> list[Actor]:
+    """The actors that `user` is, one in each of their workspaces: for what concerns all of them."""
+    memberships = Membership.objects.filter(user=user).order_by("id")
+    return [_member(user, each, request_id) for each in memberships]
+
+
+def _member(user: User, membership: Membership, request_id: str) -> Actor:
     return Actor(
         kind="user",
         id=str(user.pk),

@@ -174,7 +174,8 @@ def put_entry(
 ) -> Put:
     """Store `value`. One SQL statement beside the lookup of a definition that is not cached yet.
 
-    Without `ttl_seconds` the namespace's applies; tags and pinned stay as they are unless given.
+    Without `ttl_seconds` the namespace's applies; 0 is no expiry, whatever the namespace says. Tags
+    and pinned stay as they are unless given.
     Raises NotRegistered, Invalid (schema, limits), TooLarge, VersionConflict.
     """
     require(actor, Role.EDITOR)
@@ -271,21 +272,18 @@ def restore_entry(
     when: Precondition = ANY,
     reason: str = "",
 ) -> Put:
-    """Write a new version equal to an old one. NotFound when that version held no value."""
+    """Write a new version whose value equals an old one. What is the entry's and not the value's
+    stays, as under a patch: tags, pin and expiry. Without an expiry the namespace's applies, as to
+    any write (semantics §4). NotFound when that version held no value."""
     require(actor, Role.EDITOR)
     require_open(namespace)
     old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
     if not old.exists:
         raise NotFound(f"version {version} of {namespace}/{key} holds no value")
-    return put_entry(
-        actor=actor,
-        namespace=namespace,
-        key=key,
-        value=Raw(old.value, values.load(old.value)),
-        when=when,
-        reason=reason or f"restored version {version}",
-        operation=Operation.RESTORE,
-    )
+    value = Raw(old.value, values.load(old.value))
+    reason = reason or f"restored version {version}"
+    known = definition(actor, namespace)
+    return rewrite_value(actor, known, key, when, lambda _: value, reason, Operation.RESTORE)
 
 
 def delete_entry(
@@ -362,7 +360,7 @@ def store_value(
             **journal.parameters(actor, reason),
             **new._asdict(),
             **attributes,
-            "ttl": new.ttl if attributes["ttl"] is None else attributes["ttl"],
+            "ttl": new.ttl if attributes["ttl"] is None else attributes["ttl"] or None,
             "operation": operation.value,
             "expected": when.version,
             "only": "missing" if when.version == 0 else "changed" if when.changed else "any",

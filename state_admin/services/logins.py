@@ -1,17 +1,22 @@
-"""How people come in with a password: throttled, and how they set one."""
+"""How people come in: with a password, throttled, and how they set one; the trail of both in each of
+their workspaces, since all of them are opened by it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from django.contrib.auth import authenticate
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.db.models.functions import Now
 
 from state_admin.domain.values import Fault
 from state_admin.models import LoginAttempt, User
 
+from . import journal
+from .actors import actors_of_user
 from .errors import Invalid, QuotaExceeded
 
 MOST_FAILURES = 10
@@ -41,12 +46,30 @@ def check_password(*, username: str, password: str, address: str) -> User | None
     return user
 
 
-def set_password(*, user: User, password: str) -> None:
+def start_session(
+    *, user: User, method: str, begin: Callable[[], None], request_id: str = ""
+) -> None:
+    """Let `user` in: `begin` makes the session, in the transaction of its trail. `method` says how
+    they came, as they read it among their sessions."""
+    with transaction.atomic():
+        begin()
+        _record(user, "session.start", request_id, method=method)
+
+
+def set_password(*, user: User, password: str, request_id: str = "") -> None:
     """Give `user` a new password. Invalid says what is wrong with it."""
     try:
         validate_password(password, user)
     except ValidationError as refused:
         faults = [Fault("", message) for message in refused.messages]
         raise Invalid("this password will not do", faults) from refused
-    user.set_password(password)
-    user.save(update_fields=["password"])
+    with transaction.atomic():
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        _record(user, "password.set", request_id)
+
+
+def _record(user: User, action: str, request_id: str, **detail: object) -> None:
+    trace = journal.Trace(action, key=user.get_username(), detail=detail)
+    for actor in actors_of_user(user, request_id=request_id):
+        journal.record(actor, [trace])

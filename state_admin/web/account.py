@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from state_admin.models import Membership, User
 from state_admin.services.errors import Invalid, NotFound, QuotaExceeded
-from state_admin.services.logins import check_password, set_password
+from state_admin.services.logins import check_password, set_password, start_session
 from state_admin.services.users import use_login_link
 
 from . import sessions
@@ -84,15 +84,22 @@ def enter(
 
         if question := second_factor.ask_for_code(request, user, method, after):
             return question
-    auth.login(request, user, backend=_BACKEND)
-    request.session.set_expiry(None)
-    request.session[sessions.SINCE] = timezone.now().isoformat()
-    request.session[sessions.AGENT] = request.headers.get("User-Agent", "")[:200]
-    request.session[sessions.ADDRESS] = _address(request)
-    request.session[sessions.METHOD] = f"{method} and code" if confirmed else method
-    request.session[CONFIRMED] = confirmed or not own
-    if method == LINK:
-        request.session[_CAME_BY_LINK] = True
+    told = f"{method} and code" if confirmed else method
+
+    def begin() -> None:
+        auth.login(request, user, backend=_BACKEND)
+        request.session.set_expiry(None)
+        request.session[sessions.SINCE] = timezone.now().isoformat()
+        request.session[sessions.AGENT] = request.headers.get("User-Agent", "")[:200]
+        request.session[sessions.ADDRESS] = _address(request)
+        request.session[sessions.METHOD] = told
+        request.session[CONFIRMED] = confirmed or not own
+        if method == LINK:
+            request.session[_CAME_BY_LINK] = True
+        request.session.save()
+
+    request_id = cast(AnyRequest, request).request_id
+    start_session(user=user, method=told, begin=begin, request_id=request_id)
     return redirect(after)
 
 
@@ -116,7 +123,7 @@ def password(request: Request) -> HttpResponse:
     given = request.POST.get("password", "")
     try:
         _check_new_password(request, given, needs_old=bool(shown["needs_old"]))
-        set_password(user=request.user, password=given)
+        set_password(user=request.user, password=given, request_id=request.request_id)
     except (Invalid, QuotaExceeded) as problem:
         title = problem.title[:1].upper() + problem.title[1:]
         shown |= {"title": title, "detail": problem.detail, "errors": problem.data.get("errors")}
@@ -196,7 +203,7 @@ def next_url(request: HttpRequest) -> str:
     ours = url_has_allowed_host_and_scheme(
         given, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    if given and ours and not given.startswith(reverse("web:login")):
+    if given.startswith("/") and ours and not given.startswith(reverse("web:login")):
         return given
     return resolve_url(settings.LOGIN_REDIRECT_URL)
 

@@ -18,7 +18,7 @@ from django.utils.http import urlencode
 
 from state_admin.domain.access import Actor, Role
 from state_admin.services.actors import actor_of_user, require
-from state_admin.services.errors import Forbidden, Problem, Unavailable
+from state_admin.services.errors import BadRequest, Forbidden, Problem, Unavailable
 
 from . import errors, shell
 from .htmx import AnyRequest, Request, see_other
@@ -73,8 +73,17 @@ def _as_member(
         return see_other(request, reverse("web:totp"))
     request.actor = member(request)
     require(request.actor, role)
+    _refuse_nul(request)
     shell.look_first(request)
     return view(request, *args, **kwargs)
+
+
+def _refuse_nul(request: Request) -> None:
+    """PostgreSQL stores NUL in no text, and no page has a use for it."""
+    given = [*request.GET.lists(), *request.POST.lists()]
+    texts = [request.path, *(text for name, each in given for text in (name, *each))]
+    if any("\0" in text for text in texts):
+        raise BadRequest("no part of a request may hold NUL")
 
 
 def member(request: AnyRequest) -> Actor:

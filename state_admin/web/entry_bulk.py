@@ -129,8 +129,6 @@ def entry_bulk_undo(request: Request) -> HttpResponse:
 
 def _order(request: Request) -> Order:
     post = request.POST
-    if any("\0" in value for _, given in post.lists() for value in given):
-        raise BadRequest("no part of this may hold NUL")
     action, back = post.get("action", ""), _back(post)
     if action not in _VERBS:
         raise BadRequest("not an action on entries")
@@ -311,7 +309,7 @@ def _written(actor: Actor, addresses: Sequence[tuple[str, str]]) -> Iterator[str
 def _chosen(text: str) -> Seen:
     version, _, place = text.partition(" ")
     namespace, _, key = place.partition("/")
-    if not version.isdecimal() or len(version) > 18 or not namespace or not key:
+    if not (version.isascii() and version.isdigit() and len(version) <= 18 and namespace and key):
         raise BadRequest("not an entry of the list")
     return Seen(namespace, key, int(version))
 
@@ -322,6 +320,8 @@ def _made(text: str) -> list[Seen]:
     for each in made:
         if not isinstance(each, list) or [type(part) for part in each[:3]] != [str, str, int]:
             raise BadRequest("not a list of entries")
+        if not 0 < each[2] < 10**18:
+            raise BadRequest("not a version of an entry")
     return [
         Seen(each[0], each[1], each[2], _moment(each[3]) if each[3:] else None) for each in made
     ]

@@ -50,11 +50,10 @@ from .drafts import (
 )
 from .entry_address import entry_page, entry_paths
 from .entry_detail import BIG
-from .entry_undo import seconds_left, undo_of
+from .entry_undo import checked_tags, seconds_left, undo_of
 from .htmx import Request, render, see_other, toast
 
 _MOST_TTL = 10 * 365 * 86400
-_MOST_TAGS = 32
 
 
 @dataclass
@@ -137,7 +136,14 @@ def _save(request: Request, now: EntryView, draft: Draft) -> HttpResponse:
         pinned=draft.pinned,
         reason=draft.reason,
     ).entry
-    undo = undo_of(now.namespace, now.key, made=made.version, before=draft.base)
+    undo = undo_of(
+        now.namespace,
+        now.key,
+        made=made.version,
+        before=draft.base,
+        tags=now.tags,
+        pinned=now.pinned,
+    )
     toast(request, f"Saved version {made.version}", undo=undo)
     return see_other(request, page_url, part="entry")
 
@@ -155,16 +161,13 @@ def _draft(post: QueryDict) -> Draft:
 
 
 def _tags(text: str) -> list[str]:
-    tags = list(dict.fromkeys(tag.strip() for tag in text.split(",") if tag.strip()))
-    if len(tags) > _MOST_TAGS or any(len(tag) > 64 or "\0" in tag for tag in tags):
-        raise Invalid(f"tags: at most {_MOST_TAGS}, each at most 64 characters")
-    return tags
+    return checked_tags(list(dict.fromkeys(tag.strip() for tag in text.split(",") if tag.strip())))
 
 
 def _ttl(draft: Draft, now: EntryView) -> int | None:
     """Seconds to live. "keep" keeps the present expiry; "default" is the namespace's."""
     if draft.lifetime == "keep":
-        return seconds_left(now.expires_at)
+        return seconds_left(now.expires_at) if now.exists else None
     if draft.lifetime != "seconds":
         return None
     text = draft.ttl.strip()

@@ -1,7 +1,8 @@
-"""Undo: back to what stood there before, unless someone wrote since."""
+"""Undo: back to what stood there before, with its tags, pin and expiry, unless someone wrote since."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,20 +19,35 @@ from state_admin.services.entries import (
     delete_entry,
     put_entry,
     read_past,
-    restore_entry,
 )
-from state_admin.services.errors import BadRequest, NotFound, VersionConflict
+from state_admin.services.errors import BadRequest, Invalid, NotFound, VersionConflict
 
 from .addresses import entry_action_url, entry_url
 from .entry_address import entry_page, entry_paths
 from .htmx import Request, Undo, see_other, toast
 
+_MOST_TAGS = 32
 _REFUSED = "Someone wrote here since, so nothing was undone"
 
 
-def undo_of(namespace: str, key: str, *, made: int, before: int) -> Undo:
-    """The Undo of a write that made version `made` of an entry that was at `before` (0: missing)."""
-    return Undo(entry_action_url("undo", namespace, key), {"made": made, "before": before})
+def undo_of(
+    namespace: str,
+    key: str,
+    *,
+    made: int,
+    before: int,
+    tags: Sequence[str] | None = None,
+    pinned: bool | None = None,
+) -> Undo:
+    """The Undo of a write that made version `made` of an entry that was at `before` (0: missing).
+    The history knows value and expiry of then; tags and pin it does not, so a write that changes
+    them tells what they were."""
+    fields: dict[str, str | int] = {"made": made, "before": before}
+    if tags is not None:
+        fields["tags"] = values.dump(list(tags))
+    if pinned is not None:
+        fields["pinned"] = int(pinned)
+    return Undo(entry_action_url("undo", namespace, key), fields)
 
 
 def undo_of_delete(namespace: str, key: str, *, made: int) -> Undo:
@@ -48,9 +64,16 @@ def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
         if deleted:
             undelete(request.actor, namespace, key, deleted)
         elif made and before:
-            when = Precondition(made)
-            reason = f"undo of version {made}"
-            restore_entry(**address, version=before, when=when, reason=reason)
+            _write_again(
+                request.actor,
+                namespace,
+                key,
+                version=before,
+                when=Precondition(made),
+                tags=_tags(request),
+                pinned=_pinned(request),
+                reason=f"undo of version {made}",
+            )
         elif made:
             delete_entry(**address, when=Precondition(made), reason=f"undo of version {made}")
         else:
@@ -75,28 +98,76 @@ def undelete(actor: Actor, namespace: str, key: str, made: int) -> Put:
         raise NotFound(f"no entry {namespace}/{key}")
     if row.version != made or not row.deleted:
         raise VersionConflict(made, row.version)
-    old = read_past(actor=actor, namespace=namespace, key=key, at_version=made - 1)
+    return _write_again(
+        actor,
+        namespace,
+        key,
+        version=made - 1,
+        when=Precondition(0),
+        tags=row.tags,
+        pinned=row.pinned,
+        reason=f"undo of the deletion (version {made})",
+    )
+
+
+def _write_again(
+    actor: Actor,
+    namespace: str,
+    key: str,
+    *,
+    version: int,
+    when: Precondition,
+    tags: Sequence[str] | None,
+    pinned: bool | None,
+    reason: str,
+) -> Put:
+    old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
     if not old.exists:
-        raise NotFound(f"version {made - 1} of {namespace}/{key} holds no value")
+        raise NotFound(f"version {version} of {namespace}/{key} holds no value")
     return put_entry(
         actor=actor,
         namespace=namespace,
         key=key,
         value=Raw(old.value, values.load(old.value)),
-        when=Precondition(0),
+        when=when,
         ttl_seconds=seconds_left(old.expires_at),
-        tags=row.tags,
-        pinned=row.pinned,
-        reason=f"undo of the deletion (version {made})",
+        tags=tags,
+        pinned=pinned,
+        reason=reason,
         operation=Operation.RESTORE,
     )
 
 
-def seconds_left(expires_at: datetime | None) -> int | None:
-    """The rest of a lifetime in whole seconds, at least one; None for no expiry."""
+def seconds_left(expires_at: datetime | None) -> int:
+    """The rest of a lifetime in whole seconds, at least one; 0 for no expiry (put_entry)."""
     if expires_at is None:
+        return 0
+    return max(1, round((expires_at - datetime.now(UTC)).total_seconds()))
+
+
+def _tags(request: Request) -> list[str] | None:
+    if "tags" not in request.POST:
         return None
-    return max(1, int((expires_at - datetime.now(UTC)).total_seconds()))
+    try:
+        raw = values.read(request.POST["tags"])
+        values.check(raw)
+    except (values.MalformedJSON, values.RefusedJSON) as bad:
+        raise BadRequest("not a list of tags") from bad
+    if not isinstance(raw.value, list):
+        raise BadRequest("not a list of tags")
+    return checked_tags(raw.value)
+
+
+def checked_tags(tags: Sequence[object]) -> list[str]:
+    """Tags that an entry may have. Invalid for others."""
+    texts = [tag for tag in tags if isinstance(tag, str) and len(tag) <= 64 and "\0" not in tag]
+    if len(tags) > _MOST_TAGS or len(texts) < len(tags):
+        raise Invalid(f"tags: at most {_MOST_TAGS}, each at most 64 characters")
+    return texts
+
+
+def _pinned(request: Request) -> bool | None:
+    return request.POST["pinned"] == "1" if "pinned" in request.POST else None
 
 
 def _number(request: Request, name: str) -> int:

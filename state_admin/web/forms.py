@@ -8,6 +8,7 @@ from state_admin.services.namespaces import DEFAULT_MAX_VALUE_BYTES, MAX_VALUE_B
 
 _CODE = {"spellcheck": "false", "autocapitalize": "off", "autocomplete": "off", "wrap": "off"}
 _TEN_YEARS = 10 * 365 * 86400
+_MOST = (1 << 53) - 1
 
 
 class NamespaceForm(forms.Form):
@@ -57,11 +58,12 @@ class NamespaceForm(forms.Form):
         label="Keep versions younger than, in seconds",
         required=False,
         min_value=1,
+        max_value=_TEN_YEARS,
         help_text="Empty: all",
     )
     reason = forms.CharField(
         required=False, max_length=500, help_text="Stays in the history beside your name."
     )
     # The schema version that was edited, and the number of entries a person agreed to break.
-    base = forms.IntegerField(required=False, widget=forms.HiddenInput)
-    agreed = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    base = forms.IntegerField(required=False, max_value=_MOST, widget=forms.HiddenInput)
+    agreed = forms.IntegerField(required=False, max_value=_MOST, widget=forms.HiddenInput)

@@ -14,7 +14,12 @@ T = TypeVar("T")
 
 def whole_number(request: HttpRequest, name: str) -> int | None:
     """A number of the query string, None without it. BadRequest for anything else."""
-    text = request.GET.get(name, "")
+    return read_number(name, request.GET.get(name, ""))
+
+
+def read_number(name: str, text: str) -> int | None:
+    """A number that somebody sent as `name`, None for "". BadRequest for anything else, and for
+    more than a bigint holds."""
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 18):

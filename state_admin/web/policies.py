@@ -24,11 +24,12 @@ from .htmx import Request, render, see_other, toast
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 # What takes back a field of a scope below; an empty field says nothing.
 NONE = "none"
+_MOST = (1 << 53) - 1
 _BODY = '{"autocompact_threshold": 60000}'
 
 
 def _count(label: str, least: int = 1) -> forms.IntegerField:
-    return forms.IntegerField(label=label, required=False, min_value=least)
+    return forms.IntegerField(label=label, required=False, min_value=least, max_value=_MOST)
 
 
 def _choice(label: str, *choices: str) -> forms.ChoiceField:
@@ -41,6 +42,7 @@ def _number_or_none(label: str, none: str) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=False,
+        max_length=16,
         help_text=f"A number, or {NONE}: {none}.",
         widget=forms.TextInput(attrs={**_TEXT, "inputmode": "numeric"}),
     )
@@ -84,7 +86,9 @@ class PolicyForm(forms.Form):
     max_output_tokens = _count("Of it for the answer, in tokens")
     reason = forms.CharField(required=False, max_length=500)
     # The version that was edited; a thread's policy has none.
-    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    version = forms.IntegerField(
+        required=False, min_value=0, max_value=_MOST, widget=forms.HiddenInput
+    )
 
     def body(self) -> dict[str, Any]:
         """The fields that are said."""

@@ -130,12 +130,14 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
     (
         "Access",
         (
-            Item("Members", "web:member-list", "users", "p", ("/members",)),
+            Item("Members", "web:member-list", "users", "p", ("/members",), role=Role.ADMIN),
             Item(
                 "Tokens", "web:token-list", "key-round", "a", ("/tokens",),
                 lambda counts: shown(counts.tokens), role=Role.ADMIN,
             ),
-            Item("Explain access", "web:access", "shield", "x", ("/access",)),
+            Item(
+                "Explain access", "web:access", "shield", "x", ("/access",), role=Role.ADMIN,
+            ),
             Item("Webhooks", "web:webhook-list", "zap", "w", ("/webhooks",)),
             Item("Audit", "web:audit-list", "history", "u", ("/audit",), role=Role.ADMIN),
         ),

@@ -229,12 +229,11 @@ def restore(request: Request, thread_id: str) -> HttpResponse:
     thread = find_thread(request.actor, thread_id)
     if request.method == "GET":
         return _ask_restore(request, thread, at)
-    expected = request.POST.get("expected", "")
     made = restore_snapshot(
         actor=request.actor,
         thread_id=thread_id,
         revision=at,
-        expected_revision=int(expected) if expected.isdigit() else None,
+        expected_revision=paging.read_number("expected", request.POST.get("expected", "")),
         reason=request.POST.get("reason", ""),
     )
     undo = Undo(

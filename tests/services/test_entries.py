@@ -475,6 +475,33 @@ def test_restore__old_version__is_a_new_version(alice: Person) -> None:
     assert operations_of()[2:] == [(3, "restore"), (4, "delete"), (5, "restore")]
 
 
+def test_restore__entry_of_now__keeps_its_expiry_tags_and_pin(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1, tags=["old"])
+    now = put(alice.actor, "notes", "k", 2, ttl_seconds=3600, tags=["new"], pinned=True)
+    address = {"actor": alice.actor, "namespace": "notes", "key": "k"}
+    made = entries.restore_entry(**address, version=1).entry
+    assert made.expires_at == now.expires_at
+    assert (made.value, made.tags, made.pinned) == ("1", ["new"], True)
+
+
+def test_restore__deleted_entry__gets_the_expiry_of_its_namespace(alice: Person) -> None:
+    make_namespace(alice.actor, ttl_seconds=600)
+    put(alice.actor, "notes", "k", 1, ttl_seconds=86_400)
+    delete(alice)
+    address = {"actor": alice.actor, "namespace": "notes", "key": "k"}
+    made = entries.restore_entry(**address, version=1).entry
+    assert made.expires_at
+    assert made.updated_at
+    assert (made.expires_at - made.updated_at).total_seconds() == 600
+
+
+def test_put__lifetime_of_zero__never_expires(alice: Person) -> None:
+    make_namespace(alice.actor, ttl_seconds=600)
+    assert put(alice.actor, "notes", "k", 1).expires_at
+    assert put(alice.actor, "notes", "k", 2, ttl_seconds=0).expires_at is None
+
+
 def test_restore__value_the_schema_no_longer_takes__is_refused(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", "text")

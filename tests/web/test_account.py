@@ -6,11 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
 from state_admin.domain.access import Role
-from state_admin.models import LoginAttempt, LoginLink
+from state_admin.models import AuditRow, LoginAttempt, LoginLink, UserSession
+from state_admin.services import journal
 from state_admin.services.logins import MOST_FAILURES, set_password
 from state_admin.services.users import make_login_link
 from state_admin.services.workspaces import add_member, ensure_workspace
@@ -187,3 +189,58 @@ def test_preferences__chosen__are_kept_in_cookies(client: Client, db: None) -> N
     assert b'data-theme="dark" data-density="compact"' in client.get("/login").content
     client.post("/preferences", {"theme": "<evil>"})
     assert b'data-theme="dark"' in client.get("/login").content
+
+
+def trail(action: str) -> list[tuple[str, str, str, dict[str, Any]]]:
+    rows = AuditRow.objects.filter(action=action).select_related("workspace").order_by("id")
+    return [(row.workspace.slug, row.actor_name, row.key, row.detail) for row in rows]
+
+
+def test_login__password__is_told_in_each_workspace(client: Client, known: Person) -> None:
+    other = ensure_workspace("other")[0]
+    add_member(workspace=other, user=known.user, role=Role.VIEWER)
+    log_in(client, "wrong")
+    assert trail("session.start") == []
+    log_in(client)
+    told = ("alice", "alice", {"method": "password"})
+    assert trail("session.start") == [("acme", *told), ("other", *told)]
+    row = AuditRow.objects.filter(action="session.start").first()
+    assert row is not None
+    assert row.request_id
+    page = client.get("/audit?action=session").content.decode()
+    assert "started a session of" in page
+
+
+def test_login__link__is_told_once_used(client: Client, alice: Person) -> None:
+    secret = make_login_link(alice.user)
+    client.get(f"/login/once/{secret}")
+    assert trail("session.start") == []
+    client.post(f"/login/once/{secret}")
+    client.post(f"/login/once/{secret}")
+    assert trail("session.start") == [("acme", "alice", "alice", {"method": "login link"})]
+
+
+def test_login__trail_cannot_be_written__lets_nobody_in(
+    client: Client, known: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OperationalError("the disk is full")
+
+    monkeypatch.setattr(journal, "record", fail)
+    client.raise_request_exception = False
+    assert log_in(client).status_code == 500
+    assert UserSession.objects.filter(user=known.user).count() == 0
+    assert not logged_in(client)
+
+
+def test_password__set__is_told(client: Client, known: Person) -> None:
+    assert trail("password.set") == [("acme", "alice", "alice", {})]
+    log_in(client)
+    new = "another horse battery staple"
+    data = {"old_password": GOOD, "password": "short", "again": "short"}
+    assert client.post("/password", data).status_code == 422
+    assert len(trail("password.set")) == 1
+    client.post("/password", data | {"password": new, "again": new})
+    assert len(trail("password.set")) == 2
+    assert new not in str(AuditRow.objects.values_list("detail", "reason"))
+    assert "set the password of" in client.get("/audit?action=password").content.decode()

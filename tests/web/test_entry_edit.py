@@ -40,7 +40,7 @@ def undo_fields(client: Client, path: str) -> tuple[str, dict[str, str]]:
     form = re.search(r'<form method="post" action="([^"]+)" data-undo>(.*?)</form>', page, re.S)
     assert form, page
     fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form[2])
-    return form[1], {n: v.replace("&quot;", '"') for n, v in fields if n != "csrfmiddlewaretoken"}
+    return form[1], {n: unescape(v) for n, v in fields if n != "csrfmiddlewaretoken"}
 
 
 def test_edit__valid__writes_with_reason_and_keeps_spelling(
@@ -237,6 +237,72 @@ def test_undo__edit__restores_what_stood_before(
     assert stored(alice).version == 3
 
 
+def test_undo__edit__brings_back_tags_pin_and_expiry(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "team")
+    tags = ["old", 'a "quoted" <tag>']
+    before = put(alice.actor, "team", "global", 1, ttl_seconds=3600, tags=tags)
+    save(admin, "2", before.version, tags="new", lifetime="default")
+    edited = stored(alice)
+    assert (edited.tags, edited.pinned, edited.expires_at) == (["new"], True, None)
+    url, fields = undo_fields(admin, "/state/team/global")
+    admin.post(url, fields)
+    now = stored(alice)
+    assert (now.value, now.tags, now.pinned) == ("1", tags, False)
+    assert now.expires_at
+    assert before.expires_at
+    assert abs((now.expires_at - before.expires_at).total_seconds()) < 60
+    (made,) = AuditRow.objects.filter(action="entry.restore")
+    assert made.reason == "undo of version 2"
+
+
+def test_undo__edit_of_one_without_expiry__has_none_again(admin: Client, alice: Person) -> None:
+    before = put_before_the_namespace_expires_all(alice)
+    save(admin, "2", before.version, lifetime="seconds", ttl="60")
+    assert stored(alice).expires_at
+    admin.post(*undo_fields(admin, "/state/team/global"))
+    assert (stored(alice).value, stored(alice).expires_at) == ("1", None)
+
+
+def test_edit__keep_no_lifetime__expires_never(admin: Client, alice: Person) -> None:
+    before = put_before_the_namespace_expires_all(alice)
+    save(admin, "2", before.version)
+    assert (stored(alice).value, stored(alice).expires_at) == ("2", None)
+
+
+def put_before_the_namespace_expires_all(alice: Person) -> EntryView:
+    make_namespace(alice.actor, "team")
+    before = put(alice.actor, "team", "global", 1)
+    make_namespace(alice.actor, "team", ttl_seconds=600)
+    return before
+
+
+def test_undo__restore__brings_back_tags_pin_and_expiry(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "team")
+    put(alice.actor, "team", "global", 1, tags=["old"])
+    before = put(alice.actor, "team", "global", 2, ttl_seconds=3600, tags=["new"], pinned=True)
+    admin.post("/entry/restore/team/global", {"version": 1, "seen": 2})
+    restored = stored(alice)
+    assert (restored.value, restored.expires_at) == ("1", before.expires_at)
+    admin.post(*undo_fields(admin, "/state/team/global"))
+    now = stored(alice)
+    assert (now.value, now.tags, now.pinned) == ("2", ["new"], True)
+    assert now.expires_at
+    assert before.expires_at
+    assert abs((now.expires_at - before.expires_at).total_seconds()) < 60
+
+
+@pytest.mark.parametrize(
+    "tags", ["[", "{}", "[1]", '["' + "x" * 65 + '"]', '["\\u0000"]', json.dumps(["t"] * 33)]
+)
+def test_undo__tags_that_none_can_have__writes_nothing(
+    tags: str, admin: Client, alice: Person, team: EntryView
+) -> None:
+    save(admin, {"goal": "oops"}, team.version)
+    url, fields = undo_fields(admin, "/state/team/global")
+    assert admin.post(url, fields | {"tags": tags}).status_code in (400, 422)
+    assert stored(alice).version == 2
+
+
 def test_undo__someone_wrote_since__refuses(admin: Client, alice: Person, team: EntryView) -> None:
     save(admin, {"goal": "oops"}, team.version)
     url, fields = undo_fields(admin, "/state/team/global")
@@ -310,7 +376,8 @@ def test_htmx__save__shows_the_entry_in_place(admin: Client, team: EntryView) ->
     part = admin.get("/state/team/global", headers=headers)
     (toast,) = json.loads(part["HX-Trigger"])["toast"]["toasts"]
     assert toast["text"] == "Saved version 2"
-    assert toast["undo"]["fields"] == {"made": 2, "before": 1}
+    fields = {"made": 2, "before": 1, "tags": '["vip"]', "pinned": 1}
+    assert toast["undo"]["fields"] == fields
 
 
 @pytest.mark.parametrize("action", ["edit", "delete", "restore", "undo", "check", "presence"])

@@ -68,6 +68,18 @@ def test_navigation__page__is_marked_current(admin: Client, alice: Person) -> No
         assert current.strip() == label
 
 
+@pytest.mark.parametrize("role", ["admin", "editor", "viewer"])
+def test_navigation__every_link__opens_for_who_sees_it(
+    role: str, request: pytest.FixtureRequest
+) -> None:
+    client: Client = request.getfixturevalue(role)
+    page = client.get("/").content.decode()
+    links = re.findall(r'<a href="([^"]+)" data-go=', page[: page.index("</nav>")])
+    assert ("/members" in links, "/access" in links) == (role == "admin", role == "admin")
+    links += re.findall(r'<a data-row href="([^"]+)"', client.get("/go").content.decode())
+    assert {link: client.get(link).status_code for link in links} == dict.fromkeys(links, 200)
+
+
 def test_navigation__letters__are_distinct() -> None:
     keys = [item.key for _, items in shell.NAVIGATION for item in items]
     assert len(set(keys)) == len(keys)

@@ -107,6 +107,8 @@ def test_sign_in__linked_before__needs_no_email_any_more(
     other = Client()
     assert sign_in(other)["Location"] == "/"
     assert logged_in(other)
+    told = AuditRow.objects.filter(action="session.start", key="alice@acme.example")
+    assert [row.detail for row in told] == [{"method": "Acme SSO"}] * 2
 
 
 def test_sign_in__email_only_in_userinfo__counts_when_it_is_about_the_same_person(

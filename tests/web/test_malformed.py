@@ -1,0 +1,190 @@
+"""Requests that no browser of ours sends: an answer that says so, never a 500."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import NoReverseMatch, resolve, reverse
+
+from state_admin.models import Thread
+from state_admin.web.urls import urlpatterns
+from tests.builders import Person, make_namespace, make_run, make_thread
+from tests.e2e.pages import PAGES, fill
+
+NUL, SQUARED, HUGE = "a\0b", "²", str(10**30)
+_READ = re.compile(r'(?:\.get\(|(?:text|whole_number|choice)\(request, )"(\w+)"')
+_IGNORED = {"csrfmiddlewaretoken"}
+
+
+class Forms(HTMLParser):
+    """The forms of a page: where they post to, and the names of what they send."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self._open: dict[str, str] | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "form":
+            self._open = {}
+            if given.get("method") == "post":
+                self.found.append((given.get("action") or "", self._open))
+        elif self._open is not None and (name := given.get("name")) and name not in _IGNORED:
+            self._open.setdefault(name, given.get("value") or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "form":
+            self._open = None
+
+
+def asked_names(path: str) -> list[str]:
+    """What the view of an address, or another of its module, reads of a request."""
+    view = inspect.unwrap(resolve(urlsplit(path).path).func)
+    source = Path(inspect.getfile(view)).read_text()
+    return sorted(set(_READ.findall(source)))
+
+
+def bad_pages(bad: str) -> Iterator[str]:
+    """Each page with each parameter of its query, or that its code reads, gone bad."""
+    for page in PAGES:
+        root, _, query = page.partition("?")
+        given = dict(parse_qsl(query))
+        for name in {*given, *asked_names(root)} if bad != NUL else {*given, "anything"}:
+            yield f"{root}?{urlencode({**given, name: bad})}"
+
+
+def bad_addresses(bad: str) -> Iterator[str]:
+    """Each address of the pages with all its parts gone bad."""
+    for pattern in urlpatterns:
+        name = getattr(pattern, "name", None)
+        parts = getattr(pattern.pattern, "converters", {}) or pattern.pattern.regex.groupindex
+        if not (name and parts):
+            continue
+        given = {part: "models" if part == "kind" else bad for part in parts}
+        try:
+            yield reverse(f"web:{name}", kwargs=given)
+        except NoReverseMatch:
+            continue  # only numbers stand there
+
+
+def status(client: Client, method: str, path: str, data: dict[str, str] | None = None) -> int:
+    """The status of the answer; what the request wrote is taken back."""
+    with transaction.atomic():
+        response: Any = client.generic(
+            method,
+            path,
+            urlencode(data or {}),
+            content_type="application/x-www-form-urlencoded",
+        )
+        transaction.set_rollback(True)
+    return int(response.status_code)
+
+
+@pytest.fixture
+def client(admin: Client) -> Client:
+    admin.raise_request_exception = False
+    return admin
+
+
+@pytest.mark.parametrize("bad", [NUL, SQUARED, HUGE], ids=["nul", "squared", "huge"])
+def test_pages__bad_query__is_no_error_of_ours(bad: str, client: Client, alice: Person) -> None:
+    fill(alice)
+    answers = {path: status(client, "GET", path) for path in bad_pages(bad)}
+    assert {path: code for path, code in answers.items() if code >= 500} == {}
+    if bad == NUL:
+        assert {path: code for path, code in answers.items() if code != 400} == {}
+
+
+@pytest.mark.parametrize("bad", [NUL, SQUARED, HUGE], ids=["nul", "squared", "huge"])
+def test_addresses__bad_parts__are_no_error_of_ours(bad: str, client: Client) -> None:
+    answers = {
+        (method, path): status(client, method, path)
+        for path in bad_addresses(bad)
+        for method in ("GET", "POST")
+    }
+    assert len(answers) > 100
+    assert {at: code for at, code in answers.items() if code >= 500} == {}
+
+
+@pytest.mark.parametrize("bad", [NUL, SQUARED, HUGE], ids=["nul", "squared", "huge"])
+def test_forms__bad_field__is_no_error_of_ours(bad: str, client: Client, alice: Person) -> None:
+    fill(alice)
+    forms: dict[tuple[str, frozenset[str]], dict[str, str]] = {}
+    for page in PAGES:
+        for action, fields in Forms(client.get(page).content.decode()).found:
+            forms.setdefault((action or page, frozenset(fields)), fields)
+    assert len(forms) > 60
+    answers = {
+        (action, name): status(client, "POST", action, {**fields, name: bad})
+        for (action, _), fields in forms.items()
+        for name in fields
+    }
+    assert len(answers) > 200
+    assert {at: code for at, code in answers.items() if code >= 500} == {}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/namespaces/a%00",
+        "/compactions/a%00",
+        "/webhooks/a%00",
+        "/mailbox/a%00/payload",
+        "/plugins/a%00/uninstall",
+        "/namespaces/+new?name=%00",
+        "/run/knowledge/r1?namespace=%00",
+        "/state?%00=1",
+    ],
+)
+def test_page__nul__is_told(path: str, client: Client) -> None:
+    response = client.get(path)
+    assert response.status_code == 400
+    assert b"NUL" in response.content
+
+
+@pytest.mark.parametrize("action", ["/run/cancel/r1", "/thread/fork/t1?at=0", "/workspaces"])
+def test_post__nul__is_told_and_writes_nothing(action: str, client: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    response = client.post(action, {"reason": NUL, "workspace": NUL, "id": "t2"})
+    assert response.status_code == 400
+    assert Thread.objects.count() == 1
+
+
+@pytest.mark.parametrize("expected", ["²", "abc", "-1", HUGE])
+def test_restore__expected_is_no_revision__writes_nothing(
+    expected: str, client: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    before = Thread.objects.get().revision
+    response = client.post("/thread/restore/t1?at=0", {"expected": expected})
+    assert response.status_code == 400
+    assert Thread.objects.get().revision == before
+
+
+def test_namespace__history_longer_than_a_number_holds__is_told(
+    client: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "notes")
+    fields = {"schema": "{}", "default": "{}", "base": 1, "history_keep_seconds": 10**12}
+    response = client.post("/namespaces/notes/edit", fields)
+    assert response.status_code == 422
+    assert b"less than or equal to" in response.content
+
+
+def test_bulk_undo__version_beyond_a_bigint__is_told(client: Client) -> None:
+    made = f'[["notes", "k", {HUGE}]]'
+    response = client.post("/entries/bulk/undo", {"action": "undelete", "entries": made})
+    assert response.status_code == 400

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from django.db.models import Exists, OuterRef
+
 from state_admin.domain import config
 from state_admin.domain.access import Actor, Role
-from state_admin.models import ApiToken, Membership
+from state_admin.models import ApiToken, Membership, User, Workspace
 
 from .actors import require
 from .errors import Invalid, NotFound
@@ -22,6 +24,19 @@ class Explanation:
     may_write: bool
     may_administer: bool
     reasons: list[str]
+
+
+def administers_all(actor: Actor) -> bool:
+    """Whether nothing stored on this server is foreign to a person: an admin of each of its
+    workspaces, or whom Django calls a superuser."""
+    if actor.kind != "user" or not actor.may(Role.ADMIN):
+        return False
+    theirs = Membership.objects.filter(
+        workspace=OuterRef("pk"), user_id=int(actor.id), role=Role.ADMIN.value
+    )
+    if not Workspace.objects.exclude(Exists(theirs)).exists():
+        return True
+    return User.objects.filter(pk=int(actor.id), is_superuser=True).exists()
 
 
 def explain_access(

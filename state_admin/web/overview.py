@@ -38,7 +38,7 @@ from state_admin.templatetags.charts import Trend
 from .actors import page
 from .addresses import namespace_url, run_url, with_query
 from .changes import tell
-from .health import worker_state
+from .health import broker_health, database_health, worker_state
 from .htmx import Request, render, target_id, wants_part
 from .usage import TREND_DAYS, said, saved_trend
 
@@ -112,6 +112,7 @@ def overview(request: Request) -> HttpResponse:
         "compactions": f"{_COMPACTIONS:,}",
         "sweeps": sweeps,
         "worker": _worker(sweeps),
+        "house": [database_health(), broker_health()],
         "traffic": _traffic(actor),
         "curl": "",
     }

@@ -52,6 +52,8 @@ PAGES = [
     "/state?show=orphans",
     "/state?prefix=nothing",
     "/state?tag=vip&actor=alice",
+    "/state?text=a",
+    "/state?namespace=team&scope=thread",
     entry_url("team", "global"),
     entry_url("team", "global", tab="text"),
     entry_url("team", "global", tab="history"),

@@ -10,11 +10,12 @@ from django.urls import resolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from state_admin.domain.access import Role
 from state_admin.services.entries import delete_entry
 from state_admin.services.namespaces import unregister_namespace
 from state_admin.web import entry_list
 from state_admin.web.addresses import entry_url
-from tests.builders import Person, make_namespace, put
+from tests.builders import Person, make_namespace, make_token, put
 
 ODD_KEYS = [
     "a/b//c",
@@ -323,3 +324,27 @@ def test_tree__open_scope__shows_its_first_keys_and_the_way_to_more(
     assert [key for key in ("a", "b", "&lt;i&gt;") if f">{key}</a>" in shown] == ["a", "&lt;i&gt;"]
     (more,) = re.findall(r'href="([^"]+)" [^>]*>More keys…', shown)
     assert found(admin, more.replace("&amp;", "&").partition("?")[2]) == ["books/thread::b"]
+
+
+def test_entry__who_may_read_it__by_name_for_admins_in_words_for_others(
+    admin: Client, viewer: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "n")
+    put(alice.actor, "n", "k&1", 1)
+    make_token(alice, Role.EDITOR, namespaces=["n*"])
+    make_token(alice, Role.EDITOR, namespaces=["x"])
+    shown = admin.get("/state/n/k&1").content.decode()
+    assert "1 admin, 1 viewer" in shown
+    assert "editor token, granted n*" in shown
+    assert "granted x" not in shown
+    urls = [url.replace("&amp;", "&") for url in re.findall(r'href="(/access[^"]+)"', shown)]
+    assert "/access?namespace=n&key=k%261" in urls
+    for url in urls:
+        assert admin.get(url).status_code == 200, url
+    told = viewer.get("/state/n/k&1").content.decode()
+    assert "Every member of this workspace" in told
+    assert "granted" not in told
+    assert (
+        "/access"
+        not in told.partition('aria-label="Who may read it"')[2].partition("</section>")[0]
+    )

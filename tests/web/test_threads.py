@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -11,16 +12,18 @@ from django.test import Client
 
 from state_admin.models import AuditRow, Message, Revision, Thread
 from state_admin.services.snapshots import read_snapshot
-from state_admin.web import conversations
+from state_admin.web import conversations, thread_states
 from state_admin.web.addresses import thread_url
 from tests.builders import (
     Person,
     append,
     commit,
     conversation,
+    make_namespace,
     make_run,
     make_state_key,
     make_thread,
+    put,
 )
 from tests.web.stories import HOSTILE, compact, tell
 
@@ -409,3 +412,22 @@ def test_compactions_tab__mine__shows_summary_beside_messages(admin: Client, ali
     assert "The summary that stands now" in shown
     assert "a later one builds on it" in shown
     assert shown.count("Undo…") == 1
+
+
+def test_state__shared_entries__are_listed_and_left_alone_by_the_slider(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(alice.actor)
+    monkeypatch.setattr(thread_states, "SHARED", 2)
+    make_namespace(alice.actor, "team")
+    for key in ("global", "thread::t1", "agent_type::helper-7", "thread::t2", "parent_thread::t1"):
+        put(alice.actor, "team", key, 1)
+    seen, url = [], "/threads/t1?tab=state&at=3"
+    while url:
+        shown = page(admin, url).partition("Shared entries that it can see")[2]
+        seen += re.findall(r'<span class="muted">team/</span>([^<]+)</a>', shown)
+        more = re.search(r'href="([^"]+)" rel="next"', shown)
+        url = more[1].replace("&amp;", "&") if more else ""
+    assert seen == ["agent_type::helper-7", "global", "parent_thread::t1", "thread::t1"]
+    part = page(admin, "/threads/t1?tab=state&at=2", headers=htmx("state-at"))
+    assert "Shared entries" not in part

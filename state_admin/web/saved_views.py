@@ -32,7 +32,10 @@ LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
         "web:entry-list",
         ("namespace", "scope", "prefix", "since", "show", "tag", "actor", "text"),
     ),
-    ViewPage.THREADS: ("web:thread-list", ("prefix", "resource", "agent", "status")),
+    ViewPage.THREADS: (
+        "web:thread-list",
+        ("prefix", "resource", "agent", "status", "size", "sort"),
+    ),
     ViewPage.RUNS: ("web:run-list", ("status", "agent", "age")),
 }
 

@@ -89,6 +89,8 @@ PAGES = [
     "/audit",
     "/audit?actor=alice&action=entry",
     "/threads",
+    "/threads?size=10&sort=oldest",
+    "/threads?sort=id",
     "/threads?prefix=nothing",
     thread_url("t1"),
     thread_url("t1", message=3),

@@ -12,7 +12,7 @@ from django.test import Client
 
 from state_admin.models import AuditRow, Message, Revision, Thread
 from state_admin.services.snapshots import read_snapshot
-from state_admin.web import conversations, thread_states
+from state_admin.web import conversations, thread_states, threads
 from state_admin.web.addresses import thread_url
 from tests.builders import (
     Person,
@@ -66,6 +66,50 @@ def test_threads__by_prefix__pages_in_order_of_id(admin: Client, alice: Person) 
     second = admin.get(first["next"]).json()
     ids = [item["id"] for item in first["items"] + second["items"]]
     assert ids == [f"n{number:02}" for number in range(60)]
+
+
+def walk(client: Client, url: str) -> list[list[str]]:
+    """The ids of a list, page by page."""
+    pages = []
+    while url:
+        answer = client.get(url).json()
+        pages.append([item["id"] for item in answer["items"]])
+        url = answer["next"]
+    return pages
+
+
+@pytest.mark.parametrize(
+    ("sort", "pages"),
+    [
+        ("", [["c", "a"], ["b"]]),
+        ("oldest", [["b", "a"], ["c"]]),
+        ("id", [["a", "b"], ["c"]]),
+        ("nonsense", [["c", "a"], ["b"]]),
+    ],
+)
+def test_threads__sorted__pages_in_that_order(
+    sort: str, pages: list[list[str]], admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "PAGE", 2)
+    for name in ("b", "a", "c"):
+        make_thread(alice.actor, name)
+    assert walk(admin, f"/threads.json?sort={sort}") == pages
+
+
+@pytest.mark.parametrize("sort", ["", "oldest", "id"])
+def test_threads__by_size__looks_at_a_window_and_goes_on(
+    sort: str, admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "_WINDOW", 2)
+    for number in range(5):
+        make_thread(alice.actor, f"n{number}")
+    Thread.objects.filter(public_id__in=["n1", "n4"]).update(message_count=10)
+    pages = walk(admin, f"/threads.json?size=10&sort={sort}")
+    expected = [["n4"], ["n1"], []] if not sort else [["n1"], [], ["n4"]]
+    assert pages == expected
+    shown = page(admin, f"/threads?size=100&sort={sort}")
+    assert "None among the 2 threads looked at" in shown
+    assert 'rel="next"' in shown
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,27 @@ import contextlib
 import json
 import os
 from datetime import datetime
+from pathlib import Path
 
 from celery import beat
 
 from project.env import data_dir
+
+
+def memory() -> Path:
+    """Where beat remembers what it started when: there on the machine that it runs on."""
+    return data_dir() / "beat.json"
+
+
+def newest() -> datetime | None:
+    """When beat last started a job, None where it has no memory or an unreadable one."""
+    try:
+        moments = [
+            datetime.fromisoformat(text) for text in json.loads(memory().read_text()).values()
+        ]
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+    return max((moment for moment in moments if moment.tzinfo), default=None)
 
 
 class Scheduler(beat.Scheduler):
@@ -20,7 +37,7 @@ class Scheduler(beat.Scheduler):
 
     def setup_schedule(self) -> None:
         super().setup_schedule()
-        self._file = data_dir() / "beat.json"
+        self._file = memory()
         remembered: dict[str, str] = {}
         with contextlib.suppress(OSError, ValueError):
             remembered = json.loads(self._file.read_text())

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import Any
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import psycopg
 import structlog
@@ -104,6 +105,68 @@ def check() -> None:
         raise BadSetting(
             f"Cannot reach the broker at {where}: {reason}. Check BROKER_URL."
         ) from None
+
+
+# Asking --------------------------------------------------------------------------------------
+
+
+class Answer(NamedTuple):
+    """Whether the broker answers: `problem` says in words why not, "" when it does."""
+
+    where: str
+    problem: str
+
+
+_QUEUE: Final = "SELECT to_regclass('pgmq.q_statehouse') IS NOT NULL"
+_REMEMBERED_SECONDS = 5.0
+_answered = (0.0, Answer("", ""))
+
+
+def ping() -> Answer:
+    """Ask the broker for a sign of life; waits for a second at most. The answer of a server beside
+    the database is remembered for five, so that a dead one holds up few pages."""
+    global _answered
+    if uses_database():
+        with connections["default"].cursor() as cursor:
+            cursor.execute(_QUEUE)
+            (made,) = cursor.fetchone()
+        return Answer(address(), "" if made else "no worker has made its queue")
+    until, answer = _answered
+    if time.monotonic() >= until or answer.where != address():
+        answer = Answer(address(), _refusal())
+        _answered = (time.monotonic() + _REMEMBERED_SECONDS, answer)
+    return answer
+
+
+def _refusal() -> str:
+    try:
+        with _bell() as connection:
+            connection.ensure_connection(
+                max_retries=1, interval_start=0, timeout=int(_RING_SECONDS)
+            )
+    except Exception as error:
+        return f"it does not answer: {type(error).__name__}"
+    return ""
+
+
+def address() -> str:
+    """Where the broker is, for people: never a name, a password or an option of BROKER_URL."""
+    if uses_database():
+        return "queues in PostgreSQL"
+    return ", ".join(_bare(each) for each in url().split(";"))
+
+
+def _bare(one: str) -> str:
+    """Scheme, host and port. A password with a bare `/`, `?` or `#` in it may have been cut there:
+    then the host may not be one either."""
+    parts = urlsplit(one)
+    try:
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port = "", None
+    if not host or "@" in one.rpartition(parts.netloc)[2]:
+        return f"{parts.scheme}://…"
+    return f"{parts.scheme}://{host}" + (f":{port}" if port else "")
 
 
 # Ringing -------------------------------------------------------------------------------------

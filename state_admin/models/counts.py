@@ -115,6 +115,46 @@ def hourly_changes(actor: Actor) -> list[int]:
     return [by_age.get(age, 0) for age in reversed(range(24))]
 
 
+# Counted among the newest changes of all kinds; when these do not reach back a day, the day's number
+# follows from the time that they do reach.
+_WRITES = """
+WITH newest AS MATERIALIZED (
+    SELECT at, kind, namespace FROM changes WHERE workspace_id = %(workspace)s
+    ORDER BY xid DESC, id DESC LIMIT %(most)s
+), reach AS (
+    SELECT count(*) = %(most)s AND min(at) > now() - interval '1 day' AS short,
+        greatest(extract(epoch FROM now() - min(at)), 1) AS seconds
+    FROM newest
+)
+SELECT namespace,
+    CASE WHEN short THEN count(*) * 86400 / seconds ELSE count(*) END::bigint,
+    count(*) FILTER (WHERE at > now() - interval '1 hour'), short
+FROM newest, reach
+WHERE at > now() - interval '1 day' AND kind LIKE 'entry.%%'
+    AND namespace <> ALL(%(reserved)s::text[])
+GROUP BY namespace, short, seconds
+ORDER BY 2 DESC, 1
+"""
+
+
+class Writes(NamedTuple):
+    """How often entries of a namespace were written: in the last day, and in the last hour as far
+    as was looked. `about`: the day is reckoned from less than a day."""
+
+    namespace: str
+    day: int
+    hour: int
+    about: bool
+
+
+def namespace_writes(actor: Actor) -> list[Writes]:
+    """The namespaces in which anything was written, for a member, the busiest first. Looks at the
+    newest MOST changes only."""
+    reserved = [kind.namespace for kind in config.Kind]
+    parameters = {"workspace": actor.workspace_id, "most": MOST, "reserved": reserved}
+    return [Writes._make(row) for row in hot.fetch_all(_WRITES, parameters)]
+
+
 def bounded_counts(actor: Actor) -> Counts:
     """The counts of the actor's workspace, for a member (no narrowed token reads pages).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from . import hot
 
@@ -23,6 +23,24 @@ class Database(NamedTuple):
     connections: int
     max_connections: int
     tables: list[Table]
+
+
+class Statement(NamedTuple):
+    """What PostgreSQL has done often or is doing now: milliseconds in all, and of one of `calls`.
+    `process` is the name of who runs it, "" where statistics are of all."""
+
+    text: str
+    calls: int
+    total_ms: float
+    mean_ms: float
+    process: str
+
+
+class Slow(NamedTuple):
+    """The slowest statements; `kept`: from pg_stat_statements, else of those that run now."""
+
+    kept: bool
+    statements: list[Statement]
 
 
 _DATABASE = """
@@ -49,3 +67,69 @@ def describe_database() -> Database:
         raise RuntimeError("a SELECT without FROM answers one row")
     tables = [Table._make(table) for table in hot.fetch_all(_TABLES, {})]
     return Database._make([*row, tables])
+
+
+_LOAD = """
+SELECT (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),
+    current_setting('max_connections')::int
+"""
+
+
+def connections_used() -> tuple[int, int]:
+    """How many connections to this database there are, and how many the server takes."""
+    row = hot.fetch_one(_LOAD, {})
+    return (row[0], row[1]) if row else (0, 0)
+
+
+SLOW: Final = 8
+_LONGEST: Final = 240
+
+# The view alone is not enough: without the library in shared_preload_libraries, reading it fails,
+# and only a superuser may read that setting. The library's own setting exists where it is loaded.
+_KEEPS = """
+SELECT to_regclass('pg_stat_statements') IS NOT NULL
+    AND current_setting('pg_stat_statements.max', true) IS NOT NULL
+"""
+
+_KEPT = f"""
+SELECT regexp_replace(left(query, {2 * _LONGEST}), '\\s+', ' ', 'g'), calls,
+    total_exec_time, mean_exec_time, ''
+FROM pg_stat_statements
+WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+ORDER BY total_exec_time DESC LIMIT {SLOW}
+"""
+
+_RUNNING = f"""
+SELECT regexp_replace(left(query, {2 * _LONGEST}), '\\s+', ' ', 'g'), 1,
+    extract(epoch FROM clock_timestamp() - query_start) * 1000.0,
+    extract(epoch FROM clock_timestamp() - query_start) * 1000.0, application_name
+FROM pg_stat_activity
+WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()
+    AND backend_type = 'client backend' AND query_start IS NOT NULL
+ORDER BY query_start LIMIT {SLOW}
+"""
+
+
+def slow_statements(*, with_text: bool) -> Slow:
+    """What took PostgreSQL most in all, or without pg_stat_statements what has run longest.
+
+    The text of a statement may hold values of any workspace: without `with_text` only its verb.
+    """
+    found = hot.fetch_one(_KEEPS, {})
+    kept = bool(found and found[0])
+    rows = hot.fetch_all(_KEPT if kept else _RUNNING, {})
+    return Slow(
+        kept,
+        [
+            Statement(_shown(text, with_text), calls, float(total), float(mean), process or "")
+            for text, calls, total, mean, process in rows
+        ],
+    )
+
+
+def _shown(text: str | None, whole: bool) -> str:
+    text = (text or "").strip()
+    if not whole:
+        verb = text.partition(" ")[0]
+        return f"{verb.upper()} …" if verb.isalpha() else "…"
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

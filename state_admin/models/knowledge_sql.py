@@ -105,3 +105,51 @@ def read_known(
         },
     )
     return [Known._make(row) for row in rows]
+
+
+# Namespaces are walked by name and the walk ends with the page, so the keys of few are looked up.
+_SHARED = """
+SELECT n.name, e.key, n.unregistered_at IS NULL, e.version, e.size_bytes, e.updated_at, e.actor_name
+FROM namespaces n
+CROSS JOIN LATERAL (
+    SELECT * FROM entries e
+    WHERE e.namespace_id = n.id AND e.key = ANY(%(keys)s::text[])
+        AND NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())
+    ORDER BY e.key LIMIT %(keys_count)s
+) e
+WHERE n.workspace_id = %(workspace)s AND n.name >= %(after_namespace)s
+    AND (%(namespaces)s::text = '' OR n.name ~ %(namespaces)s)
+    AND (n.name, e.key) > (%(after_namespace)s::text, %(after_key)s::text)
+ORDER BY n.name, e.key LIMIT %(limit)s
+"""
+
+
+class Shared(NamedTuple):
+    """An entry under a scope's key, as it stands now, without its value."""
+
+    namespace: str
+    key: str
+    registered: bool
+    version: int
+    size_bytes: int
+    updated_at: datetime
+    actor_name: str
+
+
+def read_shared(
+    actor: Actor, keys: Sequence[str], *, after: tuple[str, str] = ("", ""), limit: int
+) -> Sequence[Shared]:
+    """What stands under `keys` now, by (namespace, key)."""
+    rows = hot.fetch_all(
+        _SHARED,
+        {
+            "workspace": actor.workspace_id,
+            "namespaces": glob_regex(actor.namespaces) if actor.namespaces else "",
+            "keys": list(keys),
+            "keys_count": len(keys),
+            "after_namespace": after[0],
+            "after_key": after[1],
+            "limit": limit,
+        },
+    )
+    return [Shared._make(row) for row in rows]

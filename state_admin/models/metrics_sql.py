@@ -77,8 +77,11 @@ def read_figures() -> list[Figure]:
         *(Figure("statehouse_storage_rows", part, float(value)) for part, value in rows),
         Figure("statehouse_compaction_tokens_saved_today", "", float(row[8])),
         Figure("statehouse_compaction_rows_removed_today", "", float(row[9])),
-        *(
-            Figure(name, label, float(value))
-            for name, label, value in hot.fetch_all(_QUEUES, {"most": MOST})
-        ),
+        *read_queues(),
     ]
+
+
+def read_queues() -> list[Figure]:
+    """What waits, over all workspaces, and the age of each sweep."""
+    rows = hot.fetch_all(_QUEUES, {"most": MOST})
+    return [Figure(name, label, float(value)) for name, label, value in rows]

@@ -7,7 +7,7 @@ A walk counts each row that is there all the while once. What comes and goes mea
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import groupby
 from operator import itemgetter
@@ -247,3 +247,20 @@ def measure_thread(thread_id: int) -> Counts | None:
         history_rows=row[3] - row[4],
         history_bytes=row[6],
     )
+
+
+_HELD = """
+SELECT n.id, s.entry_bytes FROM unnest(%(ids)s::bigint[]) n(id)
+CROSS JOIN LATERAL (
+    SELECT entry_bytes FROM storage_samples s
+    WHERE s.workspace_id = %(workspace)s AND s.namespace_id = n.id AND s.thread_id IS NULL
+    ORDER BY s.day DESC LIMIT 1
+) s
+"""
+
+
+def measured_bytes(workspace_id: int, namespace_ids: Sequence[int]) -> dict[int, int]:
+    """What the entries of namespaces took when they were last measured; those never measured are
+    missing."""
+    rows = hot.fetch_all(_HELD, {"workspace": workspace_id, "ids": list(namespace_ids)})
+    return {row[0]: row[1] for row in rows}

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
+
+from django.db.models import Exists, OuterRef
 
 from state_admin.domain import config
-from state_admin.domain.access import Actor, Role
-from state_admin.models import ApiToken, Membership
+from state_admin.domain.access import Actor, Role, matches_any
+from state_admin.models import ApiToken, Membership, User, Workspace
 
 from .actors import require
 from .errors import Invalid, NotFound
@@ -22,6 +27,52 @@ class Explanation:
     may_write: bool
     may_administer: bool
     reasons: list[str]
+
+
+# Looked at, of members and of tokens each.
+MOST: Final = 500
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Who reaches a namespace: members by role, and live tokens, the newest first, each as its row.
+    `partly`: there are more members or tokens than were looked at."""
+
+    members: Mapping[Role, int]
+    tokens: Sequence[ApiToken]
+    partly: bool
+
+
+def who_reaches(*, actor: Actor, namespace: str) -> Reach:
+    """Every member, whatever their role, and the tokens whose grant covers the namespace; keys make
+    no difference. Admins only."""
+    require(actor, Role.ADMIN)
+    members = Membership.objects.filter(workspace_id=actor.workspace_id, user__is_active=True)
+    roles = list(members.order_by("pk").values_list("role", flat=True)[: MOST + 1])
+    tokens = list(ApiToken.objects.visible_to(actor).live().order_by("-pk")[: MOST + 1])
+    counted = Counter(roles[:MOST])
+    return Reach(
+        members={role: counted[role.value] for role in reversed(Role) if counted[role.value]},
+        tokens=[
+            token
+            for token in tokens[:MOST]
+            if not token.namespaces or matches_any(token.namespaces, namespace)
+        ],
+        partly=len(roles) > MOST or len(tokens) > MOST,
+    )
+
+
+def administers_all(actor: Actor) -> bool:
+    """Whether nothing stored on this server is foreign to a person: an admin of each of its
+    workspaces, or whom Django calls a superuser."""
+    if actor.kind != "user" or not actor.may(Role.ADMIN):
+        return False
+    theirs = Membership.objects.filter(
+        workspace=OuterRef("pk"), user_id=int(actor.id), role=Role.ADMIN.value
+    )
+    if not Workspace.objects.exclude(Exists(theirs)).exists():
+        return True
+    return User.objects.filter(pk=int(actor.id), is_superuser=True).exists()
 
 
 def explain_access(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from state_admin.domain import scopes
 from state_admin.domain.access import Actor
 from state_admin.domain.values import Fault
-from state_admin.models import Entry, Namespace, Revision, Run, RunRead, knowledge_sql
-from state_admin.models.knowledge_sql import Known
+from state_admin.models import Entry, Namespace, Revision, Run, RunRead, Thread, knowledge_sql
+from state_admin.models.knowledge_sql import Known, Shared
 from state_admin.models.reads import RunReadQuerySet
 
 from . import snapshots
@@ -20,6 +20,8 @@ from .runs import find_run
 from .snapshots import Read, Snapshot
 
 MOST_READS = 200
+# Of a thread, in which agents are looked for.
+_RUNS = 20
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,31 @@ def read_knowledge(
 def keys_of(run: Run) -> list[str]:
     """The keys of the scopes that a run can see; those that `thread` shares with its children
     among them."""
-    thread_id = run.thread.public_id
-    keys = [scopes.global_key()]
-    if run.agent_id:
-        keys.append(scopes.agent_type_key(run.agent_id))
-    if run.parent_thread_id:
-        keys.append(scopes.parent_thread_key(run.parent_thread_id))
+    agents = [run.agent_id] if run.agent_id else []
+    return _keys(run.thread.public_id, run.parent_thread_id, agents)
+
+
+def keys_of_thread(thread: Thread) -> list[str]:
+    """The keys of the scopes that a thread can see, by its parent and by the agents of its newest
+    runs."""
+    rows = Run.objects.filter(thread=thread).order_by("-id")[:_RUNS]
+    agents = dict.fromkeys(agent for agent in rows.values_list("agent_id", flat=True) if agent)
+    parent = thread.parent.public_id if thread.parent else ""
+    return _keys(thread.public_id, parent, list(agents))
+
+
+def shared_with(
+    actor: Actor, keys: Sequence[str], *, after: tuple[str, str] = ("", ""), limit: int = 50
+) -> Sequence[Shared]:
+    """The entries that stand under keys of scopes now, of all namespaces that the actor sees: up to
+    `limit` behind `after`, by namespace and key."""
+    return knowledge_sql.read_shared(actor, keys, after=after, limit=limit)
+
+
+def _keys(thread_id: str, parent_thread_id: str, agents: Sequence[str]) -> list[str]:
+    keys = [scopes.global_key(), *map(scopes.agent_type_key, agents)]
+    if parent_thread_id:
+        keys.append(scopes.parent_thread_key(parent_thread_id))
     return [*keys, scopes.parent_thread_key(thread_id), scopes.thread_key(thread_id)]
 
 

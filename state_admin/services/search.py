@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from state_admin.domain import search, values
 from state_admin.domain.access import Actor
@@ -53,6 +54,9 @@ def search_entries(
     namespace: str = "",
     prefix: str = "",
     scope_kind: ScopeKind | None = None,
+    since: datetime | None = None,
+    tag: str = "",
+    writer: str = "",
     limit: int = 50,
     after: int | None = None,
 ) -> Found:
@@ -60,7 +64,8 @@ def search_entries(
     `text` in its strings and equals every condition of `where`.
 
     Right at once after a write: the index only names candidates, each is judged by the value it
-    has now, and what the index has not seen is judged too. Raises Invalid, NotRegistered.
+    has now, and what the index has not seen is judged too. So are `since` (changed at that time or
+    later), `tag` and `writer`, for which there is no index. Raises Invalid, NotRegistered.
     """
     try:
         query = search.parse(text, where)
@@ -86,6 +91,12 @@ def search_entries(
         )
         for part in slices(candidates, _OPENED_AT_ONCE):
             for row in rows.filter(id__in=part).select_related("namespace").order_by("-id"):
+                if (
+                    (since and row.updated_at < since)
+                    or (tag and tag not in row.tags)
+                    or (writer and row.actor_name != writer)
+                ):
+                    continue
                 matches = _judge(row, query)
                 if matches is None:
                     continue

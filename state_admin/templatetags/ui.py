@@ -65,6 +65,15 @@ def lasting(since: datetime) -> str:
 
 
 @register.filter
+def lasted(milliseconds: float) -> str:
+    """A duration for people: "0.4 ms", "120 ms", "3.1 s", "12.0 min"."""
+    if milliseconds < 1000:
+        return f"{milliseconds:.1f} ms" if milliseconds < 10 else f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    return f"{seconds:.1f} s" if seconds < 600 else f"{seconds / 60:,.1f} min"
+
+
+@register.filter
 def clock(moment: datetime | None) -> str:
     """The exact time, in UTC to the millisecond."""
     if moment is None:

@@ -15,18 +15,21 @@ from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.scopes import scope_kind
 from state_admin.models import EntryRevision
+from state_admin.services.access import who_reaches
 from state_admin.services.blame import blame_entry
 from state_admin.services.entries import EntryView, read_entry
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
 
 from . import snippets
-from .addresses import entry_action_url, entry_url
+from .addresses import entry_action_url, entry_url, with_query
 from .entry_address import entry_page, entry_paths
 from .entry_past import orphan_entry, shown_entry
 from .htmx import Request, render
 
 HISTORY_PAGE = 50
 RECENT = 8
+# Tokens that reach it, by name.
+_TOLD = 8
 # Characters beyond which a value is not shown whole, nor compared unless somebody asks.
 BIG = 100_000
 # Lines of blame; and versions that it looks through at once.
@@ -92,6 +95,7 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         and (can_write or (kind is not None and request.actor.may(Role.ADMIN))),
         "record_url": reverse("web:config-detail", args=[kind, key]) if kind and now.exists else "",
         "big": len(shown.value) > BIG,
+        **_reach(request.actor, namespace, key),
         **_change(request, shown, recent),
     }
     if context["tab"] in ("value", "text"):
@@ -107,6 +111,24 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     if context["tab"] == "code":
         context["snippets"] = _snippets(now)
     return render(request, "entries/detail.html", context, part="entry")
+
+
+def _reach(actor: Actor, namespace: str, key: str) -> dict[str, Any]:
+    """Who may read it. Others than admins are told the rule only: the page of tokens is not theirs."""
+    if not actor.may(Role.ADMIN):
+        return {}
+    reach = who_reaches(actor=actor, namespace=namespace)
+    place = {"namespace": namespace, "key": key}
+    page = reverse("web:access")
+    return {
+        "reach": reach,
+        "reach_members": [(role.value, count) for role, count in reach.members.items()],
+        "reach_tokens": [
+            (token, with_query(page, token_id=token.pk, **place)) for token in reach.tokens[:_TOLD]
+        ],
+        "reach_more": max(0, len(reach.tokens) - _TOLD),
+        "access_url": with_query(page, **place),
+    }
 
 
 def _revisions(actor: Actor, namespace: str, key: str) -> Any:

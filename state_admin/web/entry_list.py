@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,10 +14,12 @@ from django.views.decorators.http import require_safe
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.scopes import ScopeKind, scope_kind
-from state_admin.models import Namespace, ViewPage
+from state_admin.domain.search import Match
+from state_admin.models import Entry, Namespace, ViewPage
 from state_admin.models.browsing import EntryFilter, EntryLine, entry_page, scope_counts, window_end
-from state_admin.services.errors import NotFound
+from state_admin.services.errors import BadRequest, Invalid, NotFound, NotRegistered
 from state_admin.services.namespaces import definition
+from state_admin.services.search import search_entries
 
 from . import snippets
 from .actors import page
@@ -28,6 +31,11 @@ from .saved_views import views_of
 PAGE = 50
 COUNTED = 1000
 _TREE = 200
+# Values that a search holds at once, and entries that one request finds by it at most.
+_HELD = 100
+_MOST_FOUND = 1_000
+# Keys below the chosen scope in the tree.
+_LEAVES = 20
 # Among how many entries a page looks for those that no index leads to (changed of late, say), and
 # how many a request does that is after all of them.
 _WINDOW = 5_000
@@ -38,7 +46,8 @@ _SHOW = ("invalid", "orphans")
 
 @dataclass(frozen=True)
 class Filters:
-    """What the address says. `after` is the place of the last row of the page before."""
+    """What the address says. `after` is the place of the last row of the page before: behind that
+    key, or with a `text`, which finds the newest entries first, before the entry with that id."""
 
     namespace: str = ""
     scope: str = ""
@@ -47,6 +56,7 @@ class Filters:
     show: str = ""
     tag: str = ""
     actor: str = ""
+    text: str = ""
     after: str = ""
 
     @property
@@ -79,10 +89,12 @@ class Filters:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table; `valid` is False when the present schema refuses the value."""
+    """A line of the table; `valid` is False when the present schema refuses the value. `matches`:
+    where a search found its words."""
 
     line: EntryLine
     valid: bool
+    matches: Sequence[Match] = ()
 
     @property
     def scope_kind(self) -> str:
@@ -103,6 +115,7 @@ def read_filters(query: QueryDict) -> Filters:
         given["since"] = ""
     if given["show"] not in _SHOW:
         given["show"] = ""
+    given["text"] = given["text"].strip()
     return Filters(**given)
 
 
@@ -113,7 +126,10 @@ def entry_list(request: Request) -> HttpResponse:
     if default:
         return default
     filters = read_filters(request.GET)
-    rows, next_url = find_rows(request.actor, filters)
+    try:
+        rows, next_url, refusal = *find_rows(request.actor, filters), ""
+    except Invalid as bad:  # half a query, perhaps, of somebody who still types
+        rows, next_url, refusal = [], "", bad.detail or bad.title
     tree = list(
         Namespace.objects.visible_to(request.actor)
         .open()
@@ -135,6 +151,8 @@ def entry_list(request: Request) -> HttpResponse:
             "rows": rows,
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
             "window": _WINDOW,
+            "refusal": refusal,
+            "leaves": _leaves(request.actor, filters),
             "tree": tree[:_TREE],
             "tree_more": len(tree) > _TREE,
             "chosen": chosen,
@@ -188,6 +206,8 @@ def find_all(actor: Actor, filters: Filters, most: int) -> tuple[list[Row], str]
 
 def _rows(actor: Actor, filters: Filters, limit: int, window: int) -> tuple[list[Row], str]:
     """The rows of one page, and the place at which the next one begins, "" at the end."""
+    if filters.text:
+        return _searched(actor, filters, limit)
     wanted = EntryFilter(
         namespace=filters.namespace,
         scope=ScopeKind(filters.scope) if filters.scope else None,
@@ -209,6 +229,87 @@ def _rows(actor: Actor, filters: Filters, limit: int, window: int) -> tuple[list
     if filters.show == "invalid":
         rows = [row for row in rows if not row.valid]
     return rows, end
+
+
+def _searched(actor: Actor, filters: Filters, limit: int) -> tuple[list[Row], str]:
+    """The same among the entries whose values hold the text, newest entry first, as far as one
+    search looks. Those of unregistered namespaces are in no search."""
+    if filters.after and not (filters.after.isascii() and filters.after[:19].isdigit()):
+        raise BadRequest("after must be a whole number where a text is searched for")
+    if filters.show == "orphans":
+        return [], ""
+    rows: list[Row] = []
+    after, limit = int(filters.after) if filters.after else None, min(limit, _MOST_FOUND)
+    while True:
+        size = min(_HELD, limit - len(rows))
+        try:
+            found = search_entries(
+                actor=actor,
+                text=filters.text,
+                namespace=filters.namespace,
+                prefix=filters.prefix,
+                scope_kind=ScopeKind(filters.scope) if filters.scope else None,
+                since=datetime.now(UTC) - _SINCE[filters.since] if filters.since else None,
+                tag=filters.tag,
+                writer=filters.actor,
+                limit=size,
+                after=after,
+            )
+        except NotRegistered:
+            return [], ""
+        rows += [Row(_line(hit.entry), hit.valid, hit.matches) for hit in found.hits]
+        after = found.after
+        # Fewer than asked for: it has looked at as many as one search may.
+        if after is None or len(found.hits) < size or len(rows) == limit:
+            break
+    if filters.show == "invalid":
+        rows = [row for row in rows if not row.valid]
+    return rows, str(after or "")
+
+
+def _line(entry: Entry) -> EntryLine:
+    """An entry of a registered namespace that is already judged."""
+    return EntryLine(
+        namespace=entry.namespace.name,
+        registered=True,
+        key=entry.key,
+        version=entry.version,
+        doubtful=None,
+        size_bytes=entry.size_bytes,
+        estimated_tokens=entry.estimated_tokens,
+        tags=entry.tags,
+        pinned=entry.pinned,
+        actor_kind=entry.actor_kind,
+        actor_name=entry.actor_name,
+        created_at=entry.created_at,
+        updated_at=entry.updated_at,
+        expires_at=entry.expires_at,
+    )
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The first keys below the chosen scope of the tree, without the scope's own beginning, and
+    the address of those behind them, "" without any."""
+
+    keys: list[tuple[str, str]]
+    more_url: str
+
+
+def _leaves(actor: Actor, filters: Filters) -> Leaves | None:
+    """None: no namespace and scope are chosen, so nothing of the tree is open."""
+    if not (filters.namespace and filters.scope):
+        return None
+    kind = ScopeKind(filters.scope)
+    wanted = EntryFilter(namespace=filters.namespace, scope=kind)
+    lines = entry_page(actor, wanted, limit=_LEAVES + 1)
+    shown = [(line.key, line.key.removeprefix(f"{kind.value}::")) for line in lines[:_LEAVES]]
+    more_url = ""
+    if len(lines) > _LEAVES:
+        last = lines[_LEAVES - 1]
+        chosen = Filters(namespace=filters.namespace, scope=filters.scope)
+        more_url = chosen.url(after=f"{last.namespace}/{last.key}")
+    return Leaves(shown, more_url)
 
 
 def _valid(actor: Actor, line: EntryLine) -> bool:

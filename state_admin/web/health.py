@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from time import monotonic
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
@@ -14,9 +14,15 @@ from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from project import broker
 from state_admin.models import Sweep
+from state_admin.models.database import connections_used
 
 WORKER_SILENCE = timedelta(minutes=2)
+# Beat starts something every second.
+BEAT_SILENCE = timedelta(minutes=1)
+# Of the connections that PostgreSQL takes, beyond which it soon takes no more.
+_CROWDED = 0.9
 # What a worker may take to begin its first sweep.
 STARTING_SECONDS = 30.0
 
@@ -73,6 +79,38 @@ def worker_state(seen: datetime | None) -> Literal["at work", "starting", "silen
     if seen is not None and datetime.now(UTC) - seen < WORKER_SILENCE:
         return "at work"
     return "starting" if monotonic() - _STARTED < STARTING_SECONDS else "silent"
+
+
+class Health(NamedTuple):
+    """How a part of the house is: `state` colours its name (ui.pill)."""
+
+    name: str
+    state: str
+    shown: str
+    detail: str
+
+
+def database_health() -> Health:
+    """That it answers is seen by there being a page."""
+    used, most = connections_used()
+    crowded = used > _CROWDED * most
+    detail = f"{used:,} of {most:,} connections"
+    return Health("database", *(("stuck", "crowded") if crowded else ("done", "answers")), detail)
+
+
+def broker_health() -> Health:
+    where, problem = broker.ping()
+    if problem:
+        return Health("broker", "failed", "silent", problem)
+    return Health("broker", "done", "answers", where)
+
+
+def newest_beat(sweep: datetime | None) -> datetime | None:
+    """When beat last started something, as far as this machine knows: what it remembers on its
+    own, and `sweep`, the newest that a worker began."""
+    from project import beat  # Celery, which only pages about it need
+
+    return max((moment for moment in (beat.newest(), sweep) if moment), default=None)
 
 
 urlpatterns = [

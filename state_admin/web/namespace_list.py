@@ -11,11 +11,20 @@ from django.views.decorators.http import require_safe
 from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Namespace
-from state_admin.models.browsing import EntryFilter, entry_page, estimated_entries, namespace_sizes
+from state_admin.models.browsing import (
+    EntryFilter,
+    NamespaceSize,
+    entry_page,
+    estimated_entries,
+    namespace_sizes,
+)
+from state_admin.models.counts import namespace_writes
+from state_admin.models.storage_sql import measured_bytes
 from state_admin.services.errors import NotFound
 from state_admin.services.namespaces import DEFAULT_MAX_VALUE_BYTES, definition
 from state_admin.services.storage import read_series
 from state_admin.templatetags.json_html import pretty
+from state_admin.templatetags.ui import size as shown_size
 
 from . import snippets
 from .actors import page
@@ -41,11 +50,19 @@ def namespace_list(request: Request) -> HttpResponse:
     sizes = namespace_sizes([row.pk for row in rows], _LISTED + 1)
     large = [pk for pk, size in sizes.items() if size.entries > _LISTED]
     estimates = estimated_entries(large) if large else {}
+    measured = measured_bytes(request.actor.workspace_id, large) if large else {}
+    writes = {each.namespace: each for each in namespace_writes(request.actor)} if rows else {}
     url = with_query(home, prefix=prefix, show=show)
     schema = '{"schema": {"type": "object"}, "default": {}}'
     context = {
         "rows": [
-            (row, sizes[row.pk], _held(sizes[row.pk].entries, _LISTED, estimates.get(row.pk, 0)))
+            (
+                row,
+                sizes[row.pk],
+                _held(sizes[row.pk].entries, _LISTED, estimates.get(row.pk, 0)),
+                _bytes(sizes[row.pk], measured.get(row.pk)),
+                writes.get(row.name),
+            )
             for row in rows
         ],
         "prefix": prefix,
@@ -106,6 +123,15 @@ def _held(counted: int, most: int, estimate: int) -> str:
     if counted <= most:
         return f"{counted:,}"
     return f"≈ {estimate:,}" if estimate > most else f"{most:,}+"
+
+
+def _bytes(counted: NamespaceSize, measured: int | None) -> str:
+    """What its entries take: as counted, else as last measured, else at least what was counted."""
+    if counted.entries <= _LISTED:
+        return shown_size(counted.size_bytes)
+    if measured is not None and measured >= counted.size_bytes:
+        return f"≈ {shown_size(measured)}"
+    return f"{shown_size(counted.size_bytes)}+"
 
 
 @require_safe

@@ -29,7 +29,7 @@ from state_admin.models import (
     Ticket,
 )
 from state_admin.models.browsing import estimated_entries, namespace_sizes
-from state_admin.models.counts import MOST, hourly_changes
+from state_admin.models.counts import MOST, hourly_changes, namespace_writes
 from state_admin.models.traffic import MINUTES, read_hour
 from state_admin.services.storage import read_series
 from state_admin.templatetags import ui
@@ -38,7 +38,7 @@ from state_admin.templatetags.charts import Trend
 from .actors import page
 from .addresses import namespace_url, run_url, with_query
 from .changes import tell
-from .health import worker_state
+from .health import broker_health, database_health, worker_state
 from .htmx import Request, render, target_id, wants_part
 from .usage import TREND_DAYS, said, saved_trend
 
@@ -88,12 +88,24 @@ class Holding:
     url: str
 
 
+@dataclass(frozen=True)
+class Busy:
+    """A namespace and how often it was written in a day."""
+
+    name: str
+    writes: int
+    shown: str
+    hour: int
+    url: str
+
+
 @require_safe
 @page
 def overview(request: Request) -> HttpResponse:
     actor = request.actor
     holdings, stale, invalid = _holdings(actor)
     failed = _failed(actor)
+    busy = _busy(actor)
     sweeps = list(Sweep.objects.order_by("name"))
     context = {
         "sums": [*_sums(actor), _sum_of_failed(failed), invalid],
@@ -108,10 +120,13 @@ def overview(request: Request) -> HttpResponse:
         "changes": [tell(change, change.kind, change.actor_name) for change in _newest(actor)],
         "holdings": holdings,
         "largest": max((each.entries for each in holdings), default=1) or 1,
+        "busy": busy,
+        "busiest": max((each.writes for each in busy), default=1) or 1,
         "saved": _saved(actor),
         "compactions": f"{_COMPACTIONS:,}",
         "sweeps": sweeps,
         "worker": _worker(sweeps),
+        "house": [database_health(), broker_health()],
         "traffic": _traffic(actor),
         "curl": "",
     }
@@ -307,6 +322,19 @@ def _holdings(actor: Actor) -> tuple[list[Holding], list[Need], Sum]:
     # Each namespace is counted up to a bound; within one bound none has reached it.
     invalid = Sum("of an older schema", "warn", count, every, most=_COUNTED)
     return holdings[:_EACH], sorted(stale, key=lambda need: need.title)[:_EACH], invalid
+
+
+def _busy(actor: Actor) -> list[Busy]:
+    return [
+        Busy(
+            each.namespace,
+            each.day,
+            f"{'≈ ' if each.about else ''}{each.day:,}",
+            each.hour,
+            namespace_url(each.namespace),
+        )
+        for each in namespace_writes(actor)[:_EACH]
+    ]
 
 
 def _runs(actor: Actor) -> list[tuple[str, str, int]]:

@@ -30,9 +30,12 @@ from .htmx import Request, toast, wants_part
 LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
     ViewPage.STATE: (
         "web:entry-list",
-        ("namespace", "scope", "prefix", "since", "show", "tag", "actor"),
+        ("namespace", "scope", "prefix", "since", "show", "tag", "actor", "text"),
     ),
-    ViewPage.THREADS: ("web:thread-list", ("prefix", "resource", "agent", "status")),
+    ViewPage.THREADS: (
+        "web:thread-list",
+        ("prefix", "resource", "agent", "status", "size", "sort"),
+    ),
     ViewPage.RUNS: ("web:run-list", ("status", "agent", "age")),
 }
 

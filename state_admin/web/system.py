@@ -1,35 +1,156 @@
-"""The house itself: versions, database, migrations, sweeps. For whoever runs the server."""
+"""The house itself: versions, database, broker, queues, sweeps, settings. For whoever runs the
+server, so numbers are of all workspaces; what was stored in them is not shown."""
 
 from __future__ import annotations
 
 import platform
-from typing import Any
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 import django
+from django.conf import settings
 from django.http import HttpResponse
-from django.urls import path
+from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
+from project import broker
+from state_admin.domain.access import Role
 from state_admin.models import Sweep
-from state_admin.models.database import describe_database
+from state_admin.models.counts import MOST
+from state_admin.models.database import describe_database, slow_statements
+from state_admin.models.metrics_sql import read_queues
+from state_admin.services.access import administers_all
 
 from .actors import page
-from .health import migrations_applied, newest_sweep, worker_state
+from .health import (
+    BEAT_SILENCE,
+    broker_health,
+    migrations_applied,
+    newest_beat,
+    newest_sweep,
+    worker_state,
+)
 from .htmx import Request, render
+
+# By name, as docs/operations.md has them. What is not here is not shown, secrets least of all.
+_SHOWN: Final = (
+    "SITE_URL",
+    "ALLOWED_HOSTS",
+    "CSRF_TRUSTED_ORIGINS",
+    "TRUST_PROXY_HEADERS",
+    "SECURE_SSL_REDIRECT",
+    "SECURE_HSTS_SECONDS",
+    "SESSION_COOKIE_AGE",
+    "LOGIN_TOTP",
+    "WEB_WORKERS",
+    "WEB_THREADS",
+    "WORKER_THREADS",
+    "BROKER_VISIBILITY_SECONDS",
+    "MAX_BODY_BYTES",
+    "SUMMARY_DAILY_USD",
+    "WEBHOOK_ALLOW_PRIVATE",
+    "WEBHOOK_TIMEOUT_SECONDS",
+    "WEBHOOK_RETRY_SECONDS",
+    "WEBHOOK_MAX_ATTEMPTS",
+    "LOG_LEVEL",
+    "LOG_JSON",
+    "DEBUG",
+)
+# Times, by the unit that the setting is given in.
+_TIMES: Final = (
+    "CHANGE_RETENTION_DAYS",
+    "DISPATCH_DEAD_RETENTION_DAYS",
+    "DISPATCH_RETENTION_HOURS",
+    "STORAGE_RETENTION_DAYS",
+    "WEBHOOK_DEAD_RETENTION_DAYS",
+    "WEBHOOK_DISABLE_AFTER_HOURS",
+    "WEBHOOK_RETENTION_DAYS",
+)
+_SECRETS: Final = ("CONFIG_SECRET_KEYS", "SECRET_KEY_FALLBACKS", "METRICS_TOKEN")
+_QUEUES: Final = {"statehouse_dispatches": "dispatches", "statehouse_compactions": "compactions"}
+
+
+@dataclass(frozen=True)
+class Queue:
+    """How much of a kind is in a status that is not the end. No workspace counted beyond MOST."""
+
+    kind: str
+    status: str
+    depth: int
+
+    @property
+    def shown(self) -> str:
+        return f"{self.depth:,}{'+' if self.depth >= MOST else ''}"
 
 
 @require_safe
 @page
 def system(request: Request) -> HttpResponse:
+    sweep = newest_sweep()
+    beat = newest_beat(sweep)
+    whole_text = administers_all(request.actor)
     context: dict[str, Any] = {
         "database": describe_database(),
         "migrated": migrations_applied(),
-        "worker": worker_state(newest_sweep()),
+        "worker": worker_state(sweep),
+        "broker": broker_health(),
+        "beat": beat,
+        "beating": beat is not None and datetime.now(UTC) - beat < BEAT_SILENCE,
+        "queues": _queues(),
+        "slow": slow_statements(with_text=whole_text),
+        "whole_text": whole_text,
         "sweeps": Sweep.objects.order_by("name"),
         "python": platform.python_version(),
         "django": django.get_version(),
+        "settings": _settings() if request.actor.may(Role.ADMIN) else [],
+        "links": _links(),
     }
     return render(request, "system.html", context, part="system")
+
+
+def _queues() -> list[Queue]:
+    return [
+        Queue(_QUEUES[figure.name], figure.label, int(figure.value))
+        for figure in read_queues()
+        if figure.name in _QUEUES
+    ]
+
+
+def _settings() -> list[tuple[str, str]]:
+    """What the deployment runs with. Of a secret only whether there is one."""
+    shown = [(name, _said(getattr(settings, name))) for name in _SHOWN]
+    shown += [
+        ("CORS_ORIGINS", _said(settings.CORS_ALLOWED_ORIGINS)),
+        ("OIDC", "on" if settings.OIDC else "off"),
+        ("DATABASE_URL", "another server" if settings.DATABASE_URL else "embedded"),
+        ("BROKER_URL", broker.address()),
+        *((name, _said(getattr(settings, name.rpartition("_")[0]))) for name in _TIMES),
+        *((name, "set" if getattr(settings, name) else "not set") for name in _SECRETS),
+    ]
+    return sorted(shown)
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, timedelta):
+        days = value / timedelta(days=1)
+        return f"{days:g} day{'' if days == 1 else 's'}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)
+
+
+def _links() -> list[tuple[str, str, str]]:
+    """Address, name, what it is."""
+    return [
+        (reverse("api:docs"), "API", "every call, to try out"),
+        (reverse("api:schema"), "OpenAPI", "the same for programs"),
+        (reverse("web:metrics"), "/metrics", "gauges for Prometheus, with METRICS_TOKEN as bearer"),
+        (reverse("web:healthz"), "/healthz", "whether a process answers"),
+        (reverse("web:readyz"), "/readyz", "whether requests can be served"),
+    ]
 
 
 urlpatterns = [path("system", system, name="system")]

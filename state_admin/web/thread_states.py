@@ -13,6 +13,7 @@ from state_admin.domain.access import Role
 from state_admin.domain.values import JSON
 from state_admin.models import Revision, Thread
 from state_admin.services.errors import BadRequest, NotFound
+from state_admin.services.knowledge import keys_of_thread, shared_with
 from state_admin.services.snapshots import (
     LIFECYCLE,
     Snapshot,
@@ -28,11 +29,12 @@ from state_admin.templatetags.ui import plural
 from . import paging
 from .addresses import run_url, thread_action_url, thread_url
 from .confirm import PREVIEW, Confirm, ask
-from .htmx import Request, Undo, see_other, toast
+from .htmx import Request, Undo, see_other, target_id, toast
 from .id_address import id_page, id_paths
 from .trees import answer_piece
 
 LIST = 12
+SHARED = 20
 _AHEAD = 4  # revisions newer than the chosen one at the top of the list
 RUNTIME = "__"
 BIG = 100_000  # characters of a value that is fetched behind the page
@@ -110,6 +112,8 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
         **_listed(request, thread, at),
         **_compared(request, thread, at, previous),
     }
+    if target_id(request) != "state-at":  # the slider leaves it standing
+        context |= _shared(request, thread)
     if not gone:
         now = read_snapshot(actor=request.actor, thread_id=public_id, revision=at)
         context |= {
@@ -127,6 +131,25 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
             rows = diffs.rows(before.parsed(), now.parsed())
             context["changes"] = sorted(rows, key=lambda row: row.pointer.startswith("/" + RUNTIME))
     return context
+
+
+def _shared(request: Request, thread: Thread) -> dict[str, Any]:
+    """The entries that the thread can see now, from the place that the address names on."""
+    keys = keys_of_thread(thread)
+    namespace, _, key = paging.text(request, "shared").partition("/")
+    rows = shared_with(request.actor, keys, after=(namespace, key), limit=SHARED + 1)
+
+    def url(**place: str) -> str:
+        return thread_url(thread.public_id, tab="state", at=request.GET.get("at"), **place)
+
+    shown, next_url = paging.cut(
+        rows, SHARED, lambda last: url(shared=f"{last.namespace}/{last.key}")
+    )
+    return {
+        "shared": shown,
+        "shared_keys": keys,
+        "shared_pager": {"first": url() if namespace else "", "next": next_url},
+    }
 
 
 def held_values(now: Snapshot, chosen: Revision | None = None) -> list[Held]:

@@ -28,6 +28,11 @@ from .saved_views import views_of
 PAGE = 50
 _CHILDREN = 8  # and as many forks
 _STATUSES = ("active", "stuck", "running", "waiting", "created", "idle")
+# At least so many messages. No index leads to them, so a page looks among _WINDOW threads.
+_SIZES = ("10", "100", "1000", "10000")
+_WINDOW = 10_000
+# Beside the newest first; each is a walk of an index.
+_SORTS = ("oldest", "id")
 
 
 @dataclass(frozen=True)
@@ -38,11 +43,18 @@ class Filters:
     resource: str = ""
     agent: str = ""
     status: str = ""
+    size: str = ""
+    sort: str = ""
     after: str = ""
 
     @property
     def any(self) -> bool:
         return replace(self, after="") != Filters()
+
+    @property
+    def by_id(self) -> bool:
+        """Whether they come in the order of their ids; else `after` is a primary key."""
+        return bool(self.prefix) or self.sort == "id"
 
     def url(self, name: str = "web:thread-list", **changes: str) -> str:
         return with_query(reverse(name), **vars(replace(self, **changes)))
@@ -54,6 +66,8 @@ def read_filters(request: Request) -> Filters:
         resource=paging.text(request, "resource"),
         agent=paging.text(request, "agent"),
         status=paging.choice(request, "status", _STATUSES),
+        size=paging.choice(request, "size", _SIZES),
+        sort=paging.choice(request, "sort", _SORTS),
         after=paging.text(request, "after"),
     )
 
@@ -79,6 +93,9 @@ def thread_list(request: Request) -> HttpResponse:
             "root": reverse("web:thread-list"),
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
             "statuses": _STATUSES,
+            "sizes": [(size, f"{int(size):,} messages or more") for size in _SIZES],
+            "sorts": [("oldest", "oldest first"), ("id", "by id")],
+            "window": _WINDOW,
             "json_url": filters.url("web:thread-list-json"),
             "curl": "\n\n".join(
                 (
@@ -104,9 +121,25 @@ def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
 def find_threads(
     actor: Actor, filters: Filters, name: str = "web:thread-list"
 ) -> tuple[list[Thread], str]:
-    """A page of threads, newest first, and the address of the next one. By prefix they come in
-    the order of their ids: one range of the unique index, however many threads there are."""
-    rows = Thread.objects.visible_to(actor).select_related("active_run")
+    """A page of threads, newest first if not asked otherwise, and the address of the next one. By
+    prefix they come in the order of their ids: one range of the unique index, however many threads
+    there are."""
+    column = "public_id" if filters.by_id else "pk"
+    upwards = filters.by_id or filters.sort == "oldest"
+    behind, not_behind = ("gt", "lte") if upwards else ("lt", "gte")
+    rows = Thread.objects.visible_to(actor).order_by(column if upwards else f"-{column}")
+    if filters.prefix:
+        rows = rows.filter(public_id__startswith=filters.prefix)
+    if filters.by_id:
+        rows = rows.filter(public_id__gt=filters.after)
+    elif filters.after.isascii() and filters.after.isdigit():
+        rows = rows.filter(**{f"pk__{behind}": int(filters.after[:18])})
+    end: Any = None
+    if filters.size:
+        end = rows.values_list(column, flat=True)[_WINDOW - 1 : _WINDOW].first()
+        if end is not None:
+            rows = rows.filter(**{f"{column}__{not_behind}": end})
+        rows = rows.filter(message_count__gte=int(filters.size))
     if filters.resource:
         rows = rows.filter(resource_id=filters.resource)
     if filters.agent:
@@ -117,18 +150,14 @@ def find_threads(
         rows = rows.filter(active_run__isnull=filters.status == "idle")
     elif filters.status:
         rows = rows.active_as(filters.status)
-    if filters.prefix:
-        rows = rows.filter(public_id__startswith=filters.prefix, public_id__gt=filters.after)
-        rows = rows.order_by("public_id")
-    else:
-        if filters.after.isascii() and filters.after.isdigit():
-            rows = rows.filter(pk__lt=int(filters.after[:18]))
-        rows = rows.order_by("-pk")
 
-    def following(last: Thread) -> str:
-        return filters.url(name, after=last.public_id if filters.prefix else str(last.pk))
+    def following(place: Any) -> str:
+        return filters.url(name, after=str(place))
 
-    shown, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, following)
+    found = list(rows.select_related("active_run")[: PAGE + 1])
+    shown, next_url = paging.cut(found, PAGE, lambda last: following(getattr(last, column)))
+    if not next_url and end is not None:
+        next_url = following(end)
     return list(shown), next_url
 
 

@@ -95,6 +95,7 @@ def usage(request: Request) -> HttpResponse:
                 ("Thread state", newest.state_rows, newest.state_bytes),
             ],
             "storage_chart": _storage_chart(whole, today, days),
+            "tokens_chart": _tokens_chart(whole, today, days),
             "saved_chart": _saved_chart(whole.days, today, days),
             "rows_removed": sum(sample.rows_removed for sample in whole.days),
         }
@@ -156,6 +157,22 @@ def _storage_chart(whole: Level, today: date, days: int) -> Chart:
     }
     bars = daily(values, last=today, days=days)
     return Chart("storage", "Bytes stored", f"Stored {said(whole.days)}", "Bytes", bars)
+
+
+def _tokens_chart(whole: Level, today: date, days: int) -> Chart | None:
+    """Estimated tokens stored by the day, None where there are none."""
+    first, last = whole.days[0], whole.days[-1]
+    if not any(sample.estimated_tokens for sample in whole.days):
+        return None
+    values: dict[date, tuple[float, str]] = {
+        sample.day: (sample.estimated_tokens, tokens(sample.estimated_tokens))
+        for sample in whole.days
+    }
+    summary = f"{tokens(last.estimated_tokens)} tokens in entries and messages"
+    if first is not last:
+        summary += f", {tokens(first.estimated_tokens)} on {first.day:%-d %b}"
+    bars = daily(values, last=today, days=days)
+    return Chart("tokens", "Tokens over time", summary, "Tokens", bars)
 
 
 def _lines(actor: Actor, group: Group, days: int) -> list[Line]:

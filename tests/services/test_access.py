@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken
-from state_admin.services import tokens
+from state_admin.services import access, tokens
+from state_admin.services.errors import Forbidden
 from tests.builders import Person, make_token
 
 
@@ -51,3 +54,27 @@ def test_explain__token_of_another_workspace__is_not_found(alice: Person, mallor
 def test_explain__both_or_neither__is_refused(alice: Person) -> None:
     assert alice.api("GET", "/access/explain").status_code == 422
     assert alice.api("GET", "/access/explain?token_id=1&username=bob").status_code == 422
+
+
+def test_who_reaches__namespace__members_by_role_and_tokens_whose_grant_covers_it(
+    alice: Person, bob: Person, mallory: Person
+) -> None:
+    ApiToken.objects.filter(workspace=alice.workspace).delete()
+    for name, globs in (("all", []), ("team", ["team_*"]), ("other", ["x"]), ("gone", [])):
+        tokens.create_token(actor=alice.actor, name=name, role=Role.VIEWER, namespaces=globs)
+    tokens.revoke_token(actor=alice.actor, token_id=newest())
+    tokens.create_token(actor=mallory.actor, name="foreign", role=Role.ADMIN)
+    reach = access.who_reaches(actor=alice.actor, namespace="team_a")
+    assert reach.members == {Role.ADMIN: 1, Role.VIEWER: 1}
+    assert [token.name for token in reach.tokens] == ["team", "all"]
+    assert not reach.partly
+    with pytest.raises(Forbidden):
+        access.who_reaches(actor=bob.actor, namespace="team_a")
+
+
+def test_who_reaches__more_than_it_looks_at__says_so(
+    alice: Person, bob: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "MOST", 1)
+    reach = access.who_reaches(actor=alice.actor, namespace="n")
+    assert (reach.members, len(reach.tokens), reach.partly) == ({Role.ADMIN: 1}, 1, True)

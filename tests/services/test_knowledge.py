@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from state_admin.api.shapes import SHAPES
-from state_admin.models import Entry, EntryRevision, Revision, Run, RunRead, knowledge_sql
+from state_admin.models import Entry, EntryRevision, Revision, Run, RunRead, Thread, knowledge_sql
 from state_admin.services import entries, knowledge, threads
 from state_admin.services.errors import Invalid, NotFound, NotRegistered
 from state_admin.services.knowledge import Knowledge
@@ -407,3 +408,31 @@ def test_api__reads__wrong_ones_are_named(
 )
 def test_api__knowledge__wrong_queries_are_refused(run: Person, query: str) -> None:
     assert run.api("GET", f"/runs/r1/knowledge?{query}").status_code == 400
+
+
+def test_shared__thread__sees_its_scopes_in_every_namespace_page_by_page(run: Person) -> None:
+    for key in (*KEYS, "thread::t0", "agent_type::other", "custom"):
+        put(run.actor, "notes", key, key)
+    put(run.actor, "team", "global", 1)
+    entries.delete_entry(actor=run.actor, namespace="notes", key="global")
+    keys = knowledge.keys_of_thread(Thread.objects.get(public_id="t1"))
+    assert tuple(keys) == KEYS
+    seen, after = [], ("", "")
+    while rows := knowledge.shared_with(run.actor, keys, after=after, limit=2):
+        seen += [(row.namespace, row.key) for row in rows]
+        after = seen[-1]
+    assert seen == [
+        *(("notes", key) for key in sorted(KEYS) if key != "global"),
+        ("team", "global"),
+    ]
+
+
+def test_shared__narrow_token_and_other_workspace__see_theirs_only(
+    run: Person, mallory: Person
+) -> None:
+    for name in ("notes", "team"):
+        put(run.actor, name, "global", 1)
+    narrow = replace(run.actor, namespaces=("team",))
+    rows = knowledge.shared_with(narrow, ["global"])
+    assert [row.namespace for row in rows] == ["team"]
+    assert knowledge.shared_with(mallory.actor, ["global"]) == []

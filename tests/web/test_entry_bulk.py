@@ -201,3 +201,26 @@ def test_bulk__viewer_and_stranger__change_nothing(
     exported = confirm(stranger, action="export", entry=three)
     assert list(exported.streaming_content) == []
     assert len(tags(alice)) == 3
+
+
+def test_bulk__all_that_a_search_finds__no_more_and_no_less(
+    admin: Client, alice: Person, three: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(alice.actor, "n", "w", {"says": "of course"})
+    put(alice.actor, "n", "y", {"says": "often"})
+    back = "/state?text=of*"
+    question = admin.post(f"{URL}?all=yes", {"action": "tag", "back": back}).content.decode()
+    assert "Tag 2 entries?" in question
+    monkeypatch.setattr(entry_bulk, "_CHUNK", 1)
+    data = {"action": "tag", "back": back, "all": "yes", "confirmed": "yes", "tag": "seen"}
+    requests = 0
+    while data:
+        page, requests = admin.post(URL, data), requests + 1
+        form = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', page.content.decode())
+        data = {name: html.unescape(value) for name, value in form}
+        assert not data or data["after"]
+    assert requests == 2
+    seen = {"w": ["seen"], "y": ["seen"]}
+    assert tags(alice) == {"a": ["a"], "b": ["b"], "c/d": ["c/d"], **seen}
+    exported = confirm(admin, action="export", back=back, all="yes").getvalue().decode()
+    assert [json.loads(line)["key"] for line in exported.splitlines()] == ["y", "w"]

@@ -10,10 +10,12 @@ from django.urls import resolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from state_admin.domain.access import Role
 from state_admin.services.entries import delete_entry
 from state_admin.services.namespaces import unregister_namespace
+from state_admin.web import entry_list
 from state_admin.web.addresses import entry_url
-from tests.builders import Person, make_namespace, put
+from tests.builders import Person, make_namespace, make_token, put
 
 ODD_KEYS = [
     "a/b//c",
@@ -218,3 +220,131 @@ def test_list__nothing_yet__shows_how_to_begin(admin: Client) -> None:
     assert "No entries yet" in page
     assert "curl -X PUT" in page
     assert "urllib.request" in page
+
+
+@pytest.fixture
+def library(alice: Person) -> None:
+    make_namespace(alice.actor, "books")
+    make_namespace(alice.actor, "films")
+    put(alice.actor, "books", "thread::a", {"title": "The Whale <b>", "by": "Melville"})
+    put(alice.actor, "books", "b", {"title": "A whale of a time"}, tags=["fun"])
+    put(alice.actor, "films", "thread::c", {"title": "Whales"})
+    put(alice.actor, "films", "d", {"title": "none of them"})
+
+
+def found(client: Client, query: str) -> list[str]:
+    items = client.get(f"/state.json?{query}").json()["items"]
+    return [f"{item['namespace']}/{item['key']}" for item in items]
+
+
+@pytest.mark.parametrize(
+    ("query", "keys"),
+    [
+        ("text=whale", ["books/b", "books/thread::a"]),
+        ("text=whale*", ["films/thread::c", "books/b", "books/thread::a"]),
+        ("text=whale*&namespace=books", ["books/b", "books/thread::a"]),
+        ("text=whale*&scope=thread", ["films/thread::c", "books/thread::a"]),
+        ("text=whale*&prefix=thread::a", ["books/thread::a"]),
+        ("text=whale*&tag=fun", ["books/b"]),
+        ("text=whale*&actor=nobody", []),
+        ("text=whale*&actor=alice&since=hour&tag=fun", ["books/b"]),
+        ("text=whale*&show=invalid", []),
+        ("text=whale*&show=orphans", []),
+        ('text="a whale of"', ["books/b"]),
+        ("text=+", ["books/b", "books/thread::a", "films/d", "films/thread::c"]),
+    ],
+)
+@pytest.mark.usefixtures("library")
+def test_browser__text__finds_values_with_the_other_filters(
+    query: str, keys: list[str], admin: Client
+) -> None:
+    assert found(admin, query) == keys
+    assert admin.get(f"/state?{query}").status_code == 200
+
+
+@pytest.mark.usefixtures("library")
+def test_browser__text__says_where_it_stands_as_text(admin: Client) -> None:
+    shown = admin.get("/state?text=melville+whale").content.decode()
+    assert "The Whale &lt;b&gt;" in shown
+    assert "/title</span>" in shown
+    assert "/by</span>" in shown
+    assert 'value="melville whale"' in shown
+
+
+@pytest.mark.usefixtures("library")
+def test_browser__text_over_pages__goes_on_where_it_ended(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_list, "PAGE", 1)
+    url, seen = "/state.json?text=whale*", []
+    while url:
+        answer = admin.get(url).json()
+        seen += [item["key"] for item in answer["items"]]
+        url = answer["next"]
+    assert seen == ["thread::c", "b", "thread::a"]
+    assert admin.get("/state?text=whale&after=books/b").status_code == 400
+
+
+@pytest.mark.usefixtures("library")
+def test_browser__text_that_is_no_query__says_what_is(admin: Client) -> None:
+    shown = admin.get("/state?text=%22").content.decode()
+    assert "holds no letter and no digit" in shown
+    assert admin.get("/state.json?text=%22").status_code == 422
+
+
+@pytest.mark.usefixtures("library")
+def test_browser__text__does_not_reach_other_workspaces(stranger: Client) -> None:
+    assert found(stranger, "text=whale*") == []
+
+
+def test_browser__text_in_an_unregistered_namespace__finds_nothing(
+    admin: Client, alice: Person, library: None
+) -> None:
+    unregister_namespace(actor=alice.actor, name="books", entries="retain")
+    assert found(admin, "text=whale*") == ["films/thread::c"]
+    assert found(admin, "text=whale*&namespace=books") == []
+    shown = admin.get("/state?text=whale*&show=orphans").content.decode()
+    assert "unregistered namespaces are not searched" in shown
+
+
+def tree(client: Client, query: str) -> str:
+    shown = client.get(f"/state?{query}").content.decode()
+    return shown.partition('aria-label="Namespaces and scopes"')[2].partition("</nav>")[0]
+
+
+def test_tree__open_scope__shows_its_first_keys_and_the_way_to_more(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_list, "_LEAVES", 2)
+    make_namespace(alice.actor, "books")
+    for key in ("thread::a", "thread::b", "thread::<i>", "other"):
+        put(alice.actor, "books", key, 1)
+    assert ">a</a>" not in tree(admin, "namespace=books")
+    shown = tree(admin, "namespace=books&scope=thread&prefix=thread::zzz")
+    assert [key for key in ("a", "b", "&lt;i&gt;") if f">{key}</a>" in shown] == ["a", "&lt;i&gt;"]
+    (more,) = re.findall(r'href="([^"]+)" [^>]*>More keys…', shown)
+    assert found(admin, more.replace("&amp;", "&").partition("?")[2]) == ["books/thread::b"]
+
+
+def test_entry__who_may_read_it__by_name_for_admins_in_words_for_others(
+    admin: Client, viewer: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "n")
+    put(alice.actor, "n", "k&1", 1)
+    make_token(alice, Role.EDITOR, namespaces=["n*"])
+    make_token(alice, Role.EDITOR, namespaces=["x"])
+    shown = admin.get("/state/n/k&1").content.decode()
+    assert "1 admin, 1 viewer" in shown
+    assert "editor token, granted n*" in shown
+    assert "granted x" not in shown
+    urls = [url.replace("&amp;", "&") for url in re.findall(r'href="(/access[^"]+)"', shown)]
+    assert "/access?namespace=n&key=k%261" in urls
+    for url in urls:
+        assert admin.get(url).status_code == 200, url
+    told = viewer.get("/state/n/k&1").content.decode()
+    assert "Every member of this workspace" in told
+    assert "granted" not in told
+    assert (
+        "/access"
+        not in told.partition('aria-label="Who may read it"')[2].partition("</section>")[0]
+    )

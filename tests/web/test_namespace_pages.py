@@ -11,6 +11,8 @@ from django.test import Client
 
 from state_admin.models import Entry, Namespace
 from state_admin.services.namespaces import definition
+from state_admin.services.storage import measure_storage
+from state_admin.web import namespace_list
 from tests.builders import Person, make_namespace, put
 
 
@@ -160,3 +162,19 @@ def test_list__nothing_yet__shows_how_to_begin(admin: Client) -> None:
     body = re.search(r"-d &#x27;(.*?)&#x27;", command[1])
     assert body
     json.loads(body[1].replace("&quot;", '"'))
+
+
+def test_namespaces__many_entries__bytes_as_last_measured(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(namespace_list, "_LISTED", 1)
+    make_namespace(alice.actor, "team")
+    put(alice.actor, "team", "a", "x" * 998)
+    assert '<td class="num nowrap">1.0 kB</td>' in admin.get("/namespaces").content.decode()
+    put(alice.actor, "team", "b", "x" * 998)
+    put(alice.actor, "team", "c", "x" * 998)
+    assert '<td class="num nowrap">2.0 kB+</td>' in admin.get("/namespaces").content.decode()
+    measure_storage()
+    shown = admin.get("/namespaces").content.decode()
+    assert '<td class="num nowrap">≈ 3.0 kB</td>' in shown
+    assert '<td class="num nowrap">3</td>' in shown

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
-from state_admin.models import Compaction, Dispatch, Run, Traffic
+from state_admin.models import Change, Compaction, Dispatch, Run, Traffic, counts
 from state_admin.services.dispatches import enqueue_dispatch
 from tests.builders import Person, make_namespace, make_run, make_thread, put, raw
 from tests.web.stories import tell
@@ -61,6 +62,39 @@ def test_overview__each_kind__has_count_oldest_and_link(admin: Client, alice: Pe
 def test_overview__of_another_workspace__counts_nothing(stranger: Client, alice: Person) -> None:
     tell(alice.actor)
     assert sums(stranger) == {}
+
+
+def test_overview__busiest_namespaces__by_writes_of_a_day(
+    admin: Client, stranger: Client, alice: Person
+) -> None:
+    assert "No entry was written in a day" in page(admin, "/")
+    for name, times in (("quiet", 1), ("loud", 3)):
+        make_namespace(alice.actor, name)
+        for number in range(times):
+            put(alice.actor, name, "k", number)
+    Change.objects.filter(namespace="loud", version=1).update(at=Now() - timedelta(hours=5))
+    Change.objects.filter(namespace="loud", version=2).update(at=Now() - timedelta(days=2))
+    shown = page(admin, "/").partition("Busiest namespaces")[2]
+    assert shown.index(">loud<") < shown.index(">quiet<")
+    assert re.findall(r'<span class="num">(\d+) <span class="muted">(\d+) in an hour', shown) == [
+        ("2", "1"),
+        ("1", "1"),
+    ]
+    assert ">loud<" not in page(stranger, "/")
+
+
+def test_overview__more_changes_than_it_looks_at__reckons_the_day(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "loud")
+    for number in range(4):
+        put(alice.actor, "loud", "k", number)
+    monkeypatch.setattr(counts, "MOST", 4)
+    Change.objects.filter(version=1).update(at=Now() - timedelta(hours=6))
+    (writes,) = counts.namespace_writes(alice.actor)
+    assert (writes.namespace, writes.day, writes.hour, writes.about) == ("loud", 16, 3, True)
+    assert "≈ 16" in page(admin, "/")
+    assert "≈ 16" in page(admin, "/namespaces")
 
 
 # Traffic -------------------------------------------------------------------------------------

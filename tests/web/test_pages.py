@@ -14,6 +14,8 @@ PAGES = {
     "state browser": "/state",
     "state browser, one namespace": "/state?namespace=notes",
     "state browser, by tag and writer": "/state?namespace=notes&tag=vip&actor=alice",
+    "state browser, searched": "/state?namespace=notes&text=a",
+    "state browser, one scope": "/state?namespace=notes&scope=thread",
     "state browser, filtered": "/state?prefix=thread::&scope=thread&since=day&show=invalid",
     "entry": "/state/notes/thread::t1",
     "entry, text": "/state/notes/thread::t1?tab=text",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -11,16 +12,18 @@ from django.test import Client
 
 from state_admin.models import AuditRow, Message, Revision, Thread
 from state_admin.services.snapshots import read_snapshot
-from state_admin.web import conversations
+from state_admin.web import conversations, thread_states, threads
 from state_admin.web.addresses import thread_url
 from tests.builders import (
     Person,
     append,
     commit,
     conversation,
+    make_namespace,
     make_run,
     make_state_key,
     make_thread,
+    put,
 )
 from tests.web.stories import HOSTILE, compact, tell
 
@@ -63,6 +66,50 @@ def test_threads__by_prefix__pages_in_order_of_id(admin: Client, alice: Person) 
     second = admin.get(first["next"]).json()
     ids = [item["id"] for item in first["items"] + second["items"]]
     assert ids == [f"n{number:02}" for number in range(60)]
+
+
+def walk(client: Client, url: str) -> list[list[str]]:
+    """The ids of a list, page by page."""
+    pages = []
+    while url:
+        answer = client.get(url).json()
+        pages.append([item["id"] for item in answer["items"]])
+        url = answer["next"]
+    return pages
+
+
+@pytest.mark.parametrize(
+    ("sort", "pages"),
+    [
+        ("", [["c", "a"], ["b"]]),
+        ("oldest", [["b", "a"], ["c"]]),
+        ("id", [["a", "b"], ["c"]]),
+        ("nonsense", [["c", "a"], ["b"]]),
+    ],
+)
+def test_threads__sorted__pages_in_that_order(
+    sort: str, pages: list[list[str]], admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "PAGE", 2)
+    for name in ("b", "a", "c"):
+        make_thread(alice.actor, name)
+    assert walk(admin, f"/threads.json?sort={sort}") == pages
+
+
+@pytest.mark.parametrize("sort", ["", "oldest", "id"])
+def test_threads__by_size__looks_at_a_window_and_goes_on(
+    sort: str, admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "_WINDOW", 2)
+    for number in range(5):
+        make_thread(alice.actor, f"n{number}")
+    Thread.objects.filter(public_id__in=["n1", "n4"]).update(message_count=10)
+    pages = walk(admin, f"/threads.json?size=10&sort={sort}")
+    expected = [["n4"], ["n1"], []] if not sort else [["n1"], [], ["n4"]]
+    assert pages == expected
+    shown = page(admin, f"/threads?size=100&sort={sort}")
+    assert "None among the 2 threads looked at" in shown
+    assert 'rel="next"' in shown
 
 
 @pytest.mark.parametrize(
@@ -409,3 +456,22 @@ def test_compactions_tab__mine__shows_summary_beside_messages(admin: Client, ali
     assert "The summary that stands now" in shown
     assert "a later one builds on it" in shown
     assert shown.count("Undo…") == 1
+
+
+def test_state__shared_entries__are_listed_and_left_alone_by_the_slider(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(alice.actor)
+    monkeypatch.setattr(thread_states, "SHARED", 2)
+    make_namespace(alice.actor, "team")
+    for key in ("global", "thread::t1", "agent_type::helper-7", "thread::t2", "parent_thread::t1"):
+        put(alice.actor, "team", key, 1)
+    seen, url = [], "/threads/t1?tab=state&at=3"
+    while url:
+        shown = page(admin, url).partition("Shared entries that it can see")[2]
+        seen += re.findall(r'<span class="muted">team/</span>([^<]+)</a>', shown)
+        more = re.search(r'href="([^"]+)" rel="next"', shown)
+        url = more[1].replace("&amp;", "&") if more else ""
+    assert seen == ["agent_type::helper-7", "global", "parent_thread::t1", "thread::t1"]
+    part = page(admin, "/threads/t1?tab=state&at=2", headers=htmx("state-at"))
+    assert "Shared entries" not in part

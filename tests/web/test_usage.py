@@ -61,6 +61,15 @@ def test_usage__chart__has_words_and_a_table(admin: Client, measured: Person) ->
     assert '<td class="num">500 B</td>' in page
 
 
+def test_usage__tokens__over_time_by_day(admin: Client, measured: Person) -> None:
+    assert '<title id="tokens-title">Tokens over time</title>' in text(admin, "/usage")
+    StorageSample.objects.totals().filter(total_bytes=500).update(estimated_tokens=123_456)
+    page = text(admin, "/usage")
+    assert "tokens in entries and messages, 123.5 k on" in page
+    StorageSample.objects.update(estimated_tokens=0)
+    assert "Tokens over time" not in text(admin, "/usage")
+
+
 def test_usage__never_measured__says_how_to_measure(admin: Client) -> None:
     page = text(admin, "/usage")
     assert "Nothing is measured yet" in page

@@ -1,0 +1,203 @@
+"""The page System: what the house says of itself, to whom, and that no secret is in it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client
+from pytest_django import Settings
+
+from project import beat, broker
+from project.env import BASE_DIR
+from state_admin.models import Dispatch, User, database
+from state_admin.services.access import administers_all
+from state_admin.services.dispatches import enqueue_dispatch
+from state_admin.services.workspaces import ensure_workspace
+from tests.builders import Person, make_thread, raw
+from tests.web.test_threads import page
+
+SECRET = "hunter2-and-more"
+
+
+def test_system__admin__sees_every_part(admin: Client) -> None:
+    shown = page(admin, "/system")
+    for words in ("broker", "beat", "Queues", "statements", "Settings", "/metrics", "OpenAPI"):
+        assert words in shown, words
+    assert 'href="/api/docs"' in shown
+
+
+def test_system__viewer__sees_no_settings(viewer: Client) -> None:
+    shown = page(viewer, "/system")
+    assert "Queues" in shown
+    assert "SITE_URL" not in shown
+
+
+def test_system__secrets__are_not_in_it(admin: Client, settings: Settings) -> None:
+    settings.BROKER_URL = f"redis://:{SECRET}@127.0.0.1:1/0"
+    settings.METRICS_TOKEN = SECRET
+    settings.CONFIG_SECRET_KEYS = [SECRET]
+    settings.SECRET_KEY_FALLBACKS = [SECRET]
+    settings.DATABASE_URL = f"postgresql://u:{SECRET}@db/x"
+    shown = page(admin, "/system")
+    assert SECRET not in shown
+    assert settings.SECRET_KEY not in shown
+    assert "it does not answer: OperationalError" in shown
+
+
+def test_system__settings_shown__are_documented(admin: Client) -> None:
+    documented = (BASE_DIR / "docs" / "operations.md").read_text()
+    names = re.findall(r'<td class="mono">([A-Z_]+)</td>', page(admin, "/system"))
+    assert len(names) > 20
+    assert [name for name in names if name != "OIDC" and f"`{name}`" not in documented] == []
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://:p%40ss@cache:6379/0", "redis://cache:6379"),
+        ("amqp://me:pass@mq", "amqp://mq"),
+        ("amqp://a:one@mq1:5672;amqp://b:two@mq2", "amqp://mq1:5672, amqp://mq2"),
+        ("redis://cache/0?password=pass", "redis://cache"),
+        ("redis://:pa/ss@cache:6379/0", "redis://…"),
+        ("redis://:pa?ss@cache:6379/0", "redis://…"),
+        ("redis://me:pa#ss@cache:6379/0", "redis://…"),
+        (None, "queues in PostgreSQL"),
+    ],
+)
+def test_broker__address__holds_no_secret(url: str | None, shown: str, settings: Settings) -> None:
+    settings.BROKER_URL = url
+    assert broker.address() == shown
+
+
+def test_broker__silent__says_so_and_is_remembered(settings: Settings, db: None) -> None:
+    settings.BROKER_URL = "redis://127.0.0.1:1/0"
+    assert "does not answer" in broker.ping().problem
+    assert broker._answered[1] is broker.ping()
+    settings.BROKER_URL = "memory://here"
+    assert broker.ping() == ("memory://here", "")
+
+
+def test_broker__in_the_database__answers_once_a_worker_made_its_queue(db: None) -> None:
+    assert broker.ping() == ("queues in PostgreSQL", "no worker has made its queue")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE SCHEMA pgmq")
+        cursor.execute("CREATE TABLE pgmq.q_statehouse ()")
+    assert broker.ping().problem == ""
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"a": 7}', '{"a": "soon"}', '{"a": "2026-01-01"}']
+)
+def test_beat__unreadable_memory__is_none(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATEHOUSE_DATA_DIR", str(tmp_path))
+    beat.memory().write_text(content)
+    assert beat.newest() is None
+
+
+def test_system__beat__is_on_time_while_it_starts_jobs(
+    admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATEHOUSE_DATA_DIR", str(tmp_path))
+    assert "never seen: start beat" in page(admin, "/system")
+    for age, words in ((timedelta(), "on time"), (timedelta(minutes=5), "newest <relative-time")):
+        moment = (datetime.now(UTC) - age).isoformat()
+        beat.memory().write_text(f'{{"a": "2026-01-01T00:00:00+00:00", "b": "{moment}"}}')
+        assert words in page(admin, "/system")
+    assert "on time" not in page(admin, "/system")
+
+
+def test_system__queues__count_what_waits_in_all_workspaces(
+    admin: Client, alice: Person, mallory: Person
+) -> None:
+    for person in (alice, mallory):
+        make_thread(person.actor, "t1")
+        enqueue_dispatch(actor=person.actor, thread_id="t1", payload=raw(1))
+    enqueue_dispatch(actor=alice.actor, thread_id="t1", payload=raw(1))
+    Dispatch.objects.filter(thread__workspace=mallory.workspace).update(status="DeadLetter")
+    shown = page(admin, "/system")
+    for status, depth in (("Queued", 2), ("Claimed", 0), ("DeadLetter", 1)):
+        line = f'<td>dispatches</td><td>{status}</td><td class="num">{depth}</td>'
+        assert line in shown, status
+
+
+@pytest.fixture
+def sleeper(transactional_db: None) -> Iterator[None]:
+    """A statement that runs as long as the test, with a text that only some may see."""
+    thread = threading.Thread(target=_sleep)
+    thread.start()
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity"
+            " WHERE query LIKE '%%pg_sleep(600)%%' AND pid <> pg_backend_pid()"
+        )
+    thread.join()
+
+
+def _sleep() -> None:
+    with suppress(OperationalError), connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0")
+        cursor.execute(f"SELECT pg_sleep(600) /* {SECRET} */")
+    connection.close()
+
+
+def _running(client: Client) -> str:
+    while "SELECT" not in (shown := page(client, "/system")):
+        pass  # the other connection has not begun
+    return shown
+
+
+def test_system__running_statements__text_only_for_admins_of_all_workspaces(
+    sleeper: None, alice: Person, bob: Person
+) -> None:
+    alone = _running(alice.browser())
+    assert f"SELECT pg_sleep(600) /* {SECRET} */" in alone
+    assert SECRET not in _running(bob.browser())
+    ensure_workspace("another")
+    shown = _running(alice.browser())
+    assert SECRET not in shown
+    assert "SELECT …" in shown
+    User.objects.filter(username="alice").update(is_superuser=True)
+    assert SECRET in _running(alice.browser())
+
+
+def test_administers_all__person__only_with_each_workspace(alice: Person, bob: Person) -> None:
+    assert administers_all(alice.actor)
+    assert not administers_all(bob.actor)
+    assert not administers_all(replace(alice.actor, kind="token"))
+    ensure_workspace("another")
+    assert not administers_all(alice.actor)
+
+
+def test_slow_statements__kept__are_the_ones_that_took_most(db: None) -> None:
+    """A table in the place of the extension's view, which the embedded PostgreSQL does not have."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE pg_stat_statements (dbid oid, query text, calls bigint,"
+            " total_exec_time float8, mean_exec_time float8)"
+        )
+        cursor.execute(
+            "INSERT INTO pg_stat_statements SELECT d.oid, s.query, 2, s.total, s.total / 2"
+            " FROM pg_database d, (VALUES ('SELECT   1', 5.0), ('UPDATE x', 9.0)) s(query, total)"
+            " WHERE datname = current_database()"
+        )
+        assert database.slow_statements(with_text=True).kept is False  # the library is not loaded
+        cursor.execute("SELECT set_config('pg_stat_statements.max', '5000', true)")
+    slow = database.slow_statements(with_text=True)
+    assert slow.kept
+    assert [(each.text, each.calls, each.mean_ms) for each in slow.statements] == [
+        ("UPDATE x", 2, 4.5),
+        ("SELECT 1", 2, 2.5),
+    ]
+    verbs = [each.text for each in database.slow_statements(with_text=False).statements]
+    assert verbs == ["UPDATE …", "SELECT …"]

@@ -204,8 +204,7 @@ def put_entries(
     for index, (namespace, _, value) in enumerate(puts):
         try:
             require_open(namespace)
-            known.append(definition(actor, namespace))
-            check_value(known[-1], value)
+            known.append(definition_for(actor, namespace, value))
         except Problem as problem:
             problem.data["index"] = index
             raise
@@ -355,8 +354,7 @@ def store_value(
     """put_entry for services that may write reserved namespaces, with all attributes told."""
     expected = when.version
     for attempt in range(_ATTEMPTS):
-        known = definition(actor, namespace, fresh=attempt > 0)
-        check_value(known, value)
+        known = definition_for(actor, namespace, value, fresh=attempt > 0)
         new = new_entry(known, key, value.text)
         parameters = {
             **journal.parameters(actor, reason),
@@ -473,6 +471,21 @@ def check_entry(*, actor: Actor, namespace: str, value: Raw) -> None:
     require(actor, Role.EDITOR)
     require_open(namespace)
     check_value(definition(actor, namespace, fresh=True), value)
+
+
+def definition_for(actor: Actor, namespace: str, value: Raw, *, fresh: bool = False) -> Definition:
+    """The definition that `value` satisfies. Raises NotRegistered, and what check_value raises, as
+    the database has it: another process may have changed what is cached here."""
+    known = definition(actor, namespace, fresh=fresh)
+    try:
+        check_value(known, value)
+    except (Invalid, TooLarge):
+        newest = known if fresh else definition(actor, namespace, fresh=True)
+        if newest == known:
+            raise
+        check_value(newest, value)
+        return newest
+    return known
 
 
 def check_value(known: Definition, value: Raw) -> None:

@@ -189,7 +189,7 @@ def test_delete__other_version__is_refused(alice: Person, expected: int, actual:
     put(alice.actor, "notes", "k", 2)
     with pytest.raises(VersionConflict) as refused:
         delete(alice, when=Precondition(expected))
-    assert refused.value.data == {"expected": expected, "actual": actual}
+    assert refused.value.title == f"version conflict: expected {expected}, actual {actual}"
     assert read(alice).exists
 
 

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 94a9db72a6662c05497b79f51980e92d426f7c15dcd396e467ff44b267c545a5
+// sha256 of docs/openapi.json: 6f357a930328bb7942b67af8213b0582683f16417746503ae0606f20a980e147
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -4769,6 +4769,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 "If-Match"?: string;
                 "If-None-Match"?: string;
+                "On-Conflict"?: "merge";
             };
             path: {
                 kind: "agents" | "models" | "providers";
@@ -4814,6 +4815,7 @@ export interface operations {
                 "If-Changed"?: "true" | "false";
                 "If-Match"?: string;
                 "If-None-Match"?: string;
+                "On-Conflict"?: "merge";
             };
             path: {
                 kind: "agents" | "models" | "providers";
@@ -7106,6 +7108,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 "If-Match"?: string;
                 "If-None-Match"?: string;
+                "On-Conflict"?: "merge";
             };
             path: {
                 key: string;
@@ -7142,6 +7145,7 @@ export interface operations {
                 "If-Changed"?: "true" | "false";
                 "If-Match"?: string;
                 "If-None-Match"?: string;
+                "On-Conflict"?: "merge";
             };
             path: {
                 key: string;

@@ -26,7 +26,7 @@ WITH held AS MATERIALIZED (
 ), w AS (
     UPDATE entries e SET
         version = e.version + 1, actor_kind = %(actor_kind)s, actor_name = %(actor_name)s,
-        updated_at = now(), """
+        updated_at = clock_timestamp(), """
 
 _SET: Final[Mapping[Action, str]] = {
     "delete": """value = NULL, deleted = true, expires_at = NULL, size_bytes = 0,

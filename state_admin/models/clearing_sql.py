@@ -25,7 +25,7 @@ WITH held AS MATERIALIZED (
     UPDATE entries e SET
         value = NULL, version = e.version + 1, deleted = true, expires_at = NULL, size_bytes = 0,
         estimated_tokens = 0, actor_kind = %(actor_kind)s, actor_name = %(actor_name)s,
-        updated_at = now()
+        updated_at = clock_timestamp()
     FROM held
     WHERE e.id = held.id AND NOT e.deleted
         AND coalesce(e.expires_at <= now(), false) = %(expired)s

@@ -3,6 +3,10 @@
 A write compares, stores, records history, change feed and audit in a single round trip. The ORM
 would need five statements in a transaction and an object per row; measured, that is four times
 the CPU. Everything colder stays on the ORM (entries.py).
+
+`updated_at`, and with it the `at` of the history, is clock_timestamp() in the SET of the statement
+that holds the row's lock: so times follow versions. now() is the transaction's start, which may lie
+before what others wrote while this one waited. Who writes entries elsewhere does the same.
 """
 
 from __future__ import annotations
@@ -92,8 +96,8 @@ def trail(source: str, namespace: str) -> str:
     INSERT INTO entry_revisions (entry_id, version, operation, value, schema_version, size_bytes,
         expires_at, pinned, run, actor_kind, actor_id, actor_name, reason, request_id, at)
     SELECT w.id, w.version, %(operation)s, w.value, w.schema_version, w.size_bytes,
-        w.expires_at, false, %(run)s,
-        %(actor_kind)s, %(actor_id)s, %(actor_name)s, %(reason)s, %(request_id)s, now()
+        w.expires_at, false, %(run)s, %(actor_kind)s, %(actor_id)s, %(actor_name)s, %(reason)s,
+        %(request_id)s, w.updated_at
     FROM w
 ), change AS (
     INSERT INTO changes (workspace_id, kind, namespace, key, run, version, actor_name, xid)
@@ -123,9 +127,11 @@ WITH n AS (
     WHERE id = %(namespace_id)s AND schema_version = %(schema_version)s AND unregistered_at IS NULL
 )"""
 
-_EXPIRES = (
-    "coalesce(%(expires_at)s::timestamptz, now() + %(ttl)s::double precision * interval '1 second')"
-)
+
+def _expires(at: str) -> str:
+    ttl = "%(ttl)s::double precision * interval '1 second'"
+    return f"coalesce(%(expires_at)s::timestamptz, {at} + {ttl})"
+
 
 _INTO = """
     INSERT INTO entries AS e (namespace_id, key, value, version, born_version, schema_version,
@@ -138,7 +144,7 @@ _OVER = f"""
         value = excluded.value,
         version = e.version + 1,
         born_version = CASE WHEN {_LIVE} THEN e.born_version ELSE e.version + 1 END,
-        created_at = CASE WHEN {_LIVE} THEN e.created_at ELSE now() END,
+        created_at = CASE WHEN {_LIVE} THEN e.created_at ELSE clock_timestamp() END,
         schema_version = excluded.schema_version,
         deleted = false,
         expires_at = excluded.expires_at,
@@ -149,17 +155,17 @@ _OVER = f"""
         estimated_tokens = excluded.estimated_tokens,
         actor_kind = excluded.actor_kind,
         actor_name = excluded.actor_name,
-        updated_at = now()
+        updated_at = clock_timestamp()
 """
 
 _PUT = (
     _NAMESPACE
     + f"""
 , w AS (
-{_INTO}    SELECT n.id, %(key)s, %(value)s::json, 1, 1, %(schema_version)s, false, {_EXPIRES},
+{_INTO}    SELECT n.id, %(key)s, %(value)s::json, 1, 1, %(schema_version)s, false, {_expires("n.at")},
         coalesce(%(tags)s::text[], '{{}}'), coalesce(%(pinned)s::boolean, false), %(size)s,
-        %(tokens)s, %(actor_kind)s, %(actor_name)s, now(), now()
-    FROM n
+        %(tokens)s, %(actor_kind)s, %(actor_name)s, n.at, n.at
+    FROM (SELECT id, clock_timestamp() AS at FROM n) n
 {_OVER}    WHERE CASE %(only)s::text
         WHEN 'missing' THEN NOT ({_LIVE})
         WHEN 'changed' THEN NOT ({_LIVE} AND e.value::jsonb = excluded.value::jsonb)
@@ -185,9 +191,10 @@ WITH x AS (
 ), w AS (
     {_INTO}
     SELECT x.namespace_id, x.key, x.value::json, 1, 1, x.schema_version, false,
-        now() + x.ttl * interval '1 second', '{{}}', false, x.size, x.tokens,
-        %(actor_kind)s, %(actor_name)s, now(), now()
-    FROM x ORDER BY x.namespace COLLATE "C", x.key COLLATE "C"
+        x.at + x.ttl * interval '1 second', '{{}}', false, x.size, x.tokens,
+        %(actor_kind)s, %(actor_name)s, x.at, x.at
+    FROM (SELECT x.*, clock_timestamp() AS at FROM x
+        ORDER BY x.namespace COLLATE "C", x.key COLLATE "C") x
     {_OVER}
     RETURNING e.*
 )"""
@@ -211,14 +218,14 @@ _REPLACE = (
         value = %(value)s::text::json,
         version = e.version + 1,
         schema_version = %(schema_version)s,
-        expires_at = {_EXPIRES},
+        expires_at = {_expires("clock_timestamp()")},
         tags = coalesce(%(tags)s::text[], e.tags),
         pinned = coalesce(%(pinned)s::boolean, e.pinned),
         size_bytes = %(size)s,
         estimated_tokens = %(tokens)s,
         actor_kind = %(actor_kind)s,
         actor_name = %(actor_name)s,
-        updated_at = now()
+        updated_at = clock_timestamp()
     FROM n
     WHERE e.namespace_id = n.id AND e.key = %(key)s AND e.version = %(expected)s AND {_LIVE}
         AND NOT (%(only)s::text = 'changed' AND e.value::jsonb = %(value)s::text::jsonb)
@@ -234,7 +241,7 @@ WITH w AS (
     UPDATE entries e SET
         value = NULL, version = e.version + 1, deleted = true, expires_at = NULL, size_bytes = 0,
         estimated_tokens = 0, actor_kind = %(actor_kind)s, actor_name = %(actor_name)s,
-        updated_at = now()
+        updated_at = clock_timestamp()
     WHERE e.namespace_id = %(namespace_id)s AND e.key = %(key)s AND NOT e.deleted
         AND coalesce(e.expires_at <= now(), false) = %(expired)s
         AND (%(expected)s::bigint IS NULL OR e.version = %(expected)s)

@@ -8,6 +8,7 @@ from typing import Any
 from state_admin.domain import diffs, values
 from state_admin.domain.access import Actor
 from state_admin.domain.diffs import Clash
+from state_admin.domain.places import MISSING
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import EntryRevision
 
@@ -18,7 +19,7 @@ MAX_CLASHES = 100
 
 @dataclass(frozen=True)
 class Collision:
-    """Two writers started from `base`. `clashes` is empty when their changes can be joined to
+    """Two writers started from one base. `clashes` is empty when their changes can be joined to
     `merged`; `shown` are the members of the problem that tells the loser."""
 
     merged: JSON
@@ -27,25 +28,46 @@ class Collision:
 
 
 def explain(
-    actor: Actor, namespace: str, key: str, expected: int, theirs: str, yours: Raw
+    actor: Actor, namespace: str, key: str, expected: int, theirs: str | None, yours: Raw | None
 ) -> Collision | None:
     """Compare both with the version that the writer had read. None: that version is not known
-    (never was, held no value, was compacted away or redacted), so nothing can be said."""
+    (read_base), so nothing can be said."""
+    base = read_base(actor, namespace, key, expected)
+    return None if base is None else compare(base, theirs, yours.text if yours else None)
+
+
+def read_base(actor: Actor, namespace: str, key: str, version: int) -> str | None:
+    """The value at a version, as JSON text. None: it never was, held no value, was compacted away
+    or redacted."""
     rows = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
-    found = rows.filter(version=expected, redacted_at=None).values_list("value", flat=True).first()
-    if found is None:
-        return None
-    base, stored, wanted = values.load(found), values.load(theirs), values.load(yours.text)
-    merged, clashes = diffs.three_way(base, stored, wanted)
-    shown: dict[str, Any] = {
+    held = rows.filter(version=version, redacted_at=None).values_list("value", flat=True)
+    return held.first() if version else None
+
+
+def compare(base: str, theirs: str | None, yours: str | None) -> Collision:
+    """Both as JSON text; None where the writer deletes. A value is never joined with a deletion."""
+    before, stored, wanted = (
+        MISSING if text is None else values.load(text) for text in (base, theirs, yours)
+    )
+    merged, clashes = diffs.three_way(before, stored, wanted)
+    if theirs is None and yours is not None:
+        clashes = [Clash("", before, None, wanted, ("theirs",))]
+    sides = show_sides(base=base, theirs=theirs, yours=yours)
+    shown = {
         "mergeable": not clashes,
-        "clashes": [_show(clash) for clash in clashes[:MAX_CLASHES]],
+        "clashes": [
+            _show(clash) if sides else {"pointer": clash.pointer} for clash in clashes[:MAX_CLASHES]
+        ],
     }
-    if len(found) + len(theirs) + len(yours.text) <= MAX_SHOWN:
-        shown |= {"base": base, "theirs": stored, "yours": wanted}
-    else:
-        shown["clashes"] = [{"pointer": clash.pointer} for clash in clashes[:MAX_CLASHES]]
-    return Collision(merged, clashes, shown)
+    return Collision(merged, clashes, shown | sides)
+
+
+def show_sides(**texts: str | None) -> dict[str, Any]:
+    """The values that are there, unless they are too long for an answer."""
+    there = {side: text for side, text in texts.items() if text is not None}
+    if sum(map(len, there.values())) > MAX_SHOWN:
+        return {}
+    return {side: values.load(text) for side, text in there.items()}
 
 
 def _show(clash: Clash) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from state_admin.models.entries_sql import NewEntry
 
 from . import journal, quotas
 from .actors import require, require_open
-from .conflicts import explain
+from .conflicts import compare, explain, read_base, show_sides
 from .errors import (
     BadRequest,
     Conflict,
@@ -205,8 +205,7 @@ def put_entries(
     for index, (namespace, _, value) in enumerate(puts):
         try:
             require_open(namespace)
-            known.append(definition(actor, namespace))
-            check_value(known[-1], value)
+            known.append(definition_for(actor, namespace, value))
         except Problem as problem:
             problem.data["index"] = index
             raise
@@ -311,24 +310,34 @@ def delete_value(
 ) -> int:
     """delete_entry for services that may write reserved namespaces."""
     known = definition(actor, namespace)
-    written = entries_sql.delete_entry(
-        {
-            **journal.parameters(actor, reason),
-            "namespace_id": known.id,
-            "namespace": known.name,
-            "key": key,
-            "operation": operation.value,
-            "expected": when.version,
-            "expired": False,
-            "orphans": False,
-        }
-    )
-    if written is not None:
-        return written.version
-    now = read_entry(actor=actor, namespace=namespace, key=key)
-    if when.version is not None and now.version != when.version:
-        raise VersionConflict(when.version, now.version)
-    return 0
+    expected = when.version
+    for _ in range(_ATTEMPTS):
+        written = entries_sql.delete_entry(
+            {
+                **journal.parameters(actor, reason),
+                "namespace_id": known.id,
+                "namespace": known.name,
+                "key": key,
+                "operation": operation.value,
+                "expected": when.version,
+                "expired": False,
+                "orphans": False,
+            }
+        )
+        if written is not None:
+            return written.version
+        now = read_entry(actor=actor, namespace=namespace, key=key)
+        if when.version is not None and now.version != when.version:
+            theirs = now.value if now.exists else None
+            collision = explain(actor, namespace, key, when.version, theirs, None)
+            if not when.merge or collision is None or collision.clashes:
+                told = collision.shown if collision is not None else {}
+                raise VersionConflict(expected or 0, now.version, **told)
+            # The value is still the one that was read, or deleted as wanted.
+            when = replace(when, version=now.version)
+        if when.version is None or not now.exists:
+            return 0
+    raise Conflict("the entry keeps changing; try again")
 
 
 def diff_entry(*, actor: Actor, namespace: str, key: str, old: int, new: int) -> tuple[JSON, JSON]:
@@ -353,8 +362,7 @@ def store_value(
     """put_entry for services that may write reserved namespaces, with all attributes told."""
     expected = when.version
     for attempt in range(_ATTEMPTS):
-        known = definition(actor, namespace, fresh=attempt > 0)
-        check_value(known, value)
+        known = definition_for(actor, namespace, value, fresh=attempt > 0)
         new = new_entry(known, key, value.text)
         parameters = {
             **journal.parameters(actor, reason),
@@ -380,9 +388,8 @@ def store_value(
         # A second statement: the snapshot of the first may be older than the winner's commit.
         now = read_entry(actor=actor, namespace=namespace, key=key)
         if when.version is not None and now.version != when.version:
-            collision = None
-            if when.version and now.exists:
-                collision = explain(actor, namespace, key, when.version, now.value, value)
+            theirs = now.value if now.exists else None
+            collision = explain(actor, namespace, key, when.version, theirs, value)
             if when.merge and collision is not None and not collision.clashes:
                 # Nobody touched the same paths: both land, on top of what is there now.
                 value = Raw(values.dump(collision.merged), collision.merged)
@@ -404,7 +411,11 @@ def rewrite_value(
     reason: str,
     operation: Operation,
 ) -> Put:
-    """Read under the row lock, compute, store: nobody can write between. Keeps the expiry."""
+    """Read under the row lock, compute, store: nobody can write between. Keeps the expiry.
+
+    With a version that is stale, `change` is computed on that one, to explain the conflict or,
+    with `merge`, to join it with what others wrote since.
+    """
     for _ in range(_ATTEMPTS):
         with transaction.atomic():
             held = (
@@ -416,8 +427,10 @@ def rewrite_value(
             before = read_entry(actor=actor, namespace=known.name, key=key)
             if before.exists and not held:
                 continue  # made between the two statements: lock it and look again
-            if when.version is not None and before.version != when.version:
-                raise VersionConflict(when.version, before.version)
+            if when.version is None or before.version == when.version:
+                value = change(before)
+            else:
+                value = _join(actor, before, when, change)
             attributes = {
                 "ttl": None,
                 "expires_at": before.expires_at,
@@ -426,7 +439,6 @@ def rewrite_value(
             }
             expected = Precondition(before.version, when.changed)
             try:
-                value = change(before)
                 return store_value(
                     actor, known.name, key, value, expected, attributes, reason, operation
                 )
@@ -434,6 +446,27 @@ def rewrite_value(
                 if held:
                     raise  # it expired while we held it; the next attempt is the caller's
     raise Conflict("the entry keeps changing; try again")
+
+
+def _join(
+    actor: Actor, before: EntryView, when: Precondition, change: Callable[[EntryView], Raw]
+) -> Raw:
+    """What a change to the version of `when` makes of the entry as it is now. VersionConflict
+    unless they are to be joined and can be."""
+    version = when.version or 0
+    base = read_base(actor, before.namespace, before.key, version)
+    if base is None:
+        raise VersionConflict(version, before.version)
+    theirs = before.value if before.exists else None
+    try:
+        yours = change(replace(before, exists=True, value=base, version=version))
+    except Problem:  # it could not have landed there either
+        shown = show_sides(base=base, theirs=theirs)
+        raise VersionConflict(version, before.version, **shown) from None
+    collision = compare(base, theirs, yours.text)
+    if when.merge and not collision.clashes:
+        return Raw(values.dump(collision.merged), collision.merged)
+    raise VersionConflict(version, before.version, **collision.shown)
 
 
 def apply_patch(kind: PatchKind, document: JSON, operations: JSON) -> JSON:
@@ -471,6 +504,21 @@ def check_entry(*, actor: Actor, namespace: str, value: Raw) -> None:
     require(actor, Role.EDITOR)
     require_open(namespace)
     check_value(definition(actor, namespace, fresh=True), value)
+
+
+def definition_for(actor: Actor, namespace: str, value: Raw, *, fresh: bool = False) -> Definition:
+    """The definition that `value` satisfies. Raises NotRegistered, and what check_value raises, as
+    the database has it: another process may have changed what is cached here."""
+    known = definition(actor, namespace, fresh=fresh)
+    try:
+        check_value(known, value)
+    except (Invalid, TooLarge):
+        newest = known if fresh else definition(actor, namespace, fresh=True)
+        if newest == known:
+            raise
+        check_value(newest, value)
+        return newest
+    return known
 
 
 def check_value(known: Definition, value: Raw) -> None:

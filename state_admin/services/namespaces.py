@@ -56,7 +56,8 @@ class Registered:
 
 
 # Definitions by (workspace, name). A stale one is harmless: every write names the schema version
-# it was validated against, and the statement refuses another (models/entries_sql.py).
+# it was validated against, and the statement refuses another (models/entries_sql.py); a value that
+# it refuses is judged again by the newest (definition_for in entries.py).
 _definitions: dict[tuple[int, str], Definition] = {}
 _DEFINITIONS_KEPT = 10_000
 

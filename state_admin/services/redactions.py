@@ -147,6 +147,7 @@ def _make_version(actor: Actor, entry: Entry, pointers: Sequence[str], reason: s
         actor_name=entry.actor_name,
         updated_at=Now(),
     )
+    entry.refresh_from_db(fields=["updated_at"])
     EntryRevision.objects.create(
         entry=entry,
         version=entry.version,
@@ -156,6 +157,7 @@ def _make_version(actor: Actor, entry: Entry, pointers: Sequence[str], reason: s
         size_bytes=entry.size_bytes,
         expires_at=entry.expires_at,
         run=actor.run_id,
+        at=entry.updated_at,
         redacted_at=Now(),
         redacted_by=actor.name,
         **journal.stamp(actor, reason),

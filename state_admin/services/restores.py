@@ -5,7 +5,7 @@ One entry back to one version is restore_entry in entries.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -25,7 +25,7 @@ from . import journal, quotas
 from .actors import require, require_open
 from .entries import check_value, new_entry
 from .errors import BadRequest, Conflict, Invalid, Problem
-from .namespaces import definition
+from .namespaces import Definition, definition
 from .slices import slices
 
 # Entries written since the moment that one restore takes: it is one transaction.
@@ -88,16 +88,17 @@ def restore_entries(
             limit=MOST,
         )
     report = Restored()
+    known: dict[str, Definition] = {}
     with transaction.atomic():
         for ids in slices(sized):
             if not dry_run:
                 moments_sql.lock_entries(ids)
-            plan = list(_plan(actor, moments_sql.compare(ids, at)))
+            plan = list(_plan(actor, known, moments_sql.compare(ids, at)))
             for step, _ in plan:
                 report.counts[step.action] += 1
             report.first += [step for step, _ in plan][: SHOWN - len(report.first)]
             if not dry_run:
-                _carry_out(actor, plan, reason or f"restored to {at.isoformat()}")
+                _carry_out(actor, known, plan, reason or f"restored to {at.isoformat()}")
     return report
 
 
@@ -120,7 +121,10 @@ def _choose(
     return rows.in_scope(scope_kind) if scope_kind else rows
 
 
-def _plan(actor: Actor, moments: Sequence[Moment]) -> Iterator[_Planned]:
+def _plan(
+    actor: Actor, known: dict[str, Definition], moments: Sequence[Moment]
+) -> Iterator[_Planned]:
+    """The steps; each namespace whose values are judged is read once, into `known`."""
     for each in moments:
         action: Action | None = None
         problem: Problem | None = None
@@ -135,8 +139,10 @@ def _plan(actor: Actor, moments: Sequence[Moment]) -> Iterator[_Planned]:
         elif not _alike(each.then_value, each.value):
             action = "create" if each.value is None else "change"
             try:
-                known = definition(actor, each.namespace)
-                check_value(known, Raw(each.then_value, values.load(each.then_value)))
+                if each.namespace not in known:
+                    known[each.namespace] = definition(actor, each.namespace, fresh=True)
+                value = Raw(each.then_value, values.load(each.then_value))
+                check_value(known[each.namespace], value)
             except Problem as refused:
                 action, problem = "refuse", refused
         if action is not None:
@@ -151,14 +157,16 @@ def _alike(then: str, now: str | None) -> bool:
     )
 
 
-def _carry_out(actor: Actor, plan: Sequence[_Planned], reason: str) -> None:
+def _carry_out(
+    actor: Actor, known: Mapping[str, Definition], plan: Sequence[_Planned], reason: str
+) -> None:
     parameters = {
         **journal.parameters(actor, reason),
         "operation": Operation.RESTORE.value,
         "expired": False,
     }
     rows = [
-        new_entry(definition(actor, each.namespace), each.key, each.then_value)
+        new_entry(known[each.namespace], each.key, each.then_value)
         for step, each in plan
         if step.action in ("change", "create") and each.then_value is not None
     ]

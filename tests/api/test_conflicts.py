@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.builders import Person, make_namespace, put
+from tests.builders import Person, make_namespace, make_record, put
 
+MERGE = "application/merge-patch+json"
 BASE = {"goal": "ship", "tags": ["a"], "budget": {"eur": 1, "usd": 2}}
 
 
@@ -65,6 +66,108 @@ def test_merge__unknown_base__is_refused_without_guessing(moved: Person) -> None
     )
     assert answer.status_code == 412
     assert "base" not in answer.json()
+
+
+def patch(person: Person, operations: Any, *, kind: str = "merge-patch", **headers: str) -> Any:
+    return person.api(
+        "PATCH",
+        "/state/notes/k",
+        operations,
+        content_type=f"application/{kind}+json",
+        If_Match='"1"',
+        **headers,
+    )
+
+
+def test_conflict__stale_patch__carries_what_it_would_have_made_of_the_base(moved: Person) -> None:
+    add = {"op": "add", "path": "/budget/eur", "value": 2}
+    answer = patch(moved, add, kind="vnd.statehouse.update")
+    assert (answer.status_code, answer["ETag"]) == (412, '"2"')
+    body = answer.json()
+    assert body["title"] == "version conflict: expected 1, actual 2"
+    assert (body["base"], body["yours"]["budget"]["eur"]) == (BASE, 3)
+    assert body["clashes"] == [{"pointer": "/budget/eur", "base": 1, "theirs": 5, "yours": 3}]
+    assert patch(moved, {"goal": "soon"}).json()["mergeable"] is True
+
+
+def test_conflict__stale_patch_that_fits_no_version__shows_base_and_theirs(moved: Person) -> None:
+    test = [{"op": "test", "path": "/goal", "value": "none"}]
+    answer = patch(moved, test, kind="json-patch")
+    assert answer.status_code == 412
+    assert (answer.json()["base"], answer.json()["theirs"]["budget"]["eur"]) == (BASE, 5)
+    assert "yours" not in answer.json()
+
+
+def test_merge__patch_of_other_paths__lands_on_top_of_theirs(moved: Person) -> None:
+    answer = patch(moved, {"goal": "ship soon", "tags": None}, On_Conflict="merge")
+    assert answer.status_code == 200
+    assert (answer.json()["version"], answer.json()["value"]) == (
+        3,
+        {"goal": "ship soon", "budget": {"eur": 5, "usd": 2}},
+    )
+    history = moved.api("GET", "/history/notes/k").json()["items"]
+    assert history[0]["operation"] == "patch"
+
+
+def test_merge__patch_of_the_same_path__is_refused_and_nothing_lands(moved: Person) -> None:
+    answer = patch(moved, {"goal": "soon", "budget": {"eur": 9}}, On_Conflict="merge")
+    assert answer.status_code == 412
+    assert [clash["pointer"] for clash in answer.json()["clashes"]] == ["/budget/eur"]
+    assert moved.api("GET", "/state/notes/k").json()["version"] == 2
+
+
+def test_merge__patch_of_a_record__lands_and_shows_no_secret(alice: Person) -> None:
+    make_record(alice.actor, "providers", "p", {"adapter": "openai", "api_key": "sk-not-shown"})
+    address = "/config/providers/p"
+    alice.api("PATCH", address, {"timeout_secs": 7}, content_type=MERGE)
+    asked = {"content_type": MERGE, "If_Match": '"1"'}
+    lost = alice.api("PATCH", address, {"timeout_secs": 9, "api_key": "sk-newer"}, **asked)
+    assert (lost.status_code, lost.json()["clashes"][0]["pointer"]) == (412, "/timeout_secs")
+    assert b"sk-n" not in lost.content
+    base_url = {"base_url": "https://example.org/v1"}
+    merged = alice.api("PATCH", address, base_url, On_Conflict="merge", **asked)
+    assert merged.status_code == 200
+    assert (merged.json()["value"]["timeout_secs"], merged.json()["version"]) == (7, 3)
+
+
+def test_conflict__stale_delete__carries_base_and_theirs(moved: Person) -> None:
+    answer = moved.api("DELETE", "/state/notes/k", If_Match='"1"')
+    assert answer.status_code == 412
+    body = answer.json()
+    assert (body["base"], body["theirs"]["budget"]["eur"]) == (BASE, 5)
+    assert "yours" not in body
+    assert (body["mergeable"], body["clashes"]) == (
+        False,
+        [{"pointer": "", "base": BASE, "theirs": body["theirs"]}],
+    )
+    merged = moved.api("DELETE", "/state/notes/k", If_Match='"1"', On_Conflict="merge")
+    assert merged.status_code == 412
+    assert moved.api("GET", "/state/notes/k").json()["exists"]
+
+
+def test_merge__delete_of_a_value_that_is_as_it_was__lands(moved: Person) -> None:
+    put(moved.actor, "notes", "k", BASE)
+    stale = moved.api("DELETE", "/state/notes/k", If_Match='"1"')
+    assert (stale.status_code, stale.json()["mergeable"]) == (412, True)
+    for _ in range(2):  # again: it is deleted, as wanted
+        merged = moved.api("DELETE", "/state/notes/k", If_Match='"1"', On_Conflict="merge")
+        assert merged.status_code == 204
+    assert moved.api("GET", "/history/notes/k").json()["items"][0]["version"] == 4
+
+
+@pytest.mark.parametrize("merge", [{}, {"On_Conflict": "merge"}])
+@pytest.mark.parametrize("value", [{"goal": "mine"}, BASE])
+def test_conflict__deleted_since__shows_the_base_and_never_merges(
+    moved: Person, merge: dict[str, str], value: Any
+) -> None:
+    moved.api("DELETE", "/state/notes/k")
+    for answer in (write(moved, value, **merge), patch(moved, {"goal": "mine"}, **merge)):
+        assert answer.status_code == 412
+        body = answer.json()
+        assert (body["actual"], body["base"], "theirs" in body) == (0, BASE, False)
+        assert body["mergeable"] is False
+        assert [clash["pointer"] for clash in body["clashes"]] == [""]
+    assert not moved.api("GET", "/state/notes/k").json()["exists"]
 
 
 def test_merge__without_if_match__is_a_bad_request(moved: Person) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, Change, Compaction, Entry, EntryRevision, Namespace
@@ -188,7 +189,7 @@ def test_delete__other_version__is_refused(alice: Person, expected: int, actual:
     put(alice.actor, "notes", "k", 2)
     with pytest.raises(VersionConflict) as refused:
         delete(alice, when=Precondition(expected))
-    assert refused.value.data == {"expected": expected, "actual": actual}
+    assert refused.value.title == f"version conflict: expected {expected}, actual {actual}"
     assert read(alice).exists
 
 
@@ -302,6 +303,56 @@ def test_write__schema_changed_behind_the_cache__is_validated_against_the_new_on
         put(alice.actor, "notes", "k", "more text")
     assert put(alice.actor, "notes", "k", 5).schema_version == 2
     assert operations_of() == [(1, "put"), (2, "put")]
+
+
+@pytest.mark.parametrize(
+    ("narrow", "value"),
+    [
+        ({"schema": {"type": "integer"}, "default": 0}, "text"),
+        ({"max_value_bytes": 20}, "text of more than 20 bytes"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["put", "puts", "patch"])
+def test_write__definition_widened_behind_the_cache__lands(
+    alice: Person, narrow: Any, value: str, verb: str
+) -> None:
+    """Another process widened the namespace; this one still has the narrow definition."""
+    make_namespace(alice.actor, **narrow)
+    namespaces.definition(alice.actor, "notes")
+    Namespace.objects.update(schema="{}", max_value_bytes=None, schema_version=2)
+    verbs = {
+        "put": lambda: put(alice.actor, "notes", "k", value),
+        "puts": lambda: entries.put_entries(
+            actor=alice.actor, puts=[("notes", "k", raw(value)), ("notes", "l", raw(value))]
+        ),
+        "patch": lambda: patch(alice, {"op": "set", "path": "", "value": value}, "update"),
+    }
+    assert verbs[verb]() is not None
+    assert (read(alice).value, read(alice).schema_version) == (f'"{value}"', 2)
+
+
+@pytest.mark.parametrize("verb", ["put", "puts", "patch"])
+def test_write__refused_by_the_cache_and_unregistered_behind_it__is_not_registered(
+    alice: Person, verb: str
+) -> None:
+    make_namespace(alice.actor, schema={"type": "integer"}, default=0)
+    put(alice.actor, "notes", "k", 1)
+    Namespace.objects.update(unregistered_at=Now())
+    verbs = {
+        "put": lambda: put(alice.actor, "notes", "k", "text"),
+        "puts": lambda: entries.put_entries(actor=alice.actor, puts=[("notes", "k", raw("text"))]),
+        "patch": lambda: patch(alice, "text"),
+    }
+    with pytest.raises(NotRegistered):
+        verbs[verb]()
+
+
+def test_write__accepted_by_the_cached_definition__asks_once(alice: Person) -> None:
+    make_namespace(alice.actor, schema={"type": "integer"}, default=0)
+    put(alice.actor, "notes", "k", 1)
+    with CaptureQueriesContext(connection) as asked:
+        put(alice.actor, "notes", "k", 2)
+    assert not [query for query in asked if '"namespaces"' in query["sql"]]
 
 
 def test_read__schema_changed_behind_the_cache__says_invalid_and_keeps_the_value(

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from state_admin.domain.scopes import ScopeKind
-from state_admin.models import AuditRow, Change, Entry, EntryRevision
+from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace
 from state_admin.services import entries, namespaces, restores
 from state_admin.services.errors import BadRequest, Forbidden, Invalid, NotRegistered
 from state_admin.services.restores import Restored, restore_entries
@@ -131,6 +131,19 @@ def test_restore__what_fits_no_more__is_reported_and_left_alone(
     assert "does not satisfy the schema" in problems["changed"]
     assert "compacted away" in problems["gone"]
     assert state() == {key: value for key, value in before.items() if key != "made"}
+
+
+def test_restore__schema_widened_behind_the_cache__restores(
+    alice: Person, moment: datetime
+) -> None:
+    """Another process widened the namespace; this one still has the narrow definition."""
+    narrow = {"properties": {"v": {"type": "string"}}}
+    make_namespace(alice.actor, schema=narrow, default={})
+    namespaces.definition(alice.actor, "notes")
+    Namespace.objects.update(schema="{}", schema_version=3)
+    report = restore_entries(actor=alice.actor, at=moment, scope_kind=ScopeKind.CUSTOM)
+    assert report.counts == {"change": 1, "create": 1, "delete": 1, "refuse": 0}
+    assert Entry.objects.get(key="changed").schema_version == 3
 
 
 def test_restore__narrowed_or_unregistered__is_out_of_reach(

@@ -4782,6 +4782,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 "If-Match"?: string;
                 "If-None-Match"?: string;
+                "On-Conflict"?: "merge";
             };
             path: {
                 kind: "agents" | "models" | "providers";
@@ -4827,6 +4828,7 @@ export interface operations {
                 "If-Changed"?: "true" | "false";
                 "If-Match"?: string;
                 "If-None-Match"?: string;
+                "On-Conflict"?: "merge";
             };
             path: {
                 kind: "agents" | "models" | "providers";
@@ -7124,6 +7126,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 "If-Match"?: string;
                 "If-None-Match"?: string;
+                "On-Conflict"?: "merge";
             };
             path: {
                 key: string;
@@ -7160,6 +7163,7 @@ export interface operations {
                 "If-Changed"?: "true" | "false";
                 "If-Match"?: string;
                 "If-None-Match"?: string;
+                "On-Conflict"?: "merge";
             };
             path: {
                 key: string;

@@ -1,0 +1,163 @@
+"""Times follow versions, however long a transaction was open before it wrote (semantics §1, §4)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.db import connection, connections, transaction
+
+from state_admin.models import Entry, EntryRevision
+from state_admin.services import bulk, clearing, entries, redactions, restores
+from state_admin.services.bulk import Seen
+from state_admin.services.entries import Precondition
+from tests.builders import Person, make_namespace, put, raw
+from tests.project.running import wait_for
+from tests.services.racing import race
+from tests.streams.test_order import waits_for_a_lock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Write = Callable[[Person], Any]
+
+
+def patch(person: Person) -> Any:
+    return entries.patch_entry(
+        actor=person.actor, namespace="notes", key="k", kind="merge", operations={"v": "patched"}
+    )
+
+
+def version(person: Person) -> int:
+    return entries.read_entry(actor=person.actor, namespace="notes", key="k").version
+
+
+def put_at_version(person: Person) -> Any:
+    return put(person.actor, "notes", "k", "cas", when=Precondition(version(person)))
+
+
+def tag(person: Person) -> Any:
+    seen = [Seen("notes", "k", version(person))]
+    return bulk.change_entries(actor=person.actor, action="tag", seen=seen, tag="t")
+
+
+def restore(person: Person) -> Any:
+    first = EntryRevision.objects.get(version=1).at
+    return restores.restore_entries(actor=person.actor, at=first, namespace="notes")
+
+
+# Each changes notes/k whatever stands there.
+BLIND: dict[str, Write] = {
+    "put": lambda p: put(p.actor, "notes", "k", "late"),
+    "put if changed": lambda p: put(
+        p.actor, "notes", "k", "late", when=Precondition(None, changed=True)
+    ),
+    "puts": lambda p: entries.put_entries(actor=p.actor, puts=[("notes", "k", raw("late"))]),
+    "patch": patch,
+    "delete": lambda p: entries.delete_entry(actor=p.actor, namespace="notes", key="k"),
+    "clear": lambda p: clearing.clear_key(actor=p.actor, key="k"),
+    "redact": lambda p: redactions.redact_entry(
+        actor=p.actor, namespace="notes", key="k", reason="why"
+    ),
+    "restore": restore,
+}
+WRITES: dict[str, Write] = {**BLIND, "put at a version": put_at_version, "tag": tag}
+
+
+def clock() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        moment: datetime = cursor.fetchone()[0]
+    return moment
+
+
+def times() -> list[datetime]:
+    """Of the versions of notes/k in their order; and the entry tells the same."""
+    rows = EntryRevision.objects.filter(entry__key="k").order_by("version")
+    found = list(rows.values_list("at", flat=True))
+    entry = Entry.objects.get(key="k")
+    assert entry.updated_at == found[-1]
+    assert entry.created_at <= entry.updated_at
+    return found
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_times__transaction_open_before_others_wrote__follow_the_versions(
+    alice: Person, name: str
+) -> None:
+    make_namespace(alice.actor, default={})
+    put(alice.actor, "notes", "k", {"v": 1})
+    with transaction.atomic():
+        began = clock()
+        race([lambda: put(alice.actor, "notes", "k", {"v": 2})])
+        between = clock()
+        WRITES[name](alice)
+    first, second, third = times()
+    assert first < began < second < between < third
+    then = entries.read_past(actor=alice.actor, namespace="notes", key="k", at=between)
+    assert then.version == 2
+
+
+@pytest.mark.parametrize("name", ["put", "puts"])
+def test_times__made_again_in_a_transaction_open_before__begin_after_the_deletion(
+    alice: Person, name: str
+) -> None:
+    make_namespace(alice.actor, default={})
+    put(alice.actor, "notes", "k", 1)
+    with transaction.atomic():
+        began = clock()
+        race([lambda: entries.delete_entry(actor=alice.actor, namespace="notes", key="k")])
+        WRITES[name](alice)
+    first, deleted, again = times()
+    assert first < began < deleted < Entry.objects.get().created_at <= again
+
+
+@pytest.mark.parametrize("name", BLIND)
+def test_times__statement_that_waited_for_the_lock__follow_the_versions(
+    alice: Person, name: str
+) -> None:
+    """The lock is held before the other's version is made: the time is taken behind the lock."""
+    make_namespace(alice.actor, default={})
+    put(alice.actor, "notes", "k", {"v": 1})
+    if name == "restore":
+        put(alice.actor, "notes", "k", {"v": 2})
+
+    connected = threading.Event()
+
+    def late() -> None:
+        try:
+            connection.ensure_connection()
+            connected.set()
+            BLIND[name](alice)
+        finally:
+            connections.close_all()
+
+    waiting = threading.Thread(target=late)
+    with transaction.atomic():
+        list(Entry.objects.filter(key="k").select_for_update().values_list("pk"))
+        waiting.start()
+        # A transaction sees only the backends that there were at its first look.
+        assert connected.wait(20)
+        wait_for(waits_for_a_lock, "the other waits for the row", 20)
+        put(alice.actor, "notes", "k", {"v": 3})
+    waiting.join()
+    found = times()
+    assert len(found) == (4 if name == "restore" else 3)
+    assert found == sorted(set(found))
+
+
+def test_times__restore_to_a_moment_within_a_long_transaction__is_what_stood_then(
+    alice: Person,
+) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", "before")
+    with transaction.atomic():
+        clock()
+        race([lambda: put(alice.actor, "notes", "k", "theirs")])
+        between = clock()
+        put(alice.actor, "notes", "k", "late")
+    report = restores.restore_entries(actor=alice.actor, at=between, namespace="notes")
+    assert [(step.key, step.then_version) for step in report.first] == [("k", 2)]
+    assert Entry.objects.get().value == '"theirs"'

@@ -70,9 +70,10 @@ def redact_entry(
                 [Fault(pointer, "leads nowhere") for pointer in missing],
                 detail="Nothing was redacted: look where the secret stands.",
             )
-        SearchDocument.objects.filter(entry_id=entry.pk).delete()
         if not rewritten:
             return Redaction(entry.version, 0, 0)
+        # The change that _make_version leaves brings it back into the index, without the secret.
+        SearchDocument.objects.filter(entry_id=entry.pk).delete()
         _make_version(actor, entry, pointers, reason)
         if kind := config.kind_of(namespace):
             keep_secrets(entry, kind, [])

@@ -10,6 +10,7 @@ from state_admin.services import entries, indexing, namespaces, redactions, sear
 from state_admin.services.entries import Precondition
 from state_admin.services.errors import Forbidden, Invalid, NotFound, VersionConflict
 from tests.builders import Person, make_namespace, make_token, put, raw
+from tests.feeding import wait_for_feed
 from tests.services.canary import tables_with
 from tests.services.racing import race, split
 
@@ -96,6 +97,17 @@ def test_redact__again__changes_nothing(leaked: Person) -> None:
     before = list(EntryRevision.objects.values()), AuditRow.objects.count()
     assert redact(leaked, "/token").rewritten == 0
     assert (list(EntryRevision.objects.values()), AuditRow.objects.count()) == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_redact__again__is_still_found_by_what_is_left(leaked: Person) -> None:
+    put(leaked.actor, "notes", "k", {"token": SECRET, "kind": "invoice"})
+    for rewritten in (4, 0):
+        assert redact(leaked, "/token").rewritten == rewritten
+        wait_for_feed(leaked.workspace.pk)
+        indexing.index_entries()
+        found = search.search_entries(actor=leaked.actor, text="invoice")
+        assert [hit.entry.key for hit in found.hits] == ["k"]
 
 
 def test_redact__pointer_that_leads_nowhere__redacts_nothing(leaked: Person) -> None:

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: a716ebebd6515675884af1ad72a4a8510c95aeeeb30038445724594c35f5408c
+// sha256 of docs/openapi.json: bab5655848051fc82362d5506c57f336106561041c9671101a0d1eaaa76f9117
 
 export interface paths {
     "/api/v1/access/explain": {

@@ -122,7 +122,7 @@ def addresses() -> list[str]:
         "/state?text=customer",
         "/state?text=nothing-like-it",
         "/state?namespace=facts&text=a*&tag=nothing",
-        "/state?namespace=facts&scope=custom&text=\"",
+        '/state?namespace=facts&scope=custom&text="',
         "/state?since=day",
         "/state?show=invalid",
         "/entries/new?namespace=facts",

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 5a300e54c2e18d4f8eacd162e5c42c50a15373cb86510e02da92f98df1fb7a4f
+// sha256 of docs/openapi.json: 73bb949e2fa6e810a20efb6799c0d9ff0828861c4369ed4291d346ca653bddeb
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1494,7 +1494,7 @@ export interface paths {
         /**
          * @description What compaction would do to this thread now, and why: `would_fold` or `skip`. The summary
          *     can have `tokens_after` at most, so `savings_ratio` is the least; `problem` says why nobody
-         *     could write it now. `?kind=snapshot`: how many snapshots and rows would go.
+         *     could write it now, `warning` what to know before. `?kind=snapshot`: how many snapshots and rows would go.
          */
         get: operations["preview_compaction"];
         put?: never;
@@ -2316,6 +2316,7 @@ export interface components {
                 summary_model: string;
             };
             tokens_after: number | null;
+            warning: string | null;
             would_fold: Record<string, unknown> | null;
         };
         Context: {

@@ -86,7 +86,7 @@ class ThreadCompactions(Endpoint):
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """What compaction would do to this thread now, and why: `would_fold` or `skip`. The summary
         can have `tokens_after` at most, so `savings_ratio` is the least; `problem` says why nobody
-        could write it now. `?kind=snapshot`: how many snapshots and rows would go."""
+        could write it now, `warning` what to know before. `?kind=snapshot`: how many snapshots and rows would go."""
         pagination.refuse_unknown(request, "kind")
         if pagination.read_choice(request, "kind", _OF_THREADS) == CompactionKind.SNAPSHOT:
             return _show_snapshots(self.actor, thread_id)
@@ -101,6 +101,7 @@ class ThreadCompactions(Endpoint):
                 "savings_ratio": preview.savings_ratio,
                 "skip": preview.skip or None,
                 "problem": preview.problem or None,
+                "warning": preview.warning or None,
             }
         )
 

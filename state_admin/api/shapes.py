@@ -471,6 +471,7 @@ SHAPES: dict[str, Shape] = {
         savings_ratio=null(NUMBER),
         skip=null(TEXT),
         problem=null(TEXT),
+        warning=null(TEXT),
     ),
     "SnapshotPreview": shape(
         keep_last=WHOLE,

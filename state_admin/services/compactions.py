@@ -177,7 +177,8 @@ class Preview:
     """What compaction would do to a thread now: a plan, or the reason why not.
 
     `effective` says where each field of the policy comes from. `tokens_after` is the most that the
-    summary can have, so that the savings are the least. `problem`: why nobody could write it now.
+    summary can have, so that the savings are the least. `problem`: why nobody could write it now;
+    `warning`: what to know before somebody does.
     """
 
     effective: Effective
@@ -185,6 +186,7 @@ class Preview:
     plan: Plan | None
     skip: str = ""
     problem: str = ""
+    warning: str = ""
 
     @property
     def policy(self) -> Policy:
@@ -218,12 +220,11 @@ def preview_compaction(*, actor: Actor, thread_id: str) -> Preview:
     planned = boundaries.plan(view, effective.policy)
     if isinstance(planned, Skip):
         return Preview(effective, view.tokens, None, planned.reason)
-    problem = ""
     try:
-        summaries.find_engine(thread.workspace_id, effective.policy)
+        engine = summaries.find_engine(thread.workspace_id, effective.policy)
     except SummaryFailed as missing:
-        problem = str(missing)
-    return Preview(effective, view.tokens, planned, problem=problem)
+        return Preview(effective, view.tokens, planned, problem=str(missing))
+    return Preview(effective, view.tokens, planned, warning=summaries.find_warning(engine))
 
 
 def undo_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> Compaction:

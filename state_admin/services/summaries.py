@@ -121,6 +121,15 @@ def find_model(workspace_id: int, model_id: str) -> tuple[Provider, Model]:
     )
 
 
+def find_warning(engine: Engine) -> str:
+    """What people should know before this one is asked; "": nothing."""
+    model = engine.model
+    if model is None or model.priced:
+        return ""
+    cap = f"the daily cap of ${settings.SUMMARY_DAILY_USD:.2f} cannot hold"
+    return f"no price: what {model.upstream_model} costs counts as $0, so {cap}"
+
+
 def find_window(workspace_id: int, agent_id: str) -> tuple[int | None, int | None]:
     """Context window and longest answer of the model that an agent talks with; None: unknown."""
     return find_agent_window(workspace_id, agent_id) if agent_id else (None, None)

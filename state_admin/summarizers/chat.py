@@ -53,6 +53,10 @@ class Model:
         priced = input_tokens * (self.input_price or 0) + output_tokens * (self.output_price or 0)
         return (Decimal(priced) / _MILLION).quantize(Decimal("0.000001"))
 
+    @property
+    def priced(self) -> bool:
+        return self.input_price is not None and self.output_price is not None
+
     def answer_tokens(self, wanted: int) -> int:
         return min(wanted, self.max_output_tokens or wanted)
 

@@ -3,6 +3,7 @@ something is missing (semantics §8.3, awaken-facts §5.1)."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -127,6 +128,34 @@ def test_job__model_of_the_registry__writes_the_summary(
     assert KEY in " ".join(receiver.received[0].headers.values())
     done = Compaction.objects.get()
     assert (done.summary_text, done.provider, done.model) == ("All booked.", "acme", "small-1")
+
+
+@pytest.mark.parametrize(
+    ("prices", "warned"),
+    [({}, True), ({"input": 1.5}, True), ({"input": 1.5, "output": 6}, False),
+     ({"input": 0, "output": 0}, False)],
+)  # fmt: skip
+def test_preview__model_without_a_price__warns_that_no_cap_can_hold(
+    alice: Person, settings: Any, prices: dict[str, float], warned: bool
+) -> None:
+    settings.SUMMARY_DAILY_USD = Decimal(7)
+    make_thread(alice.actor, "t1", policy=raw({"summarizer": "model", "summary_model": "small"}))
+    append(alice.actor, "t1", *conversation(6, rounds=2))
+    provider(alice)
+    model(alice, **{f"{side}_token_price_per_million_usd": usd for side, usd in prices.items()})
+    seen = alice.api("GET", "/threads/t1/compactions").json()
+    assert seen["problem"] is None
+    assert seen["warning"] == (
+        "no price: what small-1 costs counts as $0, so the daily cap of $7.00 cannot hold"
+        if warned
+        else None
+    )
+
+
+def test_preview__no_model_is_asked__warns_of_nothing(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(6, rounds=2))
+    assert alice.api("GET", "/threads/t1/compactions").json()["warning"] is None
 
 
 # The window of the agent's model --------------------------------------------------------------

@@ -8,7 +8,7 @@ from django.test import Client
 from state_admin.models import AuditRow, Compaction
 from state_admin.services import compactions
 from state_admin.services.contexts import read_context
-from tests.builders import Person, append, conversation, make_thread
+from tests.builders import Person, append, conversation, make_record, make_thread, raw
 from tests.web.stories import compact, tell
 from tests.web.test_threads import page
 
@@ -121,6 +121,32 @@ def test_preview__call_without_result__is_named(admin: Client, alice: Person) ->
     words = "tool call c9 of message 1 has no result"
     assert words in page(admin, "/threads/t1?tab=compactions")
     assert words in page(admin, f"/compactions/{compact(alice.actor, 't1').public_id}")
+
+
+def test_preview__model_without_a_price__says_that_no_cap_can_hold(
+    admin: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1", policy=raw({"summarizer": "model", "summary_model": "small"}))
+    append(alice.actor, "t1", *conversation(8))
+    make_record(alice.actor, "providers", "acme", {"adapter": "openai"})
+    spec = {"provider_id": "acme", "upstream_model": "small-1"}
+    make_record(alice.actor, "models", "small", spec)
+    words = "No price: what small-1 costs counts as $0, so the daily cap of $5.00 cannot hold."
+    assert words in page(admin, "/threads/t1?tab=compactions")
+    prices = {f"{side}_token_price_per_million_usd": 1 for side in ("input", "output")}
+    make_record(alice.actor, "models", "small", {**spec, **prices})
+    assert "No price" not in page(admin, "/threads/t1?tab=compactions")
+
+
+def test_compaction__fallback_after_a_paid_answer__shows_its_cost(
+    admin: Client, alice: Person
+) -> None:
+    job = tell(alice.actor).compaction
+    assert "Cost of all answers" not in page(admin, f"/compactions/{job.public_id}")
+    Compaction.objects.filter(pk=job.pk).update(cost_usd="0.0011", model="")
+    shown = page(admin, f"/compactions/{job.public_id}")
+    assert "<dt>Cost of all answers</dt><dd>$0.001100</dd>" in shown
+    assert "Tokens read, written" in shown
 
 
 def test_compaction__queued__can_be_cancelled_and_asked_again(admin: Client, alice: Person) -> None:

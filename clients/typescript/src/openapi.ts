@@ -1504,7 +1504,7 @@ export interface paths {
         /**
          * @description What compaction would do to this thread now, and why: `would_fold` or `skip`. The summary
          *     can have `tokens_after` at most, so `savings_ratio` is the least; `problem` says why nobody
-         *     could write it now. `?kind=snapshot`: how many snapshots and rows would go.
+         *     could write it now, `warning` what to know before. `?kind=snapshot`: how many snapshots and rows would go.
          */
         get: operations["preview_compaction"];
         put?: never;
@@ -2327,6 +2327,7 @@ export interface components {
                 summary_model: string;
             };
             tokens_after: number | null;
+            warning: string | null;
             would_fold: Record<string, unknown> | null;
         };
         Context: {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from django.db import models
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject, Now
 
 from state_admin.domain.access import Actor
@@ -68,6 +68,11 @@ class CompactionQuerySet(models.QuerySet["Compaction"]):
             seen = Q(namespace__name__regex=glob_regex(actor.namespaces))
             rows = rows.filter(Q(namespace=None) | seen)
         return rows
+
+    def of_its_own(self) -> Self:
+        """Without the copies that came into a thread when it was forked."""
+        copied = Q(thread__forked_from__isnull=False, thread__created_at__gt=F("finished_at"))
+        return self.exclude(copied)
 
     def claimable(self) -> Self:
         """Queued, or running under a lease that its worker let expire."""

@@ -147,14 +147,17 @@ def _states() -> Iterator[_Piece]:
             yield thread, 0, counts
 
 
-# Context compactions save tokens, the others remove rows; what is undone is not done any more.
+# Context compactions save tokens, the others remove rows; what is undone is not done any more, and
+# what was done before its thread was forked was done in another (CompactionQuerySet.of_its_own).
 _SETTLE = """
 WITH done AS (
     SELECT workspace_id, namespace_id, thread_id, rows_removed,
         CASE WHEN kind = 'context' THEN tokens_before - tokens_after ELSE 0 END AS tokens
-    FROM compactions
+    FROM compactions c
     WHERE workspace_id = %(workspace)s AND status = 'done'
         AND finished_at >= %(day)s::date AND finished_at < %(day)s::date + 1
+        AND NOT EXISTS (SELECT FROM threads t WHERE t.id = c.thread_id
+            AND t.forked_from IS NOT NULL AND t.created_at > c.finished_at)
 ), saved AS (
     SELECT NULL::bigint AS namespace_id, NULL::bigint AS thread_id,
         coalesce(sum(tokens), 0)::bigint AS tokens, coalesce(sum(rows_removed), 0)::bigint AS rows

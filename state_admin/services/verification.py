@@ -64,6 +64,7 @@ def _moment() -> Iterator[None]:
     with transaction.atomic():
         if not outer:
             verification_sql.freeze()
+        verification_sql.read_to_the_end()
         yield
 
 

@@ -52,6 +52,7 @@ _CODE: Final = re.compile(r"[A-Z0-9]{5,12}")
 _ORDINAL: Final = re.compile(r"(?i)\d+(?:st|nd|rd|th|am|pm|kg|lbs?|hours?|days?|minutes?)")
 _NUMBER: Final = re.compile(r"(?<![\w.:-])-?\d{2,}(?:\.\d+)?(?![\w:-]|\.\d)")
 _WORD: Final = re.compile(r"\w(?:[\w@.,:+-]*\w)?")
+_PARTING: Final = re.compile(r"(?<!\d)\.|\.(?!\d)|[,:+]")
 _KEYS: Final = (
     (Kind.ID, re.compile(r"(?:^|_)(?:id|ids|number|code|email|key|ref)s?$|[a-z]Ids?$", re.I)),
     (Kind.AMOUNT, re.compile(r"amount|price|cost|fee|balance|refund|paid|saving|total", re.I)),
@@ -70,9 +71,9 @@ def ends(text: str) -> str:
 
 
 def words(text: str) -> set[str]:
-    """The words of a text, whole and split at punctuation, to look facts up in."""
+    """The words of a text, whole and split at punctuation, to look facts up in; 12 is not in 12.50."""
     found = set(_WORD.findall(text))
-    return found | {part for word in found for part in re.split(r"[.,:+]", word)}
+    return found | {part for word in found for part in _PARTING.split(word)}
 
 
 def in_prose(text: str) -> list[Fact]:

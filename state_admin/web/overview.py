@@ -357,7 +357,7 @@ def _newest(actor: Actor) -> list[Change]:
 def _saved(actor: Actor) -> int:
     """Tokens that the newest compactions took out of contexts and that nobody put back."""
     newest = Compaction.objects.visible_to(actor).order_by("-id").values("pk")[:_COMPACTIONS]
-    done = Compaction.objects.filter(
+    done = Compaction.objects.of_its_own().filter(
         pk__in=newest, kind=CompactionKind.CONTEXT, status=CompactionStatus.DONE
     )
     total = done.aggregate(saved=SumOf(F("tokens_before") - F("tokens_after")))["saved"]

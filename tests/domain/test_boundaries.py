@@ -96,6 +96,11 @@ def test_plan__turn_that_is_itself_long__is_folded_inside_and_carries_its_questi
     assert made == Plan(7, "m7", tokens_before=600, kept=3, carried_seq=3)
 
 
+def test_plan__more_recent_messages_than_any_turn__folds_inside_none() -> None:
+    off = Policy(min_gain_tokens=0, min_recent_messages=99)
+    assert plan(Lines(talk(LONG_TURN)), off) == Plan(2, "m2", tokens_before=200, kept=8)
+
+
 def test_plan__turn_before_which_enough_can_be_folded__stays_whole() -> None:
     short = Policy(min_gain_tokens=0, min_recent_messages=3, min_savings_ratio=0.2)
     assert plan(Lines(talk(LONG_TURN)), short) == Plan(2, "m2", tokens_before=200, kept=8)

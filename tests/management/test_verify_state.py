@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.conf import settings as limits
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from state_admin.domain.access import Role
+from state_admin.models import verification_sql
+from state_admin.models.verification_sql import CHECKS
 from state_admin.services import (
     entries,
     erasures,
@@ -147,9 +152,79 @@ def test_verify__one_row_corrupted__fails_and_names_it(
         call_command("verify_state", "--check", file, stdout=io.StringIO(), stderr=io.StringIO())
 
 
+def test_verify__audit_of_a_deleted_thread__does_not_speak_for_the_next_of_its_name(
+    world: Person,
+) -> None:
+    threads.delete_thread(actor=world.actor, thread_id="t1")
+    made = make_thread(world.actor)
+    builders.make_run(world.actor)
+    builders.commit(world.actor, updates={"plan": 1})
+    assert run()[1] == ""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM audit WHERE thread = 't1' AND version = 1 AND at >= %s", [made.created_at]
+        )
+    assert run()[1] == "a revision has no audit row: acme/t1 @1"
+
+
+def scans(node: dict[str, Any], table: str) -> Iterator[int]:
+    """How often each scan of the table in a plan was run."""
+    if node.get("Relation Name") == table:
+        yield node["Actual Loops"]
+    for part in node.get("Plans", ()):
+        yield from scans(part, table)
+
+
+@pytest.mark.parametrize(
+    ("rule", "table"),
+    [
+        ("a revision has no audit row", "audit"),
+        ("a version has no audit row", "audit"),
+        ("a revision is not in the change feed", "changes"),
+        ("a version is not in the change feed", "changes"),
+    ],
+)
+def test_verify__some_thousand_rows__reads_each_trail_once(
+    world: Person, rule: str, table: str
+) -> None:
+    parameters = {"workspace": world.workspace.pk, "changes_kept": limits.CHANGE_RETENTION}
+    with connection.cursor() as cursor:
+        for owner, rows in _MANY_ROWS.items():
+            cursor.execute(f"INSERT INTO {owner} {rows}", parameters)
+        cursor.execute("ANALYZE")
+        verification_sql.read_to_the_end()
+        statement = f"EXPLAIN (ANALYZE, FORMAT JSON) DECLARE x CURSOR FOR {CHECKS[rule]}"
+        cursor.execute(statement, parameters)
+        plan = cursor.fetchone()[0][0]["Plan"]
+    assert plan["Actual Rows"] == 0
+    read = [*scans(plan, table)]
+    assert read
+    assert set(read) == {1}, plan
+
+
+# Of the thread t1 and the entry k, a hundred versions behind the present ones.
+_MANY_ROWS = {
+    "revisions (thread_id, number, kind, touched, message_count, actor_kind, actor_id, actor_name)": """
+        SELECT id, n, 'commit', '{}', 0, 'system', 'x', 'x'
+        FROM threads, generate_series(101, 2100) n""",
+    "entry_revisions (entry_id, version, operation, value, schema_version, size_bytes, actor_kind,"
+    " actor_id, actor_name)": """
+        SELECT id, n, 'put', '1', 1, 1, 'system', 'x', 'x'
+        FROM entries, generate_series(101, 2100) n""",
+    "audit (workspace_id, action, thread, namespace, key, version, actor_kind, actor_id, actor_name)": """
+        SELECT %(workspace)s, 'x', thread, namespace, key, n, 'system', 'x', 'x'
+        FROM (VALUES ('t1', '', ''), ('', 'notes', 'k')) x(thread, namespace, key),
+            generate_series(101, 2100) n""",
+    "changes (workspace_id, kind, thread, namespace, key, version)": """
+        SELECT %(workspace)s, 'x', thread, namespace, key, n
+        FROM (VALUES ('t1', '', ''), ('', 'notes', 'k')) x(thread, namespace, key),
+            generate_series(101, 2100) n""",
+}
+
+
 def test_verify__every_rule__has_a_corruption() -> None:
     told = {fault.rpartition(": ")[0] for fault in _CORRUPTIONS}
-    assert told >= set(verification.verification_sql.CHECKS)
+    assert told >= set(CHECKS)
 
 
 def test_verify__dropped_snapshot_comes_back__fails(world: Person, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Compaction of a million rows: in bounded pieces, by indexes, beside a writer (semantics §8).
 
-What it measures is printed (`make chaos`, with -s), never asserted.
+How long things take is printed (`make chaos`, with -s), never asserted; but no writer may wait longer
+than LONGEST_WAIT for a lock, and the server sees to that.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connection, connections
+from django.db import DatabaseError, connection, connections
 
 from state_admin.models import Compaction, Namespace, Thread, retention_sql
 from state_admin.services import retention
@@ -28,6 +29,7 @@ from tests.builders import (
 from tests.services.test_retention import keep
 
 KEYS = 50
+LONGEST_WAIT = "50ms"
 
 
 def fill(thread_id: int, revisions: int) -> None:
@@ -151,15 +153,20 @@ def test_snapshots__a_million_rows__in_bounded_pieces_beside_a_writer(
     over = threading.Event()
     looks = 0
     waits: Counter[str] = Counter()
+    refused: list[DatabaseError] = []
 
     def write() -> None:
         try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET lock_timeout = '{LONGEST_WAIT}'")
             number = 0
             while not over.is_set():
                 number += 1
                 at = time.monotonic()
                 commit(a, updates={"plan": number})
                 beside.append(time.monotonic() - at)
+        except DatabaseError as error:
+            refused.append(error)
         finally:
             connections.close_all()
 
@@ -190,6 +197,8 @@ def test_snapshots__a_million_rows__in_bounded_pieces_beside_a_writer(
         over.set()
         for other in others:
             other.join()
+    assert refused == [], "a commit waited for the job"
+    assert beside, "the writer wrote meanwhile"
     assert max(rows) <= retention.BATCH
     done = Compaction.objects.get()
     assert done.rows_removed > 900_000

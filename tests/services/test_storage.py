@@ -26,7 +26,7 @@ from state_admin.models import (
     hot,
     storage_sql,
 )
-from state_admin.services import storage
+from state_admin.services import forks, storage
 from state_admin.services.entries import delete_entry
 from state_admin.services.erasures import erase
 from state_admin.services.errors import NotFound
@@ -236,6 +236,23 @@ def test_savings__of_the_day__are_told_by_subject(filled: Person) -> None:
     assert (whole.tokens_saved, whole.rows_removed) == (saved, 12)
     assert sample(thread=Thread.objects.get(public_id="t1")).tokens_saved == saved
     assert sample(namespace=notes).rows_removed == 7
+
+
+def test_savings__of_a_forked_thread__count_once(filled: Person) -> None:
+    append(filled.actor, "t1", *conversation(12))
+    job = compact(filled.actor, "t1")
+    for fork_id, source in (("f1", "t1"), ("f2", "f1")):
+        forks.fork_thread(actor=filled.actor, thread_id=source, fork_id=fork_id)
+    assert Compaction.objects.filter(status=CompactionStatus.DONE).count() == 3
+    assert [own.pk for own in Compaction.objects.of_its_own()] == [job.pk]
+    storage.measure_storage()
+    saved = (job.tokens_before or 0) - (job.tokens_after or 0)
+    assert of_workspace(filled).tokens_saved == saved > 0
+    append(filled.actor, "f1", *conversation(12)[1:])
+    own = compact(filled.actor, "f1")
+    storage.measure_storage()
+    saved += (own.tokens_before or 0) - (own.tokens_after or 0)
+    assert of_workspace(filled).tokens_saved == saved, "what the fork folds itself"
 
 
 def test_savings__undone__are_none(filled: Person) -> None:

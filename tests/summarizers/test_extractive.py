@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from state_admin.domain.tokens import estimate_text
+from state_admin.summarizers import facts
 from state_admin.summarizers.base import Summarizer, Summary, SummaryFailed, SummaryRequest
 from state_admin.summarizers.extractive import ExtractiveSummarizer
-from state_admin.summarizers.facts import in_prose
 from tests.domain import strategies
 
 RESERVATION = {
@@ -194,6 +194,18 @@ def test_summary__amounts_in_a_list__are_told_without_its_commas() -> None:
     assert not any(amount.endswith(",") for amount in told)
 
 
+def test_facts__words_of_a_text__are_parted_but_not_within_a_number() -> None:
+    assert facts.words("$131.50 for RES123.Fine, a.b+c") >= {
+        "131.50",
+        "RES123",
+        "Fine",
+        "a",
+        "b",
+        "c",
+    }
+    assert "131" not in facts.words("$131.50")
+
+
 def test_summary__tool_that_found_nothing__says_so() -> None:
     talk = [asks("Any flights?"), tells(None, ("c1", "search", {"to": "SEA"})), found("c1", [])]
     assert "search(to SEA) → nothing" in summary(talk).text
@@ -209,7 +221,7 @@ def test_summary__tool_that_found_nothing__says_so() -> None:
     ],
 )
 def test_facts__addresses_in_prose__are_ids(said: str, ids: list[str]) -> None:
-    assert [fact.value for fact in in_prose(said)] == ids
+    assert [fact.value for fact in facts.in_prose(said)] == ids
 
 
 def test_summary__of_a_very_long_text__has_the_facts_of_both_its_ends() -> None:

@@ -10,9 +10,19 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from state_admin.models import Change, Compaction, Dispatch, Run, Traffic, counts
+from state_admin.services import forks
 from state_admin.services.dispatches import enqueue_dispatch
-from tests.builders import Person, make_namespace, make_run, make_thread, put, raw
-from tests.web.stories import tell
+from tests.builders import (
+    Person,
+    append,
+    conversation,
+    make_namespace,
+    make_run,
+    make_thread,
+    put,
+    raw,
+)
+from tests.web.stories import compact, tell
 from tests.web.test_threads import page
 
 
@@ -57,6 +67,17 @@ def test_overview__each_kind__has_count_oldest_and_link(admin: Client, alice: Pe
     assert "worker crashed" in shown
     for name, (_, url) in found.items():
         assert admin.get(url).status_code == 200, name
+
+
+def test_overview__fork_of_a_compacted_thread__counts_its_savings_once(
+    admin: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(12))
+    job = compact(alice.actor, "t1")
+    forks.fork_thread(actor=alice.actor, thread_id="t1")
+    saved = (job.tokens_before or 0) - (job.tokens_after or 0)
+    assert f"<strong>{saved:,}</strong>" in page(admin, "/")
 
 
 def test_overview__of_another_workspace__counts_nothing(stranger: Client, alice: Person) -> None:

@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 TEST_DATA ?= $(CURDIR)/.data/test
 PYTEST := STATEHOUSE_DATA_DIR="$${STATEHOUSE_DATA_DIR:-$(TEST_DATA)}" $(BIN)/pytest
 
+# What benchmarks compare with, in an environment of its own.
+PEERS := .compat/peers
+
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
@@ -37,11 +40,11 @@ check: $(VENV)/dev.stamp ## lint, formats, types, layers, migrations, deployment
 e2e: $(VENV)/dev.stamp ## the pages in a real browser
 	$(PYTEST) -m e2e
 
-chaos: $(VENV)/dev.stamp ## kill -9, restarts and races, for minutes
+chaos: $(VENV)/dev.stamp ## kill -9, restarts and races, for minutes; TRANSCRIPTS=FILE imports your recorded chats, too
 	$(PYTEST) -m slow -n 0
 
-bench: $(VENV)/dev.stamp ## speed, side by side
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/dev.stamp $(PEERS)/peers.stamp ## speed, side by side; TRANSCRIPTS=FILE adds your recorded chats (asks the network)
+	$(BIN)/python -m benchmarks --peer $(PEERS)/bin/python
 
 compat: $(VENV)/dev.stamp ## the frameworks' own suites against a running server (asks the network)
 	$(BIN)/python -m compat
@@ -84,4 +87,10 @@ $(VENV)/run.stamp: requirements.txt | $(BIN)/python
 
 $(VENV)/dev.stamp: requirements-dev.txt | $(VENV)/run.stamp
 	@cksum $< | cmp -s - $@ || { echo "Installing what tests need …"; $(INSTALL) $<; }
+	@cksum $< > $@
+
+$(PEERS)/peers.stamp: benchmarks/peers/requirements.txt | $(BIN)/python
+	@cksum $< | cmp -s - $@ || { echo "Installing what benchmarks compare with …"; \
+		$(BIN)/python -m venv --clear $(PEERS) && \
+		$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<; }
 	@cksum $< > $@

@@ -1,7 +1,13 @@
-"""`make bench`: every benchmark, one after the other; `python -m benchmarks NAME` runs one."""
+"""`make bench`: every benchmark, one after the other; `python -m benchmarks NAME` runs one.
+
+`--peer PYTHON` is for the one that compares with another library (steps.py). The one that looks at
+recorded conversations runs when it is asked for, by its name or by TRANSCRIPTS=FILE.
+"""
 
 from __future__ import annotations
 
+import argparse
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,13 +26,27 @@ _NOT_BENCHMARKS = {
 def main() -> None:
     here = Path(__file__).parent
     names = sorted(p.stem for p in here.glob("*.py") if p.stem not in _NOT_BENCHMARKS)
-    wanted = sys.argv[1:] or names
-    if unknown := [name for name in wanted if name not in names]:
+    options = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    options.add_argument("names", nargs="*", metavar="NAME")
+    options.add_argument("--peer", metavar="PYTHON")
+    asked = options.parse_args()
+    if unknown := [name for name in asked.names if name not in names]:
         sys.exit(f"no such benchmark: {unknown[0]}; there are {', '.join(names)}")
+    wanted = asked.names or names
+    transcripts = os.environ.get("TRANSCRIPTS", "")
+    if transcripts and not Path(transcripts).is_file():
+        # Now, not after the others have run for minutes.
+        sys.exit(f"TRANSCRIPTS names no file: {transcripts}")
     for name in wanted:
+        if name == "compaction" and not (transcripts or asked.names):
+            print("== compaction: left out; TRANSCRIPTS=FILE names recorded conversations")
+            continue
         print(f"== {name}", flush=True)
+        more = ["--peer", asked.peer] if name == "steps" and asked.peer else []
         # A process each: a benchmark owns its settings, its database and its server.
-        subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=True)
+        done = subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *more], check=False)
+        if done.returncode:
+            sys.exit(f"{name} failed")
 
 
 if __name__ == "__main__":

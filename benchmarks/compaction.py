@@ -13,6 +13,7 @@ import json
 import os
 import re
 import statistics
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,8 +54,7 @@ def main() -> None:
     options.add_argument("--missing", action="store_true", help="name the facts that are gone")
     asked = options.parse_args()
     if asked.file is None:
-        print("no transcripts: TRANSCRIPTS=FILE names them")
-        return
+        sys.exit("no transcripts: TRANSCRIPTS=FILE names them")
     rows, skipped = [], 0
     for line in Path(asked.file).read_text().splitlines():
         episode = json.loads(line)
@@ -77,6 +77,8 @@ def main() -> None:
             if gone and asked.missing:
                 print(f"{episode['episode']} lost {kind}: {', '.join(sorted(gone))}")
         rows.append(Row(episode["episode"], len(messages), before, after, facts, seconds))
+    if not rows:
+        sys.exit(f"{asked.file} holds no conversation that is long enough ({skipped} too short)")
     show(rows, skipped)
 
 
@@ -140,8 +142,6 @@ def show(rows: list[Row], skipped: int) -> None:
         print(f"{row.episode:16}{row.messages:9}{row.before:8}{row.after:7}", end="")
         print(f"{1 - row.after / row.before:7.0%}", end="")
         print("".join(f"{f'{kept}/{every}':>14}" for kept, every in row.facts.values()))
-    if not rows:
-        return
     before, after = sum(row.before for row in rows), sum(row.after for row in rows)
     print(f"\n{len(rows)} folded, {skipped} too short; {before:,} tokens became {after:,}")
     for kind in KINDS:

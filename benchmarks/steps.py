@@ -157,7 +157,9 @@ def peer(python: str, steps: int) -> None:
     info = connection.connection.info
     settings = f"host={info.host} port={info.port} user={info.user} dbname=peer"
     print("\nlanggraph-checkpoint-postgres, the same steps", flush=True)
-    subprocess.run([python, str(PEER), f"{settings} password={info.password}", str(steps)])
+    subprocess.run(
+        [python, str(PEER), f"{settings} password={info.password}", str(steps)], check=True
+    )
 
 
 # Reads ---------------------------------------------------------------------------------------

@@ -32,8 +32,8 @@ _BATCH = 500
 
 @dataclass(frozen=True)
 class Rotation:
-    """How many secrets were encrypted anew, how many had the newest key, and the addresses
-    (`workspace: namespace/key pointer`) of those that no configured key opens."""
+    """How many secrets were encrypted anew, how many had the newest key, and those that no
+    configured key opens (`workspace: namespace/key pointer`, or `username: what`)."""
 
     rotated: int
     current: int

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -30,7 +30,8 @@ from state_admin.domain.access import Actor, Role
 from state_admin.models import Membership, User
 
 from . import journal
-from .actors import require
+from .actors import actor_of_user, require, system_actor
+from .config_secrets import Rotation
 from .errors import Conflict, Forbidden, Invalid, NotFound, QuotaExceeded, Unreadable
 from .members import find_member
 
@@ -208,6 +209,59 @@ def reset(*, actor: Actor, user: User, reason: str = "") -> None:
         _record(actor, "totp.reset", user, reason)
 
 
+def rotate_secrets() -> Rotation:
+    """Encrypt what lies under an older key with the first one: of authenticators and of recovery
+    codes. Counts them. Safe to repeat and to interrupt, also while people sign in."""
+    done = Rotation(0, 0, [])
+    owners = Authenticator.objects.order_by("user_id").values_list("user_id", flat=True).distinct()
+    for user_id in list(owners):
+        with transaction.atomic():
+            user = User.objects.select_for_update().get(pk=user_id)
+            rotated = 0
+            # The authenticator before its codes, like check_code.
+            devices = Authenticator.objects.filter(user=user).order_by("-type", "pk")
+            for device in devices.select_for_update():
+                try:
+                    changed = _seal_anew(device)
+                except InvalidToken:
+                    done.unreadable.append(f"{user.get_username()}: {device.type}")
+                    continue
+                if changed:
+                    device.save(update_fields=["data"])
+                rotated += changed
+                done = replace(done, current=done.current + (not changed))
+            actor = actor_of_user(user)
+            if rotated and actor is not None:
+                operator = system_actor(actor.workspace_id, "operator")
+                _record(operator, "totp.rotate", user)
+            done = replace(done, rotated=done.rotated + rotated)
+    return done
+
+
+def _seal_anew(device: Authenticator) -> bool:
+    """Put the secrets of a device under the first key; whether one was under another. InvalidToken:
+    no key opens one."""
+    newest, box = _keys()[0], _box()
+    changed = False
+
+    def seal(token: str) -> str:
+        nonlocal changed
+        try:
+            newest.decrypt(token)
+        except InvalidToken:
+            changed = True
+            return box.rotate(token.encode()).decode()
+        return token
+
+    sealed: dict[str, Any] = {
+        name: seal(device.data[name]) for name in ("secret", "seed") if name in device.data
+    }
+    if (codes := device.data.get("migrated_codes")) is not None:
+        sealed["migrated_codes"] = [seal(code) for code in codes]
+    device.data |= sealed
+    return changed
+
+
 def _hold_own(actor: Actor) -> User:
     """The actor's user, locked: of two enrolments at once the second sees the first."""
     if actor.kind != "user":
@@ -239,9 +293,13 @@ def _make_codes(user: User) -> list[str]:
 
 
 def _box() -> MultiFernet:
+    return MultiFernet(_keys())
+
+
+def _keys() -> list[Fernet]:
     """The keys of the config's secrets, for this purpose: the first encrypts, all decrypt."""
     keys = [*settings.CONFIG_SECRET_KEYS, settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return MultiFernet([Fernet(base64.urlsafe_b64encode(_derive(key))) for key in keys])
+    return [Fernet(base64.urlsafe_b64encode(_derive(key))) for key in keys]
 
 
 def _derive(key: str) -> bytes:

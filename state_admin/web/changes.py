@@ -96,6 +96,7 @@ SAID = {
     "totp.remove": "turned off the authenticator of",
     "totp.reset": "reset the authenticator of",
     "totp.codes": "made new recovery codes of",
+    "totp.rotate": "encrypted the authenticator again of",
     "token.revoke": "revoked token",
     "saved_view.put": "shared a view",
     "saved_view.delete": "deleted a shared view",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,29 @@ def test_import__every_revision__holds_what_the_conversation_says(tmp_path: Path
     counts = [check_every_revision(actor, episode, log) for episode, log in logs.items()]
     # A start, the question, rounds of call and results, and the answer, for each turn.
     assert counts == [5 * 9, 3]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif("TRANSCRIPTS" not in os.environ, reason="TRANSCRIPTS=FILE names recorded chats")
+def test_import__recorded_conversations__every_revision_of_each_is_true() -> None:
+    file = Path(os.environ["TRANSCRIPTS"])
+    logs = {}
+    for line in file.read_bytes().splitlines():
+        episode, raws = transcripts.read_line(line)
+        logs[episode] = raws
+    assert logs, f"{file} is empty"
+    out, _ = run(file)
+    count = sum(map(len, logs.values()))
+    assert f"{len(logs)} threads, {count} messages ({count} new)" in out
+    workspace, _ = ensure_workspace("tr")
+    actor = system_actor(workspace.pk, "test")
+    for episode, raws in logs.items():
+        thread = Message.objects.filter(thread__public_id=episode).in_order()
+        assert list(thread.values_list("body", flat=True)) == [raw.text for raw in raws]
+        assert check_every_revision(actor, episode, [raw.value for raw in raws]) > 0
+    again, _ = run(file)
+    assert "(0 new)" in again
 
 
 def test_import__again__changes_nothing(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -416,3 +417,74 @@ def test_reset__member_of_other_workspaces_too__is_the_operators(
         call_command("reset_totp", "bob")
     with pytest.raises(CommandError, match="no such user: nobody"):
         call_command("reset_totp", "nobody")
+
+
+# Rotation ------------------------------------------------------------------------------------
+
+
+def test_rotate__new_key__the_old_one_can_go(
+    client: Client, known: Person, secret: str, settings: Settings, clock: Any
+) -> None:
+    codes = second_factors.renew_codes(actor=known.actor)
+    settings.CONFIG_SECRET_KEYS = ["a new key"]
+    call_command("rotate_secrets")
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", []
+    assert second_factors.check_code(user=known.user, code=code_of(secret, steps=1))
+    assert second_factors.check_code(user=known.user, code=codes[0])
+    assert second_factors.find_state(known.user).codes_left == 9
+    assert second_factors.rotate_secrets() == second_factors.Rotation(0, 2, [])
+    assert [row.key for row in AuditRow.objects.filter(action="totp.rotate")] == ["alice"]
+
+
+def test_rotate__used_codes_and_failures__stay(
+    known: Person, secret: str, settings: Settings, clock: Any
+) -> None:
+    codes = second_factors.renew_codes(actor=known.actor)
+    code = code_of(secret, steps=1)
+    assert second_factors.check_code(user=known.user, code=codes[0])
+    assert second_factors.check_code(user=known.user, code=code)
+    assert not second_factors.check_code(user=known.user, code="000000")
+    settings.CONFIG_SECRET_KEYS = ["a new key"]
+    before = {d.type: set(d.data) for d in Authenticator.objects.all()}
+    assert second_factors.rotate_secrets() == second_factors.Rotation(2, 0, [])
+    assert {d.type: set(d.data) for d in Authenticator.objects.all()} == before
+    assert not second_factors.check_code(user=known.user, code=codes[0])
+    assert not second_factors.check_code(user=known.user, code=code)
+    assert len(Authenticator.objects.get(type="totp").data["failures"]) == 3
+
+
+def test_rotate__codes_of_an_import__too(known: Person, secret: str, settings: Settings) -> None:
+    """As allauth keeps those that came from another system."""
+    sealing = second_factors.Sealing()
+    Authenticator.objects.filter(type="recovery_codes").update(
+        data={"migrated_codes": [sealing.encrypt("12345678"), sealing.encrypt("87654321")]}
+    )
+    settings.CONFIG_SECRET_KEYS = ["a new key"]
+    assert second_factors.rotate_secrets().rotated == 2
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", []
+    assert second_factors.check_code(user=known.user, code="87654321")
+    assert second_factors.find_state(known.user).codes_left == 1
+
+
+def test_rotate__key_that_is_gone__is_said_and_changes_nothing(
+    known: Person, secret: str, settings: Settings
+) -> None:
+    before = list(Authenticator.objects.order_by("pk").values_list("data", flat=True))
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", []
+    with pytest.raises(CommandError, match="alice: totp\nalice: recovery_codes"):
+        call_command("rotate_secrets")
+    assert list(Authenticator.objects.order_by("pk").values_list("data", flat=True)) == before
+    assert not AuditRow.objects.filter(action="totp.rotate").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rotate__while_codes_are_used__forgets_none(
+    known: Person, secret: str, settings: Settings, clock: Any
+) -> None:
+    codes = second_factors.renew_codes(actor=known.actor)
+    settings.CONFIG_SECRET_KEYS = ["a new key"]
+    uses = [partial(second_factors.check_code, user=known.user, code=code) for code in codes[:3]]
+    results = race([*uses, second_factors.rotate_secrets])
+    assert results[:3] == [True] * 3
+    assert second_factors.find_state(known.user).codes_left == 7
+    assert second_factors.rotate_secrets().rotated == 0

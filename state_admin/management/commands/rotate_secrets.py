@@ -1,19 +1,30 @@
-"""Encrypts the secrets of the config registry with the newest key."""
+"""Encrypts the secrets of the config registry and of authenticators with the newest key."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from state_admin.services.config_secrets import rotate_secrets
+from state_admin.services import config_secrets
 
 
 class Command(BaseCommand):
-    help = "Encrypt every secret of the config registry with the first of CONFIG_SECRET_KEYS."
+    help = (
+        "Encrypt every secret of the config registry and of authenticators with the first of "
+        "CONFIG_SECRET_KEYS."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        done = rotate_secrets()
-        self.stdout.write(f"{done.rotated} encrypted anew, {done.current} had the newest key")
-        if done.unreadable:
-            raise CommandError("no configured key opens:\n" + "\n".join(done.unreadable))
+        parts = {"config": config_secrets.rotate_secrets()}
+        if settings.LOGIN_TOTP != "off":
+            from state_admin.services import second_factors
+
+            parts["authenticators"] = second_factors.rotate_secrets()
+        for name, done in parts.items():
+            self.stdout.write(
+                f"{name}: {done.rotated} encrypted anew, {done.current} had the newest key"
+            )
+        if unreadable := [line for done in parts.values() for line in done.unreadable]:
+            raise CommandError("no configured key opens:\n" + "\n".join(unreadable))

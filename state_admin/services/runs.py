@@ -23,6 +23,7 @@ from state_admin.models import (
     Thread,
     Ticket,
     TicketStatus,
+    runs_sql,
 )
 
 from . import journal, snapshots, tool_calls
@@ -67,13 +68,8 @@ def find_run(actor: Actor, run_id: str) -> Run:
 def lock_run(actor: Actor, run_id: str) -> tuple[Run, Thread]:
     """The run and its thread, both rows locked, the thread first: the order of all thread work.
     `run.read_at` is the database's time."""
-    run = (
-        Run.objects.visible_to(actor)
-        .select_related("thread")
-        .select_for_update(of=("thread", "self"))
-        .timed()
-        .filter(public_id=run_id)
-        .first()
+    run = runs_sql.lock(
+        workspace_id=actor.workspace_id, run_id=run_id, prefixes=actor.thread_prefixes
     )
     if run is None:
         raise NotFound(f"run not found: {run_id}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -124,7 +123,7 @@ def show_run(row: Run) -> dict[str, Any]:
         "lease_expires_at": row.lease_expires_at,
         "times_out_at": row.times_out_at,
         "deadline_at": row.deadline_at,
-        "stuck_reason": row.stuck_reason(timezone.now()) or None,
+        "stuck_reason": row.stuck_reason(row.read_at) or None,
         "flagged_stuck_at": row.flagged_at,
         "start_revision": row.start_revision,
         "last_revision": row.last_revision,
@@ -156,7 +155,7 @@ class RunList(Endpoint):
         pagination.refuse_unknown(request, *known, "limit", "cursor")
         page = pagination.read_page(request)
         query = request.query_params
-        rows = Run.objects.visible_to(self.actor).select_related("thread").order_by("-id")
+        rows = Run.objects.visible_to(self.actor).timed().select_related("thread").order_by("-id")
         if query.get("thread_id"):
             rows = rows.filter(thread__public_id=query["thread_id"])
         if status := pagination.read_choice(request, "status", RunStatus.values):

@@ -45,6 +45,10 @@ class RunQuerySet(models.QuerySet["Run"]):
     def active(self) -> Self:
         return self.filter(status__in=ACTIVE)
 
+    def timed(self) -> Self:
+        """With `read_at`, the database's time: its clock says when a run is stuck."""
+        return self.annotate(read_at=Now())
+
     def stuck(self) -> Self:
         """Runs that a person should look at (semantics §7, "Stuck"). `Run.stuck_reason` says why."""
         return self.filter(
@@ -103,6 +107,8 @@ class Run(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
     updated_at = models.DateTimeField(db_default=Now())
+    # RunQuerySet.timed sets it.
+    read_at: datetime
 
     objects = RunQuerySet.as_manager()
 

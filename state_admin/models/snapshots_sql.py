@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from . import hot
@@ -135,7 +136,7 @@ WITH t AS (
             THEN now() + r.lease_seconds * interval '1 second' ELSE r.lease_expires_at END,
         revision_count = r.revision_count + 1
     FROM t WHERE r.id = %(run)s
-    RETURNING r.id, r.revision_count
+    RETURNING r.id, r.revision_count, r.lease_expires_at, r.updated_at
 ), reading AS (
     INSERT INTO run_reads (workspace_id, thread_id, run_id, revision, step, namespace, key,
         version, held)
@@ -166,9 +167,9 @@ WITH t AS (
         %(actor_kind)s, %(actor_id)s, %(actor_name)s, %(reason)s, %(request_id)s
     FROM t
 )
-SELECT revision, message_count, context_tokens, (SELECT count(*) FROM inserted),
-    (SELECT count(*) FROM reading)
-FROM t
+SELECT t.revision, t.message_count, t.context_tokens, (SELECT count(*) FROM inserted),
+    (SELECT count(*) FROM reading), ran.lease_expires_at, ran.updated_at
+FROM t LEFT JOIN ran ON true
 """
 
 _APPEND = f"""
@@ -196,11 +197,15 @@ SELECT revision, message_count, context_tokens, (SELECT count(*) FROM inserted) 
 
 
 class Advanced(NamedTuple):
+    """A thread, and its run if one was named, as they are now."""
+
     revision: int
     message_count: int
     context_tokens: int
     inserted: int
     reads: int = 0
+    lease_expires_at: datetime | None = None
+    run_updated_at: datetime | None = None
 
 
 def advance(parameters: Mapping[str, Any]) -> Advanced:

@@ -104,7 +104,6 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
         )
         if advanced.reads < len(reads):
             knowledge.explain_reads(actor, step.reads)
-        run.last_revision, run.flagged_at = advanced.revision, None
         if parsed:
             compactions.request_when_due(actor, thread, advanced.context_tokens)
     return Committed(advanced.revision, tuple(sorted(writes)), advanced.message_count, run)

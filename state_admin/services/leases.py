@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import transaction
 
@@ -31,7 +31,7 @@ def take_lease(
     require(actor, Role.EDITOR)
     with transaction.atomic():
         run = _lock(actor, run_id, fencing_token)
-        now: datetime = run.locked_at  # type: ignore[attr-defined]
+        now = run.read_at
         held = run.lease_expires_at
         if only_if_free and held is not None and held > now:
             raise Conflict(f"lease is held until {held.isoformat()}", until=held)
@@ -50,14 +50,14 @@ def release_lease(
         run = _lock(actor, run_id, fencing_token)
         run.fencing_token += 1
         run.lease_expires_at = None
-        run.lease_released_at = run.locked_at  # type: ignore[attr-defined]
+        run.lease_released_at = run.read_at
         _save(actor, run, "run.release", reason)
     return run
 
 
 def begin_lease(run: Run) -> None:
     """A new worker for a locked run: the next fencing token; a lease, unless it waits."""
-    now: datetime = run.locked_at  # type: ignore[attr-defined]
+    now = run.read_at
     run.fencing_token += 1
     run.lease_released_at = None
     if run.status != RunStatus.WAITING:

@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from state_admin.models import (
     Change,
@@ -67,12 +66,14 @@ def flag_stuck_runs() -> Report:
         with transaction.atomic():
             stuck = Run.objects.filter(pk=run.pk, flagged_at=None).stuck()
             if stuck.update(flagged_at=Now()):
+                # It may have got stuck for another reason since it was found.
+                run = Run.objects.timed().select_related("thread").get(pk=run.pk)
                 actor = system_actor(run.workspace_id, "lease sweep")
                 trace = journal.Trace(
                     "run.stuck",
                     thread=run.thread.public_id,
                     run=run.public_id,
-                    detail={"reason": run.stuck_reason(timezone.now())},
+                    detail={"reason": run.stuck_reason(run.read_at)},
                 )
                 journal.record(actor, [trace])
                 flagged += 1

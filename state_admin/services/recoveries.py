@@ -53,7 +53,7 @@ def resume_run(
                 detail="Restore the revision and start a new run on the thread.",
             )
         guard(thread, expected_revision)
-        now = run.locked_at  # type: ignore[attr-defined]
+        now = run.read_at
         writes = snapshots.back_to(thread, revision) if revision is not None else {}
         calls = [tool_calls.call_of(ticket, "cancelled", now) for ticket in runs.void_tickets(run)]
         writes |= tool_calls.mirror_calls(actor, thread, calls, writes) if revision is None else {}
@@ -71,8 +71,5 @@ def resume_run(
             ]
         )
         kind = RevisionKind.COMMIT if revision is None else RevisionKind.RESTORE
-        advanced = snapshots.advance(
-            actor, thread, kind, writes, action="run.resume", run=run, reason=reason
-        )
-        run.last_revision = advanced.revision
+        snapshots.advance(actor, thread, kind, writes, action="run.resume", run=run, reason=reason)
     return run

@@ -23,6 +23,7 @@ from state_admin.models import (
     Thread,
     Ticket,
     TicketStatus,
+    runs_sql,
 )
 
 from . import journal, snapshots, tool_calls
@@ -57,7 +58,8 @@ UNCHANGED = RunChange()
 
 
 def find_run(actor: Actor, run_id: str) -> Run:
-    run = Run.objects.visible_to(actor).select_related("thread").filter(public_id=run_id).first()
+    runs = Run.objects.visible_to(actor).timed().select_related("thread")
+    run = runs.filter(public_id=run_id).first()
     if run is None:
         raise NotFound(f"run not found: {run_id}")
     return run
@@ -65,14 +67,9 @@ def find_run(actor: Actor, run_id: str) -> Run:
 
 def lock_run(actor: Actor, run_id: str) -> tuple[Run, Thread]:
     """The run and its thread, both rows locked, the thread first: the order of all thread work.
-    `run.locked_at` is the database's time."""
-    run = (
-        Run.objects.visible_to(actor)
-        .select_related("thread")
-        .select_for_update(of=("thread", "self"))
-        .annotate(locked_at=Now())
-        .filter(public_id=run_id)
-        .first()
+    `run.read_at` is the database's time."""
+    run = runs_sql.lock(
+        workspace_id=actor.workspace_id, run_id=run_id, prefixes=actor.thread_prefixes
     )
     if run is None:
         raise NotFound(f"run not found: {run_id}")
@@ -104,8 +101,8 @@ def start_run(
     """Start a run; answers it and whether it is new (the same id and content: the stored one).
 
     Clears the run-scoped keys of the run before it, and the tool calls that ended with it; that is
-    part of the run-start revision. Without a `parent_thread_id` it is the thread's parent. The first fencing token is 1.
-    Conflict `thread already has an active run: …`.
+    part of the run-start revision. Without a `parent_thread_id` it is the thread's parent. The
+    first fencing token is 1. Conflict `thread already has an active run: …`.
     """
     require(actor, Role.EDITOR)
     public_id = check_id(run_id) if run_id is not None else uuid7()
@@ -125,7 +122,8 @@ def start_run(
     }
     with transaction.atomic():
         thread = find_thread(actor, thread_id, lock=True)
-        held = Run.objects.filter(workspace_id=actor.workspace_id, public_id=public_id).first()
+        same_id = Run.objects.filter(workspace_id=actor.workspace_id, public_id=public_id)
+        held = same_id.timed().first()
         if held is not None:
             # Releases before this one did not write down these two.
             before = {"status": str(status), "lease_seconds": held.lease_seconds}
@@ -150,11 +148,11 @@ def start_run(
             with transaction.atomic():
                 run.save(force_insert=True)
         except IntegrityError as error:
-            if Run.objects.filter(workspace_id=actor.workspace_id, public_id=public_id).exists():
+            if same_id.exists():
                 raise Conflict(f"run already exists with other content: {public_id}") from error
             raise Conflict(f"thread already has an active run: {thread_id}") from error
         run, _ = lock_run(actor, public_id)
-        now: datetime = run.locked_at  # type: ignore[attr-defined]
+        now = run.read_at
         writes = snapshots.clears(thread, scope="run") | tool_calls.drop_ended(actor, thread)
         writes[snapshots.LIFECYCLE] = snapshots.lifecycle_value(
             run, None, moments.milliseconds(now)
@@ -162,16 +160,15 @@ def start_run(
         advanced = snapshots.advance(
             actor, thread, RevisionKind.START, writes, action="run.start", run=run, reason=reason
         )
-        run.start_revision = run.last_revision = advanced.revision
-        if status == RunStatus.RUNNING:
-            run.started_at = now
-            run.lease_expires_at = now + timedelta(seconds=lease_seconds)
+        run.start_revision = advanced.revision
+        running = status == RunStatus.RUNNING
+        run.started_at = now if running else None
+        run.lease_expires_at = now + timedelta(seconds=lease_seconds) if running else None
         if timeout_seconds:
             run.times_out_at = now + timedelta(seconds=timeout_seconds)
         run.save(
             update_fields=[
                 "start_revision",
-                "last_revision",
                 "started_at",
                 "lease_expires_at",
                 "times_out_at",
@@ -202,10 +199,9 @@ def change_run(
         writes = apply_change(actor, run, thread, change)
         if writes:
             kind = RevisionKind.END if run.status == RunStatus.DONE else RevisionKind.COMMIT
-            advanced = snapshots.advance(
+            snapshots.advance(
                 actor, thread, kind, writes, action=f"run.{run.status}", run=run, reason=reason
             )
-            run.last_revision = advanced.revision
         elif not change.empty:
             trace = journal.Trace("run.change", thread=thread.public_id, run=run_id)
             journal.record(actor, [trace], reason=reason)
@@ -257,7 +253,7 @@ def apply_change(
     """
     if change.empty:
         return {}
-    now: datetime = run.locked_at  # type: ignore[attr-defined]
+    now = run.read_at
     old_status, old_mirror = run.status, (run.status, run.step_count, _status_reason(run))
     if run.status == RunStatus.DONE and change.step_count not in (None, run.step_count):
         # Its mirror in state may be another run's by now.

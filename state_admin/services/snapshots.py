@@ -218,7 +218,8 @@ def advance(
     """Make the next revision of `thread`, whose row lock the caller holds. One statement.
 
     Keys with a text get it as their value from this revision on; keys with None are cleared.
-    `log` is appended to the messages. `run` renews its lease. Conflict: a repeated message id.
+    `log` is appended to the messages. `run` renews its lease, and is then as it is stored.
+    Conflict: a repeated message id.
     `reads` are kept beside the revision; Advanced.reads counts those that were possible.
     """
     made = {key: value for key, value in writes.items() if value.text is not None}
@@ -245,6 +246,9 @@ def advance(
         }
     )
     check_inserted(thread, log, moved)
+    if run is not None and moved.run_updated_at is not None:
+        run.last_revision, run.flagged_at = moved.revision, None
+        run.lease_expires_at, run.updated_at = moved.lease_expires_at, moved.run_updated_at
     return moved
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -146,7 +144,7 @@ def _tell(
 
 
 def _call(ticket: Ticket, run: Run, action: str, payload: Raw, reason: str) -> tool_calls.Call:
-    now: datetime = run.locked_at  # type: ignore[attr-defined]
+    now = run.read_at
     if action == "cancel":
         return tool_calls.call_of(ticket, "cancelled", now)
     because = {"reason": reason} if reason else {}

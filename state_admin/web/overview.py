@@ -11,7 +11,6 @@ from django.db.models import Sum as SumOf
 from django.http import HttpResponse
 from django.template.defaultfilters import pluralize
 from django.urls import path, reverse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Actor
@@ -228,10 +227,15 @@ def _dead(actor: Actor) -> list[Need]:
 
 
 def _stuck(actor: Actor) -> list[Need]:
-    now = timezone.now()
-    runs = Run.objects.visible_to(actor).stuck().select_related("thread").order_by("id")
+    runs = Run.objects.visible_to(actor).stuck().timed().select_related("thread").order_by("id")
     return [
-        Need("stuck", "stuck run", run.public_id, run.stuck_reason(now), run_url(run.public_id))
+        Need(
+            "stuck",
+            "stuck run",
+            run.public_id,
+            run.stuck_reason(run.read_at),
+            run_url(run.public_id),
+        )
         for run in runs[:_EACH]
     ]
 

@@ -204,7 +204,7 @@ def run_context(request: Request, run: Run) -> dict[str, Any]:
     """Everything the page of a run shows; also for showing it again with a form's mistakes."""
     run_id = run.public_id
     api_path = f"runs/{quote(run_id, safe='')}"
-    tickets = list(Ticket.objects.filter(run=run).order_by("pk")[:200])
+    tickets = list(reversed(Ticket.objects.filter(run=run).order_by("-pk")[:200]))
     pending = [question_of(ticket) for ticket in tickets if ticket.status == TicketStatus.PENDING]
     waiting = run.waiting or {}
     before = paging.whole_number(request, "before")
@@ -232,7 +232,7 @@ def run_context(request: Request, run: Run) -> dict[str, Any]:
         "can_renew": edits and run.status in (RunStatus.CREATED, RunStatus.RUNNING),
         "can_release": edits and run.lease_expires_at is not None,
         "can_resume": edits
-        and (run.status == RunStatus.WAITING or bool(run.stuck_reason(timezone.now()))),
+        and (run.status == RunStatus.WAITING or bool(run.stuck_reason(run.read_at))),
         "curl": snippets.curl("GET", api_path),
         "python": snippets.python("GET", api_path),
         "typescript": snippets.typescript(f"runs.get({json.dumps(run_id)})"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -322,6 +324,53 @@ def test_start_and_end__thread_holds_much__no_value_is_read(
         make_run(thread.actor, "t1", "r1")
     extensions = thread.api("GET", "/threads/t1/state").json()["extensions"]
     assert sorted(extensions) == ["__runtime.run_lifecycle", "memory"]
+
+
+def test_lock__every_column__is_as_the_orm_reads_it(thread: Person) -> None:
+    make_thread(thread.actor, "t2", parent_thread_id="t1", metadata=raw({"n": 1.0}), title="ü")
+    make_run(
+        thread.actor, "t2", "r2", metadata=raw({"z": 1.0, "a": 2}), timeout_seconds=5, max_rounds=3
+    )
+    ticket = {"tool_call_id": "c", "tool_name": "t", "expires_at": "2999-01-01T00:00:00Z"}
+    wait = {"reason": "user_input", "message": "?", "tickets": [ticket]}
+    builders.commit(
+        thread.actor, "r2", run=RunChange(status="waiting", waiting=wait, cost_usd="0.25")
+    )
+    Thread.objects.filter(public_id="t2").update(forked_from={"thread_id": "t0", "revision": 1})
+    stored = Run.objects.select_related("thread").get(public_id="r2")
+    with transaction.atomic():
+        run, locked = runs.lock_run(thread.actor, "r2")
+    for held, read in ((run, stored), (locked, stored.thread)):
+        for field in held._meta.concrete_fields:
+            assert getattr(held, field.attname) == getattr(read, field.attname), field.attname
+    assert (run.thread, run.read_at > run.created_at) == (locked, True)
+    done = runs.change_run(
+        actor=thread.actor,
+        run_id="r2",
+        change=RunChange(status="done", termination_reason={"type": "error", "value": "é"}),
+    )
+    with transaction.atomic():
+        again, _ = runs.lock_run(thread.actor, "r2")
+    assert again.termination_reason == done.termination_reason == {"type": "error", "value": "é"}
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "seen"),
+    [(["t"], True), (["x", "t1"], True), (["t1x"], False), (["T"], False), (["_"], False)],
+)
+def test_lock__token_with_thread_prefixes__finds_only_what_they_fit(
+    thread: Person, prefixes: list[str], seen: bool
+) -> None:
+    make_run(thread.actor, "t1", "r1")
+    _, narrow = builders.make_token(thread, thread_prefixes=prefixes)
+    with nullcontext() if seen else pytest.raises(NotFound), transaction.atomic():
+        assert runs.lock_run(narrow, "r1")[0].public_id == "r1"
+
+
+def test_lock__other_workspace__is_not_found(thread: Person, mallory: Person) -> None:
+    make_run(thread.actor, "t1", "r1")
+    with pytest.raises(NotFound), transaction.atomic():
+        runs.lock_run(mallory.actor, "r1")
 
 
 def test_start__unknown_or_foreign_thread__is_not_found(thread: Person, mallory: Person) -> None:

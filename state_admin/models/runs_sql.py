@@ -1,0 +1,70 @@
+"""The hot statement of a run: lock it with its thread, which every write on a run begins with.
+
+The ORM takes longer to put this statement together than PostgreSQL to execute it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+from django.db import DEFAULT_DB_ALIAS, models
+
+from . import hot
+from .fields import RawJSON
+from .runs import Run
+from .threads import Thread
+
+_M = TypeVar("_M", bound=models.Model)
+
+# The thread first: the order of all thread work.
+_LOCK = """
+SELECT {columns}, statement_timestamp()
+FROM runs r JOIN threads t ON t.id = r.thread_id
+WHERE r.workspace_id = %(workspace)s AND r.public_id = %(run)s
+    AND (%(prefixes)s::text[] = '{{}}' OR EXISTS (
+        SELECT FROM unnest(%(prefixes)s::text[]) AS p(prefix) WHERE starts_with(t.public_id, p.prefix)
+    ))
+FOR UPDATE OF t, r
+"""
+
+
+def lock(*, workspace_id: int, run_id: str, prefixes: Sequence[str]) -> Run | None:
+    """The run with its thread, as RunQuerySet.timed has it, both rows locked. None: there is none, or
+    the id of its thread begins with none of `prefixes`, if there are any."""
+    parameters = {"workspace": workspace_id, "run": run_id, "prefixes": list(prefixes)}
+    row = hot.fetch_one(_statement(), parameters)
+    if row is None:
+        return None
+    of_run = len(_fields(Run))
+    run = _made(Run, row[:of_run])
+    run.thread = _made(Thread, row[of_run:-1])
+    run.read_at = row[-1]
+    return run
+
+
+@cache
+def _statement() -> str:
+    columns = [_column("r", field) for field in _fields(Run)]
+    columns += [_column("t", field) for field in _fields(Thread)]
+    return _LOCK.format(columns=", ".join(columns))
+
+
+def _column(table: str, field: models.Field[Any, Any]) -> str:
+    as_text = "::text" if isinstance(field, (RawJSON, models.JSONField)) else ""
+    return f"{table}.{field.column}{as_text}"
+
+
+def _made(model: type[_M], row: Sequence[Any]) -> _M:
+    fields = _fields(model)
+    held = [
+        json.loads(value) if value is not None and isinstance(field, models.JSONField) else value
+        for field, value in zip(fields, row, strict=True)
+    ]
+    return model.from_db(DEFAULT_DB_ALIAS, [field.attname for field in fields], held)
+
+
+def _fields(model: type[models.Model]) -> Sequence[models.Field[Any, Any]]:
+    return model._meta.concrete_fields

@@ -98,11 +98,11 @@ def addresses() -> list[str]:
 
     from state_admin.web.addresses import entry_action_url, entry_url, thread_url
     from state_admin.web.urls import urlpatterns
-    from tests.e2e.pages import PAGES
+    from tests.e2e.pages import LISTS_OF, PAGES
 
     names = [str(getattr(pattern, "name", "")) for pattern in urlpatterns]
     lists = [
-        reverse(f"web:{name}", args=["hook1"] if "deliveries" in name else [])
+        reverse(f"web:{name}", args=LISTS_OF.get(name.removesuffix("-json"), []))
         for name in names
         if name.endswith("-json")
     ]
@@ -122,7 +122,7 @@ def addresses() -> list[str]:
         "/state?text=customer",
         "/state?text=nothing-like-it",
         "/state?namespace=facts&text=a*&tag=nothing",
-        "/state?namespace=facts&scope=custom&text=\"",
+        '/state?namespace=facts&scope=custom&text="',
         "/state?since=day",
         "/state?show=invalid",
         "/entries/new?namespace=facts",

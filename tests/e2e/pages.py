@@ -146,6 +146,7 @@ PAGES = [
     "/policy?scope=agent&name=helper-7",
     "/policy?scope=thread&name=t1",
     "/state-keys",
+    "/plugins/+install",
     "/plugins/kit/uninstall",
     "/config",
     "/config/models",

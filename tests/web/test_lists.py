@@ -236,7 +236,7 @@ def test_runs_of_a_thread__are_its_own_with_all_pages(
 
 
 @pytest.mark.parametrize(
-    ("page", "name"),
+    ("path", "name"),
     [
         ("/config/models", "config-list"),
         ("/members", "member-list"),
@@ -249,11 +249,11 @@ def test_runs_of_a_thread__are_its_own_with_all_pages(
     ],
 )
 def test_page__of_a_list__links_to_both_formats(
-    page: str, name: str, admin: Client, alice: Person
+    path: str, name: str, admin: Client, alice: Person
 ) -> None:
     tell(alice.actor)
     create_webhook(actor=alice.actor, name="h", url="https://example.com/hook")
-    shown = admin.get(page).content.decode()
+    shown = admin.get(path).content.decode()
     for kind in ("json", "csv"):
         url = reverse(f"web:{name}-{kind}", args=["models"] if name == "config-list" else [])
         assert f'href="{url}"' in shown

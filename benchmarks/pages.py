@@ -98,11 +98,11 @@ def addresses() -> list[str]:
 
     from state_admin.web.addresses import entry_action_url, entry_url, thread_url
     from state_admin.web.urls import urlpatterns
-    from tests.e2e.pages import PAGES
+    from tests.e2e.pages import LISTS_OF, PAGES
 
     names = [str(getattr(pattern, "name", "")) for pattern in urlpatterns]
     lists = [
-        reverse(f"web:{name}", args=["hook1"] if "deliveries" in name else [])
+        reverse(f"web:{name}", args=LISTS_OF.get(name.removesuffix("-json"), []))
         for name in names
         if name.endswith("-json")
     ]

@@ -45,9 +45,11 @@ def install_plugin(
     state_keys: Sequence[Mapping[str, Any]] = (),
     namespaces: Sequence[Mapping[str, Any]] = (),
     description: str = "",
+    dry_run: bool = False,
     reason: str = "",
 ) -> Plugin:
-    """Register everything of a plugin, or nothing. No thread changes and nothing is seeded.
+    """Register everything of a plugin, or nothing. No thread changes and nothing is seeded. With
+    `dry_run` it is tried and taken back: what would refuse the deed refuses this.
 
     The items are the keyword arguments of register_state_key and register_namespace, without
     `plugin`. Conflict `plugin already installed: …`, and `key already registered: …` for what
@@ -86,6 +88,8 @@ def install_plugin(
                 register_namespace(actor=actor, plugin=name, reason=reason, **item)
         _record(actor, "plugin.install", name, keys, reason)
         plugin.refresh_from_db()
+        if dry_run:
+            transaction.set_rollback(True)
     return plugin
 
 

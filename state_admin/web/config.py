@@ -42,7 +42,7 @@ from state_admin.templatetags.json_html import pretty
 
 from . import paging, snippets
 from .actors import page
-from .addresses import entry_action_url, entry_url
+from .addresses import entry_action_url, entry_url, with_query
 from .asked import Asked, asked, read_typed
 from .confirm import Confirm, ask
 from .drafts import (
@@ -57,6 +57,7 @@ from .drafts import (
     typed_text,
 )
 from .htmx import Request, render, see_other, toast
+from .lists import list_paths
 
 MOST = 200
 _TEMPLATES: dict[Kind, JSON] = {
@@ -107,10 +108,7 @@ def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
     """By id; a workspace has few, so more than a page is rare and reached by prefix."""
     chosen = Kind(kind)
     prefix = paging.text(request, "prefix")
-    rows = Entry.objects.visible_to(request.actor).live().filter(namespace__name=chosen.namespace)
-    if prefix:
-        rows = rows.filter(key__startswith=prefix)
-    found = list(rows.order_by("key").select_related("namespace")[: MOST + 1])
+    found = _find(request, chosen)
     body = values.dump({"value": EXAMPLES[chosen]})
     context = {
         "kinds": [(each, reverse("web:config-list", args=[each])) for each in Kind],
@@ -121,10 +119,47 @@ def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
         "prefix": prefix,
         "can_edit": request.actor.may(Role.ADMIN),
         "new_url": reverse("web:config-new", args=[chosen]),
+        "json_url": with_query(reverse("web:config-list-json", args=[chosen]), prefix=prefix),
         "curl": snippets.curl("PUT", f"config/{chosen}/main", body),
         "python": snippets.python("PUT", f"config/{chosen}/main", body),
     }
     return render(request, "config/list.html", context, part="config")
+
+
+def _find(request: Request, kind: Kind, after: str = "") -> list[Entry]:
+    """The records of a kind by id, one more than a page where there are more."""
+    rows = Entry.objects.visible_to(request.actor).live().filter(namespace__name=kind.namespace)
+    if prefix := paging.text(request, "prefix"):
+        rows = rows.filter(key__startswith=prefix)
+    if after:
+        rows = rows.filter(key__gt=after)
+    return list(rows.order_by("key").select_related("namespace")[: MOST + 1])
+
+
+def _items(request: Request, name: str, kind: str) -> tuple[list[dict[str, Any]], str]:
+    """Of a secret only that it is there."""
+    if kind not in set(Kind):
+        raise NotFound(f"no such kind: {kind}")
+    chosen, prefix = Kind(kind), paging.text(request, "prefix")
+    url = reverse(name, args=[chosen])
+    rows, next_url = paging.cut(
+        _find(request, chosen, paging.text(request, "after")),
+        MOST,
+        lambda last: with_query(url, prefix=prefix, after=last.key),
+    )
+    lines = [_line(chosen, row) for row in rows]
+    items = [
+        {
+            "id": line["id"],
+            "references": line["names"],
+            "secrets_set": len(line["secrets"]),
+            "version": line["version"],
+            "updated_at": line["updated_at"],
+            "updated_by": line["actor"],
+        }
+        for line in lines
+    ]
+    return items, next_url
 
 
 def _line(kind: Kind, row: Entry) -> dict[str, Any]:
@@ -396,6 +431,7 @@ _RECORD = rf"{_KIND}/(?P<record_id>[^/+][^/]*)"
 urlpatterns = [
     re_path(r"^config\Z", record_list, name="config"),
     re_path(rf"^config/{_KIND}\Z", record_list, name="config-list"),
+    *list_paths("config/<str:kind>", "config-list", _items),
     # "+" begins no id, so this address is nobody's record.
     re_path(rf"^config/{_KIND}/\+new\Z", record_new, name="config-new"),
     re_path(rf"^config/{_RECORD}/edit\Z", record_edit, name="config-edit"),

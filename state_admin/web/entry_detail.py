@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,17 +14,18 @@ from django.views.decorators.http import require_safe
 from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.scopes import scope_kind
-from state_admin.models import EntryRevision
+from state_admin.models import EntryRevision, Namespace
 from state_admin.services.access import who_reaches
 from state_admin.services.blame import blame_entry
-from state_admin.services.entries import EntryView, read_entry
+from state_admin.services.entries import EntryView, check_address, read_entry
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
 
-from . import snippets
+from . import paging, snippets
 from .addresses import entry_action_url, entry_url, with_query
 from .entry_address import entry_page, entry_paths
 from .entry_past import orphan_entry, shown_entry
 from .htmx import Request, render
+from .lists import list_paths
 
 HISTORY_PAGE = 50
 RECENT = 8
@@ -184,17 +185,59 @@ def _history(request: Request) -> int:
 
 
 def _whole_history(request: Request, namespace: str, key: str, before: int) -> dict[str, Any]:
-    rows = _revisions(request.actor, namespace, key)
+    def url(place: int) -> str:
+        return entry_url(namespace, key, tab="history", before=place)
+
+    found, next_url = _history_page(request.actor, namespace, key, before, url)
+    return {
+        "revisions": found,
+        "json_url": entry_action_url("history", namespace, f"{key}.json"),
+        "pager": {"first": url(0) if before else "", "next": next_url},
+    }
+
+
+def _history_page(
+    actor: Actor, namespace: str, key: str, before: int, url: Callable[[int], str]
+) -> tuple[Sequence[EntryRevision], str]:
+    rows = _revisions(actor, namespace, key)
     if before:
         rows = rows.filter(version__lt=before)
-    found = list(rows[: HISTORY_PAGE + 1])
-    next_url = first_url = ""
-    if len(found) > HISTORY_PAGE:
-        found = found[:HISTORY_PAGE]
-        next_url = entry_url(namespace, key, tab="history", before=found[-1].version)
-    if before:
-        first_url = entry_url(namespace, key, tab="history")
-    return {"revisions": found, "pager": {"first": first_url, "next": next_url}}
+    return paging.cut(list(rows[: HISTORY_PAGE + 1]), HISTORY_PAGE, lambda last: url(last.version))
+
+
+def _items(
+    request: Request, name: str, namespace: str, key: str
+) -> tuple[list[dict[str, Any]], str]:
+    """The versions without their values."""
+    check_address(namespace, key)
+    if not Namespace.objects.visible_to(request.actor).filter(name=namespace).exists():
+        raise NotRegistered(namespace)
+    kind = name.rpartition("-")[2]
+    rows, next_url = _history_page(
+        request.actor,
+        namespace,
+        key,
+        _history(request),
+        lambda place: entry_action_url("history", namespace, f"{key}.{kind}", before=place),
+    )
+    items = [
+        {
+            "version": row.version,
+            "operation": row.operation,
+            "actor_kind": row.actor_kind,
+            "actor": row.actor_name,
+            "reason": row.reason,
+            "run": row.run or None,
+            "schema_version": row.schema_version,
+            "size_bytes": row.size_bytes,
+            "pinned": row.pinned,
+            "redacted_at": row.redacted_at,
+            "expires_at": row.expires_at,
+            "at": row.at,
+        }
+        for row in rows
+    ]
+    return items, next_url
 
 
 def _tabs(namespace: str, key: str, past: int) -> list[tuple[str, str, str]]:
@@ -246,4 +289,7 @@ def _snippets(now: EntryView) -> list[tuple[str, str]]:
     ]
 
 
-urlpatterns = entry_paths("state", entry_detail, "entry-detail")
+urlpatterns = [
+    *entry_paths("state", entry_detail, "entry-detail"),
+    *list_paths("entry/history/<str:namespace>/<path:key>", "entry-history", _items),
+]

@@ -51,7 +51,9 @@ def list_paths(route: str, name: str, find: Find, *, role: Role = Role.VIEWER) -
         # Before the answer begins: what is wrong with the filters still is an answer of its own.
         first = find(request, f"web:{name}-csv", **address)
         response = StreamingHttpResponse(_lines(pages()), content_type="text/csv; charset=utf-8")
-        response["Content-Disposition"] = f'attachment; filename="{route.rpartition("/")[2]}.csv"'
+        last = route.rpartition("/")[2]
+        filename = name if "<" in last else last
+        response["Content-Disposition"] = f'attachment; filename="{filename}.csv"'
         return response
 
     return [

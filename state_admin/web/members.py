@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -29,6 +30,7 @@ from .actors import page
 from .addresses import with_query
 from .confirm import Confirm, ask
 from .htmx import Request, render, see_other, toast
+from .lists import list_paths
 
 PAGE = 100
 _ROLES = [role.value for role in Role]
@@ -81,15 +83,35 @@ def _link(name: str, secret: str) -> dict[str, Any]:
     return {"linked": name, "link": address}
 
 
+def _find(request: Request, url: str) -> tuple[Sequence[Membership], str]:
+    """A page of members in the order in which they came, and the address of the next one."""
+    rows = Membership.objects.filter(workspace_id=request.actor.workspace_id)
+    if after := paging.whole_number(request, "after"):
+        rows = rows.filter(pk__gt=after)
+    found = list(rows.select_related("user").order_by("pk")[: PAGE + 1])
+    return paging.cut(found, PAGE, lambda last: with_query(url, after=last.pk))
+
+
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    rows, next_url = _find(request, reverse(name))
+    items = [
+        {
+            "username": row.user.get_username(),
+            "role": row.role,
+            "joined_at": row.created_at,
+            "last_login": row.user.last_login,
+        }
+        for row in rows
+    ]
+    return items, next_url
+
+
 def _show(
     request: Request, form: MemberForm, made: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     after = paging.whole_number(request, "after")
     root = reverse("web:member-list")
-    rows = Membership.objects.filter(workspace_id=request.actor.workspace_id)
-    rows = rows.filter(pk__gt=after) if after else rows
-    found = list(rows.select_related("user").order_by("pk")[: PAGE + 1])
-    shown, next_url = paging.cut(found, PAGE, lambda last: with_query(root, after=last.pk))
+    shown, next_url = _find(request, root)
     enrolled: set[int] = set()
     if settings.LOGIN_TOTP != "off":
         from state_admin.services.second_factors import enrolled_among
@@ -102,6 +124,7 @@ def _show(
         "roles": _ROLES,
         "me": request.user.pk,
         "root": root,
+        "json_url": reverse("web:member-list-json"),
         "pager": {"first": root if after else "", "next": next_url},
         **(made or {}),
     }
@@ -181,6 +204,7 @@ def end_sessions(request: Request, member_id: int) -> HttpResponse:
 
 urlpatterns = [
     path("members", member_list, name="member-list"),
+    *list_paths("members", "member-list", _items, role=Role.ADMIN),
     path("members/<int:member_id>/role", role, name="member-role"),
     path("members/<int:member_id>/link", link, name="member-link"),
     path("members/<int:member_id>/remove", remove, name="member-remove"),

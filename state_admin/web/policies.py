@@ -20,6 +20,7 @@ from . import snippets
 from .actors import page
 from .addresses import thread_url, with_query
 from .htmx import Request, render, see_other, toast
+from .lists import list_paths
 
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 # What takes back a field of a scope below; an empty field says nothing.
@@ -123,10 +124,26 @@ def policy_list(request: Request) -> HttpResponse:
             for view in views
         ],
         "policy_url": reverse("web:policy"),
+        "json_url": reverse("web:policy-list-json"),
         "may_change": request.actor.may(Role.ADMIN),
         "curl": snippets.curl("PUT", "compaction-policies/workspace", _BODY),
     }  # fmt: skip
     return render(request, "policies/list.html", context, part="policies")
+
+
+def _items(request: Request, _: str) -> tuple[list[dict[str, Any]], str]:
+    items = [
+        {
+            "scope": view.scope,
+            "name": view.name or None,
+            "says": values.load(view.body),
+            "version": view.version,
+            "updated_at": view.updated_at,
+            "updated_by": view.updated_by or None,
+        }
+        for view in policies.list_policies(request.actor)
+    ]
+    return items, ""
 
 
 def _said(view: PolicyView) -> list[str]:
@@ -195,5 +212,6 @@ def _show(request: Request, view: PolicyView, form: PolicyForm, status: int = 20
 
 urlpatterns = [
     path("policies", policy_list, name="policy-list"),
+    *list_paths("policies", "policy-list", _items),
     path("policy", policy_detail, name="policy"),
 ]

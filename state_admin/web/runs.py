@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -18,10 +19,11 @@ from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Run, RunStatus, Thread, Ticket, TicketStatus, ViewPage
 from state_admin.services.runs import find_run
+from state_admin.services.threads import check_id, find_thread
 
 from . import paging, snippets
 from .actors import page
-from .addresses import run_action_url, run_url, thread_url, with_query
+from .addresses import run_action_url, run_url, thread_action_url, thread_url, with_query
 from .htmx import Request, render, target_id, wants_part
 from .id_address import id_page, id_paths
 from .lists import list_paths
@@ -148,37 +150,57 @@ def find_runs(actor: Actor, filters: Filters, name: str = "web:run-list") -> tup
 def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
     rows, next_url = find_runs(request.actor, read_filters(request), name)
     now = timezone.now()
-    items = [
-        {
-            "id": run.public_id,
-            "thread_id": run.thread.public_id,
-            "agent_id": run.agent_id or None,
-            "status": run.status,
-            "stuck": run.stuck_reason(now) or None,
-            "step_count": run.step_count,
-            "input_tokens": run.input_tokens,
-            "output_tokens": run.output_tokens,
-            "cost_usd": str(run.cost_usd),
-            "created_at": run.created_at,
-            "finished_at": run.finished_at,
-        }
-        for run in rows
-    ]
-    return items, next_url
+    return [_as_json(run, now) for run in rows], next_url
+
+
+def _as_json(run: Run, now: datetime) -> dict[str, Any]:
+    return {
+        "id": run.public_id,
+        "thread_id": run.thread.public_id,
+        "agent_id": run.agent_id or None,
+        "status": run.status,
+        "stuck": run.stuck_reason(now) or None,
+        "step_count": run.step_count,
+        "input_tokens": run.input_tokens,
+        "output_tokens": run.output_tokens,
+        "cost_usd": str(run.cost_usd),
+        "created_at": run.created_at,
+        "finished_at": run.finished_at,
+    }
+
+
+def _items_of_thread(request: Request, name: str, thread_id: str) -> tuple[Any, str]:
+    thread = find_thread(request.actor, check_id(thread_id))
+    kind = name.rpartition("-")[2]
+    rows, next_url = _page_of_thread(
+        request,
+        thread,
+        lambda place: thread_action_url("runs", f"{thread_id}.{kind}", before=place),
+    )
+    now = timezone.now()
+    return [_as_json(run, now) for run in rows], next_url
+
+
+def _page_of_thread(
+    request: Request, thread: Thread, url: Callable[[int], str]
+) -> tuple[Sequence[Run], str]:
+    rows = Run.objects.filter(thread=thread).select_related("thread").order_by("-pk")
+    if before := paging.whole_number(request, "before"):
+        rows = rows.filter(pk__lt=before)
+    return paging.cut(list(rows[: PAGE + 1]), PAGE, lambda last: url(last.pk))
 
 
 def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
     """The context of the Runs tab of a thread."""
     before = paging.whole_number(request, "before")
-    rows = Run.objects.filter(thread=thread).select_related("thread").order_by("-pk")
-    rows = rows.filter(pk__lt=before) if before else rows
 
     def url(place: int | None) -> str:
         return thread_url(thread.public_id, tab="runs", before=place)
 
-    shown, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, lambda last: url(last.pk))
+    shown, next_url = _page_of_thread(request, thread, url)
     return {
         "runs": shown,
+        "json_url": thread_action_url("runs", f"{thread.public_id}.json"),
         "here": url(before),
         "pager": {"first": url(None) if before else "", "next": next_url},
     }
@@ -242,5 +264,6 @@ def run_context(request: Request, run: Run) -> dict[str, Any]:
 urlpatterns = [
     path("runs", run_list, name="run-list"),
     *list_paths("runs", "run-list", _items),
+    *list_paths("thread/runs/<path:thread_id>", "thread-runs", _items_of_thread),
     *id_paths("runs", run_detail, "run-detail"),
 ]

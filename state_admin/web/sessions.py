@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.urls import path
+from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST, require_safe
@@ -19,6 +20,7 @@ from state_admin.services.members import end_own_sessions
 
 from .actors import page
 from .htmx import Request, render, toast
+from .lists import list_paths
 
 # What a login notes in its session.
 SINCE, AGENT, ADDRESS, METHOD = "since", "agent", "address", "method"
@@ -58,7 +60,15 @@ def _rows(request: Request) -> list[tuple[Row, UserSession]]:
 @require_safe
 @page
 def session_list(request: Request) -> HttpResponse:
-    return render(request, "account/sessions.html", {"rows": [row for row, _ in _rows(request)]})
+    context = {
+        "rows": [row for row, _ in _rows(request)],
+        "json_url": reverse("web:sessions-json"),
+    }
+    return render(request, "account/sessions.html", context)
+
+
+def _items(request: Request, _: str) -> tuple[list[dict[str, Any]], str]:
+    return [asdict(row) for row, _ in _rows(request)], ""
 
 
 @require_POST
@@ -84,6 +94,7 @@ def end_everywhere(request: Request) -> HttpResponse:
 
 urlpatterns = [
     path("sessions", session_list, name="sessions"),
+    *list_paths("sessions", "sessions", _items),
     path("sessions/end", end_everywhere, name="sessions-end"),
     path("sessions/<slug:session_id>/end", end_session, name="session-end"),
 ]

@@ -3,8 +3,10 @@ holds them; and the plugins that bring them. Read only."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpResponse
-from django.urls import path
+from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from state_admin.domain import reducers, values
@@ -15,7 +17,9 @@ from state_admin.services.plugins import parts_of
 
 from . import paging, snippets
 from .actors import page
+from .addresses import with_query
 from .htmx import Request, render
+from .lists import list_paths
 
 MOST = 200
 NEWEST = 1000
@@ -26,10 +30,7 @@ NEWEST = 1000
 def state_key_list(request: Request) -> HttpResponse:
     """By name; a workspace has few, so more than a page is rare and reached by prefix."""
     prefix = paging.text(request, "prefix")
-    rows = StateKey.objects.visible_to(request.actor).order_by("name")
-    if prefix:
-        rows = rows.filter(name__startswith=prefix)
-    found = list(rows[: MOST + 1])
+    found = _find(request)
     holders = count_holders(request.actor, NEWEST)
     plugins = list(Plugin.objects.visible_to(request.actor).order_by("name")[:MOST])
     parts = parts_of(request.actor, [plugin.name for plugin in plugins])
@@ -55,10 +56,68 @@ def state_key_list(request: Request) -> HttpResponse:
         "most": MOST,
         "newest": NEWEST,
         "prefix": prefix,
+        "json_url": with_query(reverse("web:state-key-list-json"), prefix=prefix),
+        "plugins_json_url": reverse("web:plugin-list-json"),
         "curl": snippets.curl("PUT", "state-keys/plan", body),
         "python": snippets.python("PUT", "state-keys/plan", body),
     }
     return render(request, "state_keys/list.html", context, part="state-keys")
+
+
+def _find(request: Request) -> list[StateKey]:
+    """By name, one more than a page where there are more."""
+    rows = StateKey.objects.visible_to(request.actor).order_by("name")
+    if prefix := paging.text(request, "prefix"):
+        rows = rows.filter(name__startswith=prefix)
+    if after := paging.text(request, "after"):
+        rows = rows.filter(name__gt=after)
+    return list(rows[: MOST + 1])
+
+
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    prefix, url = paging.text(request, "prefix"), reverse(name)
+    rows, next_url = paging.cut(
+        _find(request), MOST, lambda last: with_query(url, prefix=prefix, after=last.name)
+    )
+    items = [
+        {
+            "key": row.name,
+            "reducer": row.reducer,
+            "merge": row.merge,
+            "scope": row.scope,
+            "persistent": row.persistent,
+            "retain_on_uninstall": row.retain_on_uninstall,
+            "plugin": row.plugin or None,
+            "schema": values.load(row.schema or "{}"),
+            "default": values.load(row.default or "null"),
+            "description": row.description,
+            "updated_at": row.updated_at,
+        }
+        for row in rows
+    ]
+    return items, next_url
+
+
+def _plugin_items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    rows = Plugin.objects.visible_to(request.actor).order_by("name")
+    if after := paging.text(request, "after"):
+        rows = rows.filter(name__gt=after)
+    url = reverse(name)
+    shown, next_url = paging.cut(
+        list(rows[: MOST + 1]), MOST, lambda last: with_query(url, after=last.name)
+    )
+    parts = parts_of(request.actor, [row.name for row in shown])
+    items = [
+        {
+            "name": row.name,
+            "description": row.description,
+            "state_keys": parts[row.name][0],
+            "namespaces": parts[row.name][1],
+            "installed_at": row.installed_at,
+        }
+        for row in shown
+    ]
+    return items, next_url
 
 
 def _unregistered(request: Request, holders: dict[str, int]) -> list[tuple[str, int]]:
@@ -68,4 +127,8 @@ def _unregistered(request: Request, holders: dict[str, int]) -> list[tuple[str, 
     return [(name, held) for name, held in holders.items() if name not in registered][:MOST]
 
 
-urlpatterns = [path("state-keys", state_key_list, name="state-key-list")]
+urlpatterns = [
+    path("state-keys", state_key_list, name="state-key-list"),
+    *list_paths("state-keys", "state-key-list", _items),
+    *list_paths("plugins", "plugin-list", _plugin_items),
+]

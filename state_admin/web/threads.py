@@ -93,7 +93,7 @@ def thread_list(request: Request) -> HttpResponse:
             "root": reverse("web:thread-list"),
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
             "statuses": _STATUSES,
-            "sizes": [(size, f"{int(size):,} messages or more") for size in _SIZES],
+            "sizes": [(size, f"{int(size):,}+ messages") for size in _SIZES],
             "sorts": [("oldest", "oldest first"), ("id", "by id")],
             "window": _WINDOW,
             "json_url": filters.url("web:thread-list-json"),

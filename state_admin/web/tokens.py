@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -23,6 +24,7 @@ from .actors import page
 from .addresses import with_query
 from .confirm import Choice, Confirm, ask
 from .htmx import Request, render, see_other, toast
+from .lists import list_paths
 
 PAGE = 100
 _DAY = 24 * 3600
@@ -124,22 +126,48 @@ def _show(
     request: Request, form: TokenForm, made: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     before = paging.whole_number(request, "before")
-    rows = ApiToken.objects.visible_to(request.actor).order_by("-pk")
-    rows = rows.filter(pk__lt=before) if before else rows
     root = reverse("web:token-list")
-
-    def following(last: ApiToken) -> str:
-        return with_query(root, before=last.pk)
-
-    shown, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, following)
+    shown, next_url = _page(request, root)
     context = {
         "form": form,
         "rows": [_row(token) for token in shown],
         "pager": {"first": root if before else "", "next": next_url},
         "root": root,
+        "json_url": reverse("web:token-list-json"),
         **(made or {}),
     }
     return render(request, "tokens/list.html", context, part="tokens", status=status)
+
+
+def _page(request: Request, url: str) -> tuple[Sequence[ApiToken], str]:
+    """A page of tokens, newest first, and the address of the next one."""
+    rows = ApiToken.objects.visible_to(request.actor).order_by("-pk")
+    if before := paging.whole_number(request, "before"):
+        rows = rows.filter(pk__lt=before)
+    return paging.cut(list(rows[: PAGE + 1]), PAGE, lambda last: with_query(url, before=last.pk))
+
+
+def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+    """Of the secret the beginning, which is none."""
+    tokens, next_url = _page(request, reverse(name))
+    items = [
+        {
+            "id": token.pk,
+            "name": token.name,
+            "begins": f"sh_{token.lookup}_",
+            "state": _row(token).state,
+            "role": token.role,
+            "namespaces": token.namespaces,
+            "thread_prefixes": token.thread_prefixes,
+            "created_by": token.created_by,
+            "created_at": token.created_at,
+            "last_used_at": token.last_used_at,
+            "expires_at": token.expires_at,
+            "revoked_at": token.revoked_at,
+        }
+        for token in tokens
+    ]
+    return items, next_url
 
 
 def _row(token: ApiToken) -> Row:
@@ -226,6 +254,7 @@ def _find(request: Request, token_id: int) -> ApiToken:
 
 urlpatterns = [
     path("tokens", token_list, name="token-list"),
+    *list_paths("tokens", "token-list", _items, role=Role.ADMIN),
     path("tokens/<int:token_id>/rotate", rotate, name="token-rotate"),
     path("tokens/<int:token_id>/revoke", revoke, name="token-revoke"),
 ]

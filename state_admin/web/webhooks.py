@@ -23,6 +23,7 @@ from . import snippets, webhook_deliveries
 from .actors import page
 from .confirm import Choice, Confirm, ask
 from .htmx import Request, render, see_other, target_id, toast
+from .lists import list_paths
 
 _STATES = {
     WebhookStatus.ACTIVE: "running",
@@ -139,6 +140,27 @@ def webhook_new(request: Request) -> HttpResponse:
     return _list(request, WebhookForm(), {"made": hook, "secret": secret}, status=201)
 
 
+def _items(request: Request, _: str) -> tuple[list[dict[str, Any]], str]:
+    """As people see them: the whole URL, which may hold a secret, only for those who may change it."""
+    rows = Webhook.objects.visible_to(request.actor).with_counts().order_by("-pk")
+    items = [
+        {
+            "id": hook.public_id,
+            "name": hook.name,
+            "url": line_of(request, hook).url,
+            "status": hook.status,
+            "status_reason": hook.status_reason or None,
+            "wants": line_of(request, hook).wants,
+            "waiting": hook.waiting,  # type: ignore[attr-defined]
+            "dead": hook.dead,  # type: ignore[attr-defined]
+            "last_delivered_at": hook.last_delivered_at,
+            "created_at": hook.created_at,
+        }
+        for hook in rows
+    ]
+    return items, ""
+
+
 def _list(
     request: Request, form: WebhookForm, made: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
@@ -149,6 +171,7 @@ def _list(
         "form": form,
         "may_change": request.actor.may(Role.ADMIN),
         "new_url": reverse("web:webhook-new"),
+        "json_url": reverse("web:webhook-list-json"),
         "curl": snippets.curl("POST", "webhooks", _BODY),
         "python": snippets.python("POST", "webhooks", _BODY),
         **(made or {}),
@@ -325,6 +348,7 @@ def delete(request: Request, webhook_id: str) -> HttpResponse:
 
 urlpatterns = [
     path("webhooks", webhook_list, name="webhook-list"),
+    *list_paths("webhooks", "webhook-list", _items),
     path("webhooks/+new", webhook_new, name="webhook-new"),
     path("webhooks/<str:webhook_id>", webhook_detail, name="webhook-detail"),
     path("webhooks/<str:webhook_id>/pause", pause, name="webhook-pause"),

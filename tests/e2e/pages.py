@@ -45,6 +45,14 @@ BIG = {"items": [{"id": n, "tags": ["a", "b"]} for n in range(400)], "small": {"
 EVIL_KEY = "thread::<script>alert(1)</script>"
 EVIL_THREAD = "a/../<script>alert(1)</script>"
 
+# Whose the lists are that belong to something: the rest of their address.
+LISTS_OF = {
+    "config-list": ["providers"],
+    "entry-history": ["team", "global"],
+    "thread-runs": ["t1"],
+    "webhook-deliveries": ["hook1"],
+}
+
 PAGES = [
     "/",
     "/state",
@@ -138,6 +146,7 @@ PAGES = [
     "/policy?scope=agent&name=helper-7",
     "/policy?scope=thread&name=t1",
     "/state-keys",
+    "/plugins/+install",
     "/plugins/kit/uninstall",
     "/config",
     "/config/models",

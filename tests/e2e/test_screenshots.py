@@ -73,6 +73,7 @@ def pages() -> dict[str, str]:
         "namespace-compact": "/namespaces/team_context/compact",
         "namespace-new": "/namespaces/+new",
         "state-keys": "/state-keys",
+        "plugin-install": "/plugins/+install",
         "plugin-uninstall": "/plugins/loyalty/uninstall",
         "threads": "/threads",
         "thread": thread_url(thread),

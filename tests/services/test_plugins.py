@@ -107,6 +107,21 @@ def test_install__whole_plugin__is_registered_and_on_record(alice: Person) -> No
     assert Change.objects.filter(kind="plugin.install", key="kit").exists()
 
 
+def test_install__dry_run__tries_everything_and_keeps_nothing(alice: Person) -> None:
+    before = (StateKey.objects.count(), Namespace.objects.open().count(), AuditRow.objects.count())
+    made = install(alice, dry_run=True)
+    assert made.name == "kit"
+    now = (StateKey.objects.count(), Namespace.objects.open().count(), AuditRow.objects.count())
+    assert now == before
+    assert not Plugin.objects.exists()
+    assert not Change.objects.filter(kind="plugin.install").exists()
+    with pytest.raises(Invalid):
+        install(alice, keys=[key("k", merge="commutative")], dry_run=True)
+    install(alice)
+    with pytest.raises(Conflict):
+        install(alice, dry_run=True)
+
+
 def test_install__twice__is_refused_by_its_name(alice: Person) -> None:
     install(alice)
     with pytest.raises(Conflict) as refused:

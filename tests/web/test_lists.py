@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import Any
 
 import pytest
@@ -11,10 +12,20 @@ from django.test import Client
 from django.urls import reverse
 
 from state_admin.services.webhooks import create_webhook
-from state_admin.web import entry_list, threads
+from state_admin.web import entry_detail, entry_list, runs, threads
+from state_admin.web.addresses import entry_url
 from state_admin.web.lists import cell
 from state_admin.web.urls import urlpatterns
-from tests.builders import Person, make_namespace, make_thread, put
+from tests.builders import (
+    Person,
+    make_namespace,
+    make_record,
+    make_run,
+    make_thread,
+    make_token,
+    put,
+)
+from tests.e2e.pages import LISTS_OF as OF
 from tests.web.stories import tell
 
 LISTS = sorted(
@@ -33,7 +44,7 @@ def read_csv(client: Client, path: str) -> list[dict[str, str]]:
 
 
 def address(name: str, kind: str) -> str:
-    return reverse(f"web:{name}-{kind}", args=["hook1"] if "deliveries" in name else [])
+    return reverse(f"web:{name}-{kind}", args=OF.get(name, []))
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -42,7 +53,8 @@ def test_list__csv__has_the_fields_and_rows_of_the_json(
 ) -> None:
     tell(alice.actor)
     make_namespace(alice.actor, "team")
-    put(alice.actor, "team", "k", 1)
+    put(alice.actor, "team", "global", 1)
+    make_record(alice.actor, "providers", "openai", {"adapter": "openai"})
     hook, _ = create_webhook(actor=alice.actor, name="h", url="https://example.com/hook")
     type(hook).objects.update(public_id="hook1")
     items = admin.get(address(name, "json")).json()["items"]
@@ -57,14 +69,24 @@ def test_lists__known__are_these() -> None:
         "audit-list",
         "change-list",
         "compaction-list",
+        "config-list",
+        "entry-history",
         "entry-list",
         "inbox",
         "mailbox",
+        "member-list",
         "namespace-list",
+        "plugin-list",
+        "policy-list",
         "run-list",
+        "sessions",
+        "state-key-list",
         "thread-list",
+        "thread-runs",
         "ticket-list",
+        "token-list",
         "webhook-deliveries",
+        "webhook-list",
     ]
 
 
@@ -109,3 +131,129 @@ def test_cell__formula__is_text(text: str, admin: Client, alice: Person) -> None
 )
 def test_cell__value__as_people_write_it(value: object, shown: str) -> None:
     assert cell(value) == shown
+
+
+def items(client: Client, path: str) -> list[dict[str, Any]]:
+    """All of a list as JSON, page by page."""
+    found = []
+    while path:
+        answer = client.get(path)
+        assert answer.status_code == 200, path
+        found += answer.json()["items"]
+        path = answer.json()["next"]
+    return found
+
+
+# By the list, what the least role is that may read it.
+ADMINS = {"audit-list", "member-list", "token-list"}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_list__viewer__reads_what_its_page_shows_them(
+    name: str, viewer: Client, alice: Person
+) -> None:
+    tell(alice.actor)
+    make_namespace(alice.actor, "team")
+    hook, _ = create_webhook(actor=alice.actor, name="h", url="https://example.com/hook")
+    type(hook).objects.update(public_id="hook1")
+    status = 403 if name in ADMINS else 200
+    assert viewer.get(address(name, "json")).status_code == status
+    assert viewer.get(address(name, "csv")).status_code == status
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_list__other_workspace__holds_nothing_of_this_one(
+    name: str, stranger: Client, alice: Person
+) -> None:
+    tell(alice.actor)
+    make_namespace(alice.actor, "team")
+    put(alice.actor, "team", "global", 1)
+    make_record(alice.actor, "providers", "openai", {"adapter": "openai"})
+    hook, _ = create_webhook(actor=alice.actor, name="h", url="https://example.com/hook")
+    type(hook).objects.update(public_id="hook1")
+    answer = stranger.get(address(name, "json"))
+    if name in ("entry-history", "thread-runs", "webhook-deliveries"):
+        assert answer.status_code == 404
+    else:
+        shown = answer.content.decode()
+        names = ("alice", "t1", "r1", "team", "openai", "kit", "hook1", "example.com")
+        assert [word for word in names if f'"{word}' in shown] == []
+
+
+def test_lists__secrets__never_leave(admin: Client, viewer: Client, alice: Person) -> None:
+    key = "sk-live-0123456789abcdef"
+    make_record(alice.actor, "providers", "openai", {"adapter": "openai", "api_key": key})
+    _, secret = create_webhook(
+        actor=alice.actor, name="h", url="https://hooks.example.com/services/T0/very-secret"
+    )
+    token, _ = make_token(alice)
+    session = admin.cookies["statehouse_session"].value
+    told = ""
+    for name in set(LISTS) - {"entry-history", "thread-runs", "webhook-deliveries"}:
+        told += admin.get(address(name, "json")).content.decode()
+        told += "".join(map(str, read_csv(admin, address(name, "csv"))))
+    for hidden in (key, key[-4:], secret, token, token[-20:], session):
+        assert hidden not in told
+    (record,) = items(admin, "/config/providers.json")
+    assert record["secrets_set"] == 1
+    assert "very-secret" not in viewer.get("/webhooks.json").content.decode()
+    assert items(admin, "/webhooks.json")[0]["url"].endswith("very-secret")
+
+
+def test_history__any_key__is_listed_page_by_page_without_values(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_detail, "HISTORY_PAGE", 2)
+    make_namespace(alice.actor, "team")
+    for key in ("a.json", ".", "..", "a/../b", "x?y#z"):
+        for number in range(3):
+            put(alice.actor, "team", key, f"value {number}", reason="because")
+        shown = admin.get(entry_url("team", key, tab="history")).content.decode()
+        url = re.findall(r'href="([^"]+)">JSON</a>', shown)[0].replace("&#x27;", "'")
+        found = items(admin, url)
+        assert [item["version"] for item in found] == [3, 2, 1], key
+        assert "value" not in found[0]
+        assert found[0]["reason"] == "because"
+        rows = read_csv(
+            admin, url.replace(".json", ".csv") if key != "a.json" else f"{url[:-5]}.csv"
+        )
+        assert len(rows) == 3
+    assert admin.get("/entry/history/nothing/k.json").status_code == 404
+
+
+def test_runs_of_a_thread__are_its_own_with_all_pages(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "PAGE", 1)
+    tell(alice.actor)
+    make_thread(alice.actor, "t2")
+    make_run(alice.actor, "t2", "r2")
+    for thread_id, run_ids in (("t1", ["r1"]), ("t2", ["r2"])):
+        shown = admin.get(f"/threads/{thread_id}?tab=runs").content.decode()
+        (url,) = re.findall(r'href="([^"]+)">JSON</a>', shown)
+        assert [item["id"] for item in items(admin, url)] == run_ids
+    assert admin.get("/thread/runs/nothing.json").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/config/models", "config-list"),
+        ("/members", "member-list"),
+        ("/tokens", "token-list"),
+        ("/policies", "policy-list"),
+        ("/webhooks", "webhook-list"),
+        ("/state-keys", "state-key-list"),
+        ("/state-keys", "plugin-list"),
+        ("/sessions", "sessions"),
+    ],
+)
+def test_page__of_a_list__links_to_both_formats(
+    path: str, name: str, admin: Client, alice: Person
+) -> None:
+    tell(alice.actor)
+    create_webhook(actor=alice.actor, name="h", url="https://example.com/hook")
+    shown = admin.get(path).content.decode()
+    for kind in ("json", "csv"):
+        url = reverse(f"web:{name}-{kind}", args=["models"] if name == "config-list" else [])
+        assert f'href="{url}"' in shown

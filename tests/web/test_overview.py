@@ -97,7 +97,9 @@ def test_overview__busiest_namespaces__by_writes_of_a_day(
     Change.objects.filter(namespace="loud", version=2).update(at=Now() - timedelta(days=2))
     shown = page(admin, "/").partition("Busiest namespaces")[2]
     assert shown.index(">loud<") < shown.index(">quiet<")
-    assert re.findall(r'<span class="num">(\d+) <span class="muted">(\d+) in an hour', shown) == [
+    assert re.findall(
+        r'<span class="num">(\d+) <span class="muted">a day, (\d+) this hour', shown
+    ) == [
         ("2", "1"),
         ("1", "1"),
     ]

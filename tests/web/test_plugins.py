@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+from typing import Any
+
 import pytest
 from django.test import Client
 
-from state_admin.models import AuditRow, Plugin
+from state_admin.models import AuditRow, Namespace, Plugin, StateKey
 from state_admin.services import plugins
 from state_admin.web import state_keys
 from tests.builders import Person, commit, make_run, make_state_key, make_thread, put, raw
@@ -37,8 +41,6 @@ def kit(alice: Person) -> Person:
 
 def holders(shown: str) -> dict[str, str]:
     """The column "Threads" of the main table, by key."""
-    import re
-
     table = shown.partition('aria-label="State keys"')[2].partition("</table>")[0]
     name, number = (
         r'<td class="name"><span class="mono">(.*?)</span>',
@@ -103,3 +105,89 @@ def test_uninstall__viewer_or_stranger__does_not_get_it(
     for method in (stranger.get, stranger.post):
         assert method("/plugins/kit/uninstall").status_code == 404
     assert "kit" not in page(stranger, "/state-keys")
+
+
+DOCUMENT = {
+    "name": "planner",
+    "description": "Plans",
+    "state_keys": [{"key": "planner.steps", "reducer": "append", "scope": "thread", "default": []}],
+    "namespaces": [{"name": "planner_notes", "ttl_seconds": 60, "history": {"keep_last": 5}}],
+}
+
+
+def install(client: Client, document: object, **fields: str) -> Any:
+    text = document if isinstance(document, str) else json.dumps(document, indent=1)
+    return client.post("/plugins/+install", {"document": text, **fields})
+
+
+def test_install__checked__shows_what_it_would_register_and_stores_nothing(
+    admin: Client, alice: Person
+) -> None:
+    shown = install(admin, DOCUMENT, check="yes").content.decode()
+    assert "would register 1 state key and 1 namespace" in shown
+    assert "planner.steps (state key)" in shown
+    assert not Plugin.objects.exists()
+    assert not StateKey.objects.exists()
+    assert not Namespace.objects.open().exists()
+    assert not AuditRow.objects.filter(action="plugin.install").exists()
+
+
+def test_install__shown_before__is_done_with_its_reason(admin: Client, alice: Person) -> None:
+    shown = install(admin, DOCUMENT, check="yes").content.decode()
+    (seen,) = re.findall(r'name="seen" value="([0-9a-f]+)"', shown)
+    other = {**DOCUMENT, "description": "changed since"}
+    assert install(admin, other, install="yes", seen=seen).status_code == 200
+    assert not Plugin.objects.exists()
+    done = install(admin, DOCUMENT, install="yes", seen=seen, reason="we plan")
+    assert done["Location"] == "/state-keys"
+    key, space = StateKey.objects.get(), Namespace.objects.open().get()
+    assert (key.name, key.reducer, key.default, key.plugin) == (
+        "planner.steps",
+        "append",
+        "[]",
+        "planner",
+    )
+    assert (space.name, space.ttl_seconds, space.history_keep_last) == ("planner_notes", 60, 5)
+    assert AuditRow.objects.filter(action="plugin.install", reason="we plan").exists()
+    assert "already installed" in install(admin, DOCUMENT, check="yes").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ("{", "This is not JSON"),
+        ("[]", "an object belongs here"),
+        ({}, "name is missing"),
+        ({"name": "no spaces"}, "Not a plugin name"),
+        ({"name": "p", "more": 1}, "/more</code> unknown"),
+        ({"name": "p", "state_keys": {}}, "a list of at most"),
+        ({"name": "p", "state_keys": [1]}, "/state_keys/0</code> an object belongs here"),
+        ({"name": "p", "state_keys": [{}]}, "key is missing"),
+        ({"name": "p", "state_keys": [{"key": 7}]}, "a text of at most 128"),
+        ({"name": "p", "state_keys": [{"key": "k", "persistent": 1}]}, "true or false"),
+        ({"name": "p", "state_keys": [{"key": "k", "reducer": "x"}]}, "one of replace, add"),
+        ({"name": "p", "namespaces": [{"name": "n", "ttl_seconds": True}]}, "a whole number"),
+        ({"name": "p", "namespaces": [{"name": "n", "history": {"x": 1}}]}, "history/x</code>"),
+        ({"name": "p", "namespaces": [{"name": "n", "schema": {"type": "x"}}]}, "/namespaces/0"),
+        (
+            {"name": "p", "state_keys": [{"key": "k", "merge": "commutative"}]},
+            "cannot be commutative",
+        ),
+        ({"name": HOSTILE[0]}, "Not a plugin name"),
+    ],
+)
+def test_install__not_a_plugin__says_where_and_why(
+    document: object, said: str, admin: Client
+) -> None:
+    answer = install(admin, document, check="yes")
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+    assert HOSTILE[0] not in answer.content.decode()
+    assert not Plugin.objects.exists()
+
+
+def test_install__viewer_and_editor__do_not_get_it(viewer: Client, editor: Client) -> None:
+    for client in (viewer, editor):
+        assert client.get("/plugins/+install").status_code == 403
+        assert install(client, DOCUMENT, install="yes").status_code == 403
+        assert "Install a plugin" not in page(client, "/state-keys")

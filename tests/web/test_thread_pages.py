@@ -46,15 +46,16 @@ PAGES = {
     "policy of a thread": "/policy?scope=thread&name=t1",
     "state keys": "/state-keys",
     "plugin, uninstall": "/plugins/kit/uninstall",
+    "plugin, install": "/plugins/+install",
     "tokens": "/tokens",
 }
 EDITORS_ONLY = {"thread, restore", "thread, fork", "run, cancel", "compaction, undo"}
-ADMINS_ONLY = {"thread, delete", "tokens", "plugin, uninstall"}
+ADMINS_ONLY = {"thread, delete", "tokens", "plugin, uninstall", "plugin, install"}
 # Lists answer everybody, each with their own rows.
 LISTS = {
     "threads", "threads, filtered", "threads, stuck", "threads as JSON", "runs", "runs, filtered",
     "runs as JSON", "compactions", "compactions as JSON", "policies", "policy of the workspace",
-    "policy of an agent", "state keys", "tokens",
+    "policy of an agent", "state keys", "tokens", "plugin, install",
 }  # fmt: skip
 
 

@@ -55,11 +55,16 @@ def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> 
     return Added(member, link)
 
 
-def change_role(*, actor: Actor, member_id: int, role: Role, reason: str = "") -> Membership:
-    """Give a member another role. Conflict where the workspace would lose its last admin."""
+def change_role(
+    *, actor: Actor, member_id: int, role: Role, expected: Role | None = None, reason: str = ""
+) -> Membership:
+    """Give a member another role; with `expected` only while they have that one. Conflict where the
+    workspace would lose its last admin."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         member = _hold(actor, member_id, stays_admin=role is Role.ADMIN)
+        if expected is not None and not _hold_role(member, expected):
+            raise Conflict(f"the role of {member.user.get_username()} was changed meanwhile")
         if member.role != role.value:
             before, member.role = member.role, role.value
             member.save(update_fields=["role"])
@@ -135,6 +140,12 @@ def _hold(actor: Actor, member_id: int, *, stays_admin: bool) -> Membership:
             detail="Make somebody else an admin first: nobody could let an admin in again.",
         )
     return member
+
+
+def _hold_role(member: Membership, role: Role) -> bool:
+    """Whether the member has `role`, and will have until the end of the transaction."""
+    rows = Membership.objects.filter(pk=member.pk, role=role.value)
+    return bool(rows.select_for_update(no_key=True).values_list("pk"))
 
 
 def _checked(username: str) -> str:

@@ -93,16 +93,24 @@ def put_policy(
     name: str = "",
     body: Raw,
     expected_version: int | None = None,
+    expected_body: Raw | None = None,
     reason: str = "",
 ) -> PolicyView:
     """Replace what a scope says; {} takes all of it back. Jobs that are queued keep theirs.
 
-    An admin's, except a thread's own. Invalid names wrong fields; VersionConflict.
+    An admin's, except a thread's own. Invalid names wrong fields; VersionConflict. A thread's has
+    no version: there `expected_body` is what it must say, else Conflict.
     """
     require(actor, Role.EDITOR if scope == "thread" else Role.ADMIN)
     check_policy(body)
     if scope == "thread":
-        change_thread(actor=actor, thread_id=name, policy=body, reason=reason)
+        change_thread(
+            actor=actor,
+            thread_id=name,
+            policy=body,
+            expected_policy=expected_body,
+            reason=reason,
+        )
         return read_policy(actor=actor, scope=scope, name=name)
     if actor.thread_prefixes:
         raise Forbidden("this token is limited to some threads; this policy is about all")

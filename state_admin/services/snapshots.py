@@ -16,7 +16,7 @@ from state_admin.models.snapshots_sql import Advanced, StateRow
 
 from . import journal
 from .actors import require
-from .errors import Gone, NotFound
+from .errors import Conflict, Gone, NotFound
 from .messages import check_inserted, columns
 from .state_keys import Slot, hold_registry, runtime_slot
 from .threads import find_thread, guard
@@ -177,6 +177,17 @@ def back_to(thread: Thread, revision: int) -> dict[str, NewValue]:
     return writes
 
 
+def find_mark(actor: Actor, thread_id: str, revision: int) -> tuple[str, bool]:
+    """Label and pin of a kept revision. NotFound; Gone when it was compacted away."""
+    thread = find_thread(actor, thread_id)
+    rows = Revision.objects.filter(thread=thread, number=revision, dropped=False)
+    found = rows.values_list("label", "pinned").first()
+    if found is None:
+        check_kept(thread, revision)
+        raise NotFound(f"no revision {revision} of thread {thread_id}")
+    return found
+
+
 def mark_revision(
     *,
     actor: Actor,
@@ -184,9 +195,11 @@ def mark_revision(
     revision: int,
     label: str | None = None,
     pinned: bool | None = None,
+    expected: tuple[str, bool] | None = None,
     reason: str = "",
 ) -> Revision:
-    """Label or pin a kept revision; a label or a pin keeps it through compaction."""
+    """Label or pin a kept revision; a label or a pin keeps it through compaction. With `expected`
+    only while its label and pin are these, else Conflict."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
         thread = find_thread(actor, thread_id, lock=True)
@@ -194,8 +207,12 @@ def mark_revision(
         rows = Revision.objects.filter(thread=thread, number=revision)
         # One statement decides between the mark and a compaction that is under way.
         kept = rows.filter(dropped=False)
+        if expected is not None:
+            kept = kept.filter(label=expected[0], pinned=expected[1])
         if not (kept.update(**changes) if changes else kept.exists()):
             check_kept(thread, revision)
+            if rows.exists():
+                raise Conflict(f"the mark of revision {revision} was changed meanwhile")
             raise NotFound(f"no revision {revision} of thread {thread_id}")
         trace = journal.Trace("thread.mark", thread=thread_id, version=revision, detail=changes)
         journal.record(actor, [trace], reason=reason)

@@ -183,6 +183,7 @@ def change_thread(
     resource_id: str | None = None,
     metadata: Raw | None = None,
     policy: Raw | None = None,
+    expected_policy: Raw | None = None,
     parent_thread_id: str | None = None,
     reparent: bool = False,
     merge_metadata: bool = False,
@@ -190,7 +191,8 @@ def change_thread(
     reason: str = "",
 ) -> Thread:
     """Change the given fields. `reparent` says that parent_thread_id (None: no parent) counts;
-    `merge_metadata` that members which `metadata` does not name stay.
+    `merge_metadata` that members which `metadata` does not name stay. With `expected_policy` only
+    while the policy says that, else Conflict.
 
     RevisionConflict: the state is not at `expected_revision`.
     """
@@ -214,7 +216,10 @@ def change_thread(
         elif metadata is not None:
             thread.metadata = metadata.text
         if policy is not None:
-            _check_retention(actor, values.load(thread.policy or "{}"), policy.value)
+            before = values.load(thread.policy or "{}")
+            if expected_policy is not None and before != values.load(expected_policy.text):
+                raise Conflict("the policy was changed meanwhile")
+            _check_retention(actor, before, policy.value)
             thread.policy = policy.text
         thread.updated_at = Now()
         thread.save(

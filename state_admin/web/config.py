@@ -56,6 +56,7 @@ from .drafts import (
     title_of,
     typed_text,
 )
+from .entry_undo import undo_of
 from .htmx import Request, render, see_other, toast
 from .lists import list_paths
 
@@ -245,7 +246,10 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
             draft.errors = [dict(error) for error in rest]
             draft.asked = asked(fields, read_typed(request.POST, fields), at)
         return _form(request, chosen, record_id, now, draft, status=422)
-    toast(request, f"Saved version {made.version}")
+    undo = undo_of(chosen.namespace, record_id, made=made.version, before=draft.base)
+    # The secret of before is destroyed: what it stood in cannot come back whole.
+    kept = rules.markers(chosen, values.load(made.value)) == _held(chosen, now)
+    toast(request, f"Saved version {made.version}", undo=undo if kept or not draft.base else None)
     return see_other(request, reverse("web:config-detail", args=[chosen, record_id]), part="record")
 
 
@@ -301,8 +305,12 @@ def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
     return ask(request, confirm)
 
 
+def _held(kind: Kind, now: EntryView) -> dict[str, JSON]:
+    return rules.markers(kind, values.load(now.value)) if now.exists else {}
+
+
 def _slots(kind: Kind, now: EntryView) -> list[Slot]:
-    held = rules.markers(kind, values.load(now.value)) if now.exists else {}
+    held = _held(kind, now)
     return [
         Slot(
             pointer=pointer,

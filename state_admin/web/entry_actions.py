@@ -98,7 +98,7 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
     except VersionConflict:
         toast(request, _CHANGED, kind="failed")
     else:
-        undo = None if kind else undo_of(namespace, key, made=made.entry.version, before=seen)
+        undo = undo_of(namespace, key, made=made.entry.version, before=seen)
         toast(request, f"Restored version {version} as {made.entry.version}", undo=undo)
     return see_other(request, entry_url(namespace, key), part="entry")
 

@@ -7,12 +7,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from state_admin.domain import values
+from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.config import Kind
 from state_admin.domain.values import Raw
 from state_admin.models import Entry, Operation
+from state_admin.services.config import delete_record, restore_record
 from state_admin.services.entries import (
     Precondition,
     Put,
@@ -20,14 +23,16 @@ from state_admin.services.entries import (
     put_entry,
     read_past,
 )
-from state_admin.services.errors import BadRequest, Invalid, NotFound, VersionConflict
+from state_admin.services.errors import BadRequest, Conflict, Invalid, NotFound, VersionConflict
 
 from .addresses import entry_action_url, entry_url
 from .entry_address import entry_page, entry_paths
 from .htmx import Request, Undo, see_other, toast
 
 _MOST_TAGS = 32
-_REFUSED = "Someone wrote here since, so nothing was undone"
+# Characters that an Undo carries with it: they travel in a header.
+MOST_CARRIED = 2_000
+REFUSED = "Someone wrote here since, so nothing was undone"
 
 
 def undo_of(
@@ -59,6 +64,8 @@ def undo_of_delete(namespace: str, key: str, *, made: int) -> Undo:
 @entry_page(role=Role.EDITOR)
 def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
     made, before, deleted = (_number(request, name) for name in ("made", "before", "deleted"))
+    if kind := config.kind_of(namespace):
+        return _undo_record(request, kind, key, made, before)
     address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
     try:
         if deleted:
@@ -79,10 +86,34 @@ def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
         else:
             raise BadRequest("an undo names the version that it takes back")
     except VersionConflict:
-        toast(request, _REFUSED, kind="failed")
+        toast(request, REFUSED, kind="failed")
     else:
         toast(request, "Undone")
     return see_other(request, entry_url(namespace, key), part="entry")
+
+
+def _undo_record(
+    request: Request, kind: Kind, identity: str, made: int, before: int
+) -> HttpResponse:
+    """A record goes back with the secrets that it has now: a write that changed one has no Undo."""
+    address: Any = {"actor": request.actor, "kind": kind, "identity": identity}
+    written: Any = {"when": Precondition(made), "reason": f"undo of version {made}"}
+    if not made:
+        raise BadRequest("an undo names the version that it takes back")
+    try:
+        if before:
+            restore_record(**address, version=before, **written)
+        else:
+            delete_record(**address, **written)
+    except VersionConflict:
+        toast(request, REFUSED, kind="failed")
+    except (Conflict, Invalid) as problem:  # others name it by now, or what it named is gone
+        toast(request, f"{problem.title}, so nothing was undone", kind="failed")
+    else:
+        toast(request, "Undone")
+        if not before:
+            return see_other(request, reverse("web:config-list", args=[kind]))
+    return see_other(request, reverse("web:config-detail", args=[kind, identity]), part="record")
 
 
 def undelete(actor: Actor, namespace: str, key: str, made: int) -> Put:

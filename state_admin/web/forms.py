@@ -11,28 +11,10 @@ _TEN_YEARS = 10 * 365 * 86400
 _MOST = (1 << 53) - 1
 
 
-class NamespaceForm(forms.Form):
-    """A namespace as its registration takes it."""
+class NamespaceLimitsForm(forms.Form):
+    """What a registration says beside name, schema and default."""
 
-    use_required_attribute = True
-
-    name = forms.CharField(
-        max_length=128,
-        help_text="Letters, digits and _ . : - ; for example team_context",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-    )
     description = forms.CharField(required=False, max_length=10_000)
-    schema = forms.CharField(
-        label="Schema (JSON Schema 2020-12)",
-        strip=False,
-        widget=forms.Textarea(attrs={"rows": 18, "class": "editor", **_CODE}),
-    )
-    default = forms.CharField(
-        label="Default (JSON)",
-        strip=False,
-        help_text="What readers get where nothing is stored. It must fit the schema.",
-        widget=forms.Textarea(attrs={"rows": 5, **_CODE}),
-    )
     max_value_bytes = forms.IntegerField(
         label="Largest value, in bytes",
         required=False,
@@ -60,6 +42,30 @@ class NamespaceForm(forms.Form):
         min_value=1,
         max_value=_TEN_YEARS,
         help_text="Empty: all",
+    )
+
+
+class NamespaceForm(NamespaceLimitsForm):
+    """A namespace as its registration takes it."""
+
+    use_required_attribute = True
+    field_order = ("name", "description", "schema", "default")
+
+    name = forms.CharField(
+        max_length=128,
+        help_text="Letters, digits and _ . : - ; for example team_context",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    schema = forms.CharField(
+        label="Schema (JSON Schema 2020-12)",
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 18, "class": "editor", **_CODE}),
+    )
+    default = forms.CharField(
+        label="Default (JSON)",
+        strip=False,
+        help_text="What readers get where nothing is stored. It must fit the schema.",
+        widget=forms.Textarea(attrs={"rows": 5, **_CODE}),
     )
     reason = forms.CharField(
         required=False, max_length=500, help_text="Stays in the history beside your name."

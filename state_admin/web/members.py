@@ -29,7 +29,8 @@ from . import paging
 from .actors import page
 from .addresses import with_query
 from .confirm import Confirm, ask
-from .htmx import Request, render, see_other, toast
+from .entry_undo import REFUSED
+from .htmx import Request, Undo, render, see_other, toast
 from .lists import list_paths
 
 PAGE = 100
@@ -134,12 +135,29 @@ def _show(
 @require_POST
 @page(role=Role.ADMIN)
 def role(request: Request, member_id: int) -> HttpResponse:
-    chosen = request.POST.get("role", "")
-    if chosen not in _ROLES:
-        raise Invalid(f"no such role: {chosen}")
-    member = change_role(actor=request.actor, member_id=member_id, role=Role(chosen))
-    toast(request, f"{member.user.get_username()} is now {member.role}")
-    return see_other(request, reverse("web:member-list"), part="members")
+    """Give a member another role. The Undo of that tells `was`, the role that it takes back."""
+    chosen, was = request.POST.get("role", ""), request.POST.get("was", "")
+    for given in (chosen, was) if was else (chosen,):
+        if given not in _ROLES:
+            raise Invalid(f"no such role: {given}")
+    root = reverse("web:member-list")
+    old = find_member(request.actor, member_id).role
+    if was and was != old:
+        toast(request, REFUSED, kind="failed")
+        return see_other(request, root, part="members")
+    member = change_role(
+        actor=request.actor, member_id=member_id, role=Role(chosen), expected=Role(old)
+    )
+    # Who gave up being admin could not press it.
+    lost = member.user.pk == request.user.pk
+    undo = Undo(reverse("web:member-role", args=[member_id]), {"role": old, "was": member.role})
+    offered = member.role != old and not (was or lost)
+    toast(
+        request,
+        f"{member.user.get_username()} is now {member.role}",
+        undo=undo if offered else None,
+    )
+    return see_other(request, root, part="members")
 
 
 @require_POST

@@ -11,21 +11,32 @@ from django.views.decorators.http import require_http_methods, require_POST
 from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.values import Raw
-from state_admin.models import Namespace
+from state_admin.models import Namespace, NamespaceVersion
 from state_admin.models.browsing import EntryFilter, entry_page, namespace_sizes
-from state_admin.services.errors import Conflict, Invalid, NotFound, Problem
+from state_admin.services.errors import (
+    BadRequest,
+    Conflict,
+    Invalid,
+    NotFound,
+    Problem,
+    VersionConflict,
+)
 from state_admin.services.namespaces import Registered, register_namespace, unregister_namespace
 from state_admin.templatetags.json_html import pretty
 
+from . import paging
 from .actors import page
 from .addresses import namespace_url
 from .confirm import PREVIEW, Choice, Confirm, ask
-from .forms import NamespaceForm
+from .entry_undo import MOST_CARRIED, REFUSED
+from .forms import NamespaceForm, NamespaceLimitsForm
 from .htmx import Request, Undo, render, see_other, toast
 from .json_lines import line_of
 
 _COUNTED = 1000
 _TEXTS = ("schema", "default")
+_LIMITS = ("max_value_bytes", "ttl_seconds", "history_keep_last", "history_keep_seconds")
+_REST = ("description", *_LIMITS)
 
 
 @require_http_methods(["GET", "POST"])
@@ -77,9 +88,57 @@ def _submit(request: Request, held: Namespace | None) -> HttpResponse:
     if made.created:
         toast(request, f"Registered {name}")
     elif made.changed:
-        toast(request, f"Saved as schema version {made.namespace.schema_version}")
+        number = made.namespace.schema_version
+        undo = _undo_of(held, number) if held and held.unregistered_at is None else None
+        toast(request, f"Saved as schema version {number}", undo=undo)
     else:
         toast(request, "Nothing changed", kind="note")
+    return see_other(request, namespace_url(name))
+
+
+def _undo_of(old: Namespace, made: int) -> Undo | None:
+    """Schema and default of before are kept by their version; it carries the rest, unless that is
+    too much."""
+    rest = values.dump({name: getattr(old, name) for name in _REST})
+    if len(rest) > MOST_CARRIED:
+        return None
+    fields: dict[str, str | int] = {"made": made, "before": old.schema_version, "rest": rest}
+    return Undo(namespace_url(old.name, "undo"), fields)
+
+
+@require_POST
+@page(role=Role.ADMIN)
+def namespace_undo(request: Request, name: str) -> HttpResponse:
+    """Back to what was registered before, as a new version, unless someone changed it since."""
+    held = _find(request, name)
+    made, before = (
+        paging.read_number(each, request.POST.get(each, "")) for each in ("made", "before")
+    )
+    old = NamespaceVersion.objects.filter(namespace=held, schema_version=before or 0).first()
+    if not made or old is None:
+        raise BadRequest("an undo names the versions of after and before")
+    try:
+        rest = values.load(values.read(request.POST.get("rest", "")).text)
+    except (values.MalformedJSON, values.RefusedJSON) as bad:
+        raise BadRequest("an undo says what was registered") from bad
+    form = NamespaceLimitsForm(rest if isinstance(rest, dict) else {})
+    if not form.is_valid():
+        raise BadRequest("an undo says what was registered")
+    try:
+        register_namespace(
+            actor=request.actor,
+            name=name,
+            schema=_stored(old.schema or "{}"),
+            default=_stored(old.default or "null"),
+            plugin=held.plugin,
+            expected_version=made,
+            reason=f"undo of schema version {made}",
+            **form.cleaned_data,
+        )
+    except VersionConflict:
+        toast(request, REFUSED, kind="failed")
+    else:
+        toast(request, "Undone")
     return see_other(request, namespace_url(name))
 
 
@@ -100,15 +159,7 @@ def _content(form: NamespaceForm, held: Namespace | None) -> dict[str, Any]:
     content: dict[str, Any] = {
         "description": cleaned["description"],
         "plugin": held.plugin if held else "",
-        **{
-            name: cleaned[name]
-            for name in (
-                "max_value_bytes",
-                "ttl_seconds",
-                "history_keep_last",
-                "history_keep_seconds",
-            )
-        },
+        **{name: cleaned[name] for name in _LIMITS},
     }
     for name in _TEXTS:
         typed = _read(cleaned[name], name)
@@ -250,6 +301,7 @@ urlpatterns = [
     # "+" begins no name, so this address is nobody's namespace.
     path("namespaces/+new", namespace_new, name="namespace-new"),
     path("namespaces/<str:name>/edit", namespace_edit, name="namespace-edit"),
+    path("namespaces/<str:name>/undo", namespace_undo, name="namespace-undo"),
     path("namespaces/<str:name>/unregister", namespace_unregister, name="namespace-unregister"),
     path("namespaces/<str:name>/reregister", namespace_reregister, name="namespace-reregister"),
 ]

@@ -7,19 +7,28 @@ from typing import Any, cast
 from django import forms
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.policies import BY_MODEL, DESTRUCTIVE, EXTRACTIVE, LONGEST_PROMPT, MODES
+from state_admin.domain.values import Raw
 from state_admin.services import policies
-from state_admin.services.errors import Invalid, NotFound, QuotaExceeded, VersionConflict
+from state_admin.services.errors import (
+    BadRequest,
+    Conflict,
+    Invalid,
+    NotFound,
+    QuotaExceeded,
+    VersionConflict,
+)
 from state_admin.services.policies import SCOPES, PolicyView, Scope
 
-from . import snippets
+from . import paging, snippets
 from .actors import page
 from .addresses import thread_url, with_query
-from .htmx import Request, render, see_other, toast
+from .entry_undo import MOST_CARRIED, REFUSED
+from .htmx import Request, Undo, render, see_other, toast
 from .lists import list_paths
 
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
@@ -159,11 +168,7 @@ def _plain(value: Any) -> str:
 @page
 def policy_detail(request: Request) -> HttpResponse:
     """The form on GET; saves on POST. The scope and whose it is come in the query."""
-    scope = request.GET.get("scope", "workspace")
-    name = request.GET.get("name", "").strip()
-    if scope not in SCOPES:
-        raise NotFound(f"no such scope: {scope}")
-    scope = cast(Scope, scope)
+    scope, name = _asked(request)
     view = policies.read_policy(actor=request.actor, scope=scope, name=name)
     if request.method == "GET":
         return _show(request, view, PolicyForm(initial=_initial(view)))
@@ -171,7 +176,7 @@ def policy_detail(request: Request) -> HttpResponse:
     if not form.is_valid():
         return _show(request, view, form, status=422)
     try:
-        policies.put_policy(
+        made = policies.put_policy(
             actor=request.actor,
             scope=scope,
             name=name,
@@ -189,7 +194,69 @@ def policy_detail(request: Request) -> HttpResponse:
     except QuotaExceeded as problem:
         form.add_error(None, f"{problem.title}. {problem.detail}")
         return _show(request, view, form, status=422)
-    toast(request, "Policy saved")
+    toast(request, "Policy saved", undo=_undo_of(view, made))
+    return _back(request, scope, name)
+
+
+def _undo_of(old: PolicyView, made: PolicyView) -> Undo | None:
+    """Carries what the scope said before, as nothing keeps it; None where that is too much."""
+    if len(old.body) + len(made.body) > MOST_CARRIED or old.body == made.body:
+        return None
+    url = with_query(reverse("web:policy-undo"), scope=made.scope, name=made.name)
+    fields: dict[str, str | int] = {"before": old.body}
+    if made.version is None:  # a thread's
+        fields["made"] = made.body
+    else:
+        fields["version"] = made.version
+    return Undo(url, fields)
+
+
+@require_POST
+@page
+def policy_undo(request: Request) -> HttpResponse:
+    """Say again what was said before, unless someone changed the policy since."""
+    scope, name = _asked(request)
+    thread = scope == "thread"
+    try:
+        policies.put_policy(
+            actor=request.actor,
+            scope=scope,
+            name=name,
+            body=_said_before(request, "before"),
+            expected_version=None if thread else _version(request),
+            expected_body=_said_before(request, "made") if thread else None,
+            reason="undo",
+        )
+    except (Conflict, VersionConflict):
+        toast(request, REFUSED, kind="failed")
+    else:
+        toast(request, "Undone")
+    return _back(request, scope, name)
+
+
+def _asked(request: Request) -> tuple[Scope, str]:
+    """The scope and whose it is, from the query."""
+    scope = request.GET.get("scope", "workspace")
+    if scope not in SCOPES:
+        raise NotFound(f"no such scope: {scope}")
+    return cast(Scope, scope), request.GET.get("name", "").strip()
+
+
+def _said_before(request: Request, name: str) -> Raw:
+    try:
+        return values.read(request.POST.get(name, ""))
+    except (values.MalformedJSON, values.RefusedJSON) as bad:
+        raise BadRequest("an undo says what the policy said") from bad
+
+
+def _version(request: Request) -> int:
+    version = paging.read_number("version", request.POST.get("version", ""))
+    if version is None:
+        raise BadRequest("an undo names the version that it takes back")
+    return version
+
+
+def _back(request: Request, scope: Scope, name: str) -> HttpResponse:
     if scope == "thread":
         return see_other(request, thread_url(name, tab="compactions"))
     return see_other(request, reverse("web:policy-list"), part="policies")
@@ -214,4 +281,5 @@ urlpatterns = [
     path("policies", policy_list, name="policy-list"),
     *list_paths("policies", "policy-list", _items),
     path("policy", policy_detail, name="policy"),
+    path("policy/undo", policy_undo, name="policy-undo"),
 ]

@@ -12,12 +12,13 @@ from state_admin.domain import diffs, values
 from state_admin.domain.access import Role
 from state_admin.domain.values import JSON
 from state_admin.models import Revision, Thread
-from state_admin.services.errors import BadRequest, NotFound
+from state_admin.services.errors import BadRequest, Conflict, NotFound
 from state_admin.services.knowledge import keys_of_thread, shared_with
 from state_admin.services.snapshots import (
     LIFECYCLE,
     Snapshot,
     diff_snapshots,
+    find_mark,
     mark_revision,
     read_snapshot,
     restore_snapshot,
@@ -29,6 +30,7 @@ from state_admin.templatetags.ui import plural
 from . import paging
 from .addresses import run_url, thread_action_url, thread_url
 from .confirm import PREVIEW, Confirm, ask
+from .entry_undo import REFUSED
 from .htmx import Request, Undo, see_other, target_id, toast
 from .id_address import id_page, id_paths
 from .trees import answer_piece
@@ -232,16 +234,31 @@ def value_piece(request: Request, thread_id: str, revision: int, key: str) -> Ht
 @require_POST
 @id_page(role=Role.EDITOR)
 def mark(request: Request, thread_id: str) -> HttpResponse:
-    """Name or pin a revision, so that compaction keeps it."""
+    """Name or pin a revision, so that compaction keeps it. The Undo of that tells `was_label` and
+    `was_pinned`, what it takes back."""
     at = asked_revision(request)
     pinned = request.POST.get("pinned") == "on"
-    label = request.POST.get("label", "").replace("\0", "").strip()[:128]
-    row = mark_revision(
-        actor=request.actor, thread_id=thread_id, revision=at, label=label, pinned=pinned
-    )
+    label = request.POST.get("label", "").strip()[:128]
+    old = find_mark(request.actor, thread_id, at)
+    undoes = "was_label" in request.POST
+    was = (request.POST["was_label"], request.POST.get("was_pinned") == "on") if undoes else old
+    address: Any = {"actor": request.actor, "thread_id": thread_id, "revision": at}
+    try:
+        row = mark_revision(**address, label=label, pinned=pinned, expected=was)
+    except Conflict:
+        toast(request, REFUSED, kind="failed")
+        return see_other(request, _at_url(thread_id, at), part="thread")
     kept = "kept through compaction" if row.label or row.pinned else "free to be compacted"
-    toast(request, f"Revision {at} is {kept}")
+    changed = old != (row.label, row.pinned) and not undoes
+    undo = _undo_of_mark(thread_id, row, old) if changed else None
+    toast(request, f"Revision {at} is {kept}", undo=undo)
     return see_other(request, _at_url(thread_id, at), part="thread")
+
+
+def _undo_of_mark(thread_id: str, row: Revision, old: tuple[str, bool]) -> Undo:
+    fields: dict[str, str | int] = {"label": old[0], "was_label": row.label}
+    fields |= {name: "on" for name, on in (("pinned", old[1]), ("was_pinned", row.pinned)) if on}
+    return Undo(thread_action_url("mark", thread_id, at=row.number), fields)
 
 
 @require_http_methods(["GET", "POST"])

@@ -34,7 +34,8 @@ const FIRST_WAIT = 500, LONGEST_WAIT = 30_000;
 const UNNOTICED = 1500; // a gap in the connection that is not worth a word
 const SPOKEN_EVERY = 5000;
 const REFRESHED_EVERY = 1500, COUNTED_EVERY = 3000;
-const OWN_WRITE = 3000; // what arrives so soon after a write of this tab is its own
+const OWN_WRITE = 3000; // what arrives so soon after the answer to a write of this tab is its own
+const LONGEST_WRITE = 60_000; // and what arrives before the answer, if that ever comes
 const LONG_AWAY = 300_000; // after that a look at the present is worth more than what was missed
 
 /** @type {Record<State, [string, string]>} */
@@ -320,15 +321,19 @@ if (pill) {
   addEventListener("pagehide", disconnect);
 }
 
+const isWrite = (ctx) => !["GET", "HEAD"].includes((ctx.request?.method ?? "GET").toUpperCase());
 const isLive = (ctx) => ["live", "every"].includes(ctx.sourceEvent?.type);
 
 document.addEventListener("htmx:before:request", (event) => {
   const { ctx } = event.detail;
   if (ctx.sourceEvent?.type === "every" && (paused || document.hidden)) event.preventDefault();
-  else if (ctx.request?.method && !["GET", "HEAD"].includes(ctx.request.method.toUpperCase())) {
-    ownUntil = Date.now() + OWN_WRITE;
-  }
+  else if (isWrite(ctx)) ownUntil = Date.now() + LONGEST_WRITE;
 });
+for (const answered of ["htmx:after:request", "htmx:error"]) {
+  document.addEventListener(answered, (event) => {
+    if (event.detail.ctx && isWrite(event.detail.ctx)) ownUntil = Date.now() + OWN_WRITE;
+  });
+}
 document.addEventListener("htmx:before:swap", (event) => {
   const { ctx } = event.detail;
   // What stands there stays; the pill says that it is not fresh.

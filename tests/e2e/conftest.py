@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, expect
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Response,
+    expect,
+)
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -90,6 +98,12 @@ def press(page: Page, *keys: str) -> None:
     for key in keys:
         page.wait_for_load_state()
         page.keyboard.press(key)
+
+
+def click(page: Page, what: Locator) -> None:
+    """Click something of a page that was led to. One that is still loading does not listen yet."""
+    page.wait_for_load_state()
+    what.click()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from state_admin.domain.access import Role
 from state_admin.models import UserSession
@@ -268,6 +268,35 @@ def test_own_write__in_this_tab__shows_without_asking(page: Page, erin: Person) 
     expect(page.locator("#mailbox tbody")).to_contain_text("Cancelled")
     expect(waiting).to_be_empty()  # the change has arrived
     expect(page.locator("#news")).to_be_hidden()
+
+
+def test_own_write__slow__is_no_news_to_its_author(page: Page, erin: Person) -> None:
+    make_thread(erin.actor, "t1")
+    enqueue_dispatch(actor=erin.actor, thread_id="t1", payload=raw({}))
+    page.clock.install()
+    visit(page, "/mailbox")
+    waiting = page.locator('[data-go="m"] .count')
+    expect(waiting).to_have_text("1")
+
+    news: list[bool] = []
+
+    def answer_late(route: Route) -> None:
+        if route.request.method != "POST":
+            route.continue_()
+            return
+        page.clock.fast_forward(10_000)
+        answer = route.fetch(max_redirects=0)
+        expect(waiting).to_be_empty()  # the change has arrived, the answer has not
+        news.append(page.locator("#news").is_visible())
+        route.fulfill(response=answer)
+
+    page.route("**/mailbox/**", answer_late)
+    page.get_by_role("link", name="Cancel …").click()
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
+        page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    expect(page.locator("#mailbox tbody")).to_contain_text("Cancelled")
+    expect(page.locator("#news")).to_be_hidden()
+    assert news == [False]
 
 
 def test_without_script__a_link_loads_the_page_again(

@@ -18,7 +18,7 @@ from tests.builders import Person, make_person, make_run, make_thread, raw
 from tests.web.stories import tell
 from tests.web.test_inbox import ask, refund
 
-from .conftest import Watched, open_context, press
+from .conftest import Watched, click, open_context, press
 
 
 @pytest.fixture
@@ -109,9 +109,10 @@ def test_stuck_run__seen_on_the_overview__resumed(page: Page, alice: Person) -> 
     Run.objects.filter(public_id="r2").update(lease_expires_at=silent_since)
     page.goto("/")
     page.locator("a.stat").filter(has_text="stuck runs").click()
-    page.get_by_role("link", name="r2").first.click()
+    expect(page).to_have_url(re.compile(r"/runs\?"))
+    click(page, page.get_by_role("link", name="r2").first)
     expect(page.locator("#run-now")).to_contain_text("silent for 14 min")
-    page.get_by_role("link", name="Resume…").click()
+    click(page, page.get_by_role("link", name="Resume…"))
     dialog = page.get_by_role("dialog", name="Resume this run?")
     dialog.get_by_label("Reason").fill("the worker is back")
     dialog.get_by_role("button", name="Resume run").click()

@@ -29,15 +29,16 @@ def sweep(context: BrowserContext, paths: Sequence[str]) -> list[str]:
         assert response is not None
         if response.status != 200:
             found.append(f"{path}: {response.status}")
-            continue
-        found += [f"{path}: {error}" for error in watched.errors]
-        watched.errors.clear()
         if (wider := watched.page.evaluate(OVERFLOW)) > 0:
             found.append(f"{path}: {wider}px wider than the window")
         for violation in axe.run(watched.page).response["violations"]:
             where = violation["nodes"][0]["html"][:120]
             found.append(f"{path}: axe {violation['id']} at {where}")
-    return found
+        # As late as can be, so that what scripts do after loading counts for their own page.
+        found += [f"{path}: {error}" for error in watched.errors]
+        watched.errors.clear()
+    watched.page.close()
+    return found + [f"at the end: {error}" for error in watched.errors]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

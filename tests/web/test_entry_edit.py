@@ -40,7 +40,7 @@ def undo_fields(client: Client, path: str) -> tuple[str, dict[str, str]]:
     form = re.search(r'<form method="post" action="([^"]+)" data-undo>(.*?)</form>', page, re.S)
     assert form, page
     fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form[2])
-    return form[1], {n: unescape(v) for n, v in fields if n != "csrfmiddlewaretoken"}
+    return unescape(form[1]), {n: unescape(v) for n, v in fields if n != "csrfmiddlewaretoken"}
 
 
 def test_edit__valid__writes_with_reason_and_keeps_spelling(

@@ -1,0 +1,191 @@
+"""Every page has a committed count of its queries: the ones that no other test measures are here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client, RequestFactory
+
+from state_admin.models import ApiToken, Dispatch, Membership
+from state_admin.services.users import make_login_link
+from state_admin.web.urls import urlpatterns
+from tests.builders import Person, make_token
+from tests.e2e.pages import fill
+from tests.web.conftest import BASELINE
+
+PAGES = {
+    "audit as JSON": "/audit.json",
+    "compaction, cancel": "/compactions/c1/cancel",
+    "dispatch, cancel": "/mailbox/{dispatch}/cancel",
+    "dispatch, payload": "/mailbox/{dispatch}/payload",
+    "entry, newer": "/entry/newer/team/global?seen=1",
+    "login": "/login",
+    "login by link": "/login/once/{link}",
+    "member, end sessions": "/members/{member}/sessions",
+    "member, reset authenticator": "/members/{member}/totp",
+    "recovery codes, renew": "/sign-in/totp/codes",
+    "run, release": "/run/release/r2",
+    "thread, compact snapshots": "/thread/compact-snapshots/t1",
+    "tickets as JSON": "/tickets.json",
+    "token, revoke": "/tokens/{token}/revoke",
+    "token, rotate": "/tokens/{token}/rotate",
+    "webhook deliveries as JSON": "/webhooks/hook1/deliveries.json",
+    "webhook, delete": "/webhooks/hook1/delete",
+    "webhook, deliver again": "/webhooks/hook1/replay",
+    "webhook, resume": "/webhooks/hook1/resume",
+    "webhook, rotate": "/webhooks/hook1/rotate",
+}
+ANONYMOUS = {"login", "login by link"}
+
+# Under which key each address that answers GET is counted: its own or, of several, the dearest.
+ROUTES = {
+    "access": "access",
+    "audit-diff": "audit, difference",
+    "audit-list": "audit",
+    "audit-list-json": "audit as JSON",
+    "change-list": "changes",
+    "change-list-json": "changes as JSON",
+    "compaction-cancel": "compaction, cancel",
+    "compaction-detail": "compaction",
+    "compaction-list": "compactions",
+    "compaction-list-json": "compactions as JSON",
+    "compaction-undo": "compaction, undo",
+    "config": "config",
+    "config-delete": "config, delete",
+    "config-detail": "config, record",
+    "config-edit": "config, edit",
+    "config-list": "config, models",
+    "config-new": "config, new",
+    "dispatch-cancel": "dispatch, cancel",
+    "dispatch-payload": "dispatch, payload",
+    "entry-delete": "entry, delete",
+    "entry-detail": "entry, blame",
+    "entry-edit": "entry, edit",
+    "entry-list": "state browser, by tag and writer",
+    "entry-list-json": "state as JSON",
+    "entry-new": "new entry",
+    "entry-newer": "entry, newer",
+    "entry-raw": "entry, as stored",
+    "entry-readers": "entry, readers",
+    "entry-restore": "entry, restore",
+    "entry-tree": "entry, part",
+    "inbox": "inbox",
+    "inbox-json": "inbox as JSON",
+    "live": "live",
+    "login": "login",
+    "login-once": "login by link",
+    "mailbox": "mailbox",
+    "mailbox-clear": "mailbox, clear",
+    "mailbox-json": "mailbox as JSON",
+    "mailbox-replay": "mailbox, replay",
+    "member-list": "members",
+    "member-remove": "members, remove",
+    "member-sessions": "member, end sessions",
+    "member-totp": "member, reset authenticator",
+    "namespace-compact": "namespace, compact",
+    "namespace-detail": "namespace",
+    "namespace-edit": "namespace, edit",
+    "namespace-list": "namespaces",
+    "namespace-list-json": "namespaces as JSON",
+    "namespace-new": "new namespace",
+    "namespace-unregister": "namespace, unregister",
+    "overview": "overview",
+    "palette": "search",
+    "password": "password",
+    "plugin-uninstall": "plugin, uninstall",
+    "policy": "policy of a thread",
+    "policy-list": "policies",
+    "run-act": "run, cancel",
+    "run-detail": "run",
+    "run-knowledge": "run, knowledge",
+    "run-list": "runs",
+    "run-list-json": "runs as JSON",
+    "sessions": "sessions",
+    "sign-in": "how one signs in",
+    "state-key-list": "state keys",
+    "system": "system",
+    "thread-compact-snapshots": "thread, compact snapshots",
+    "thread-delete": "thread, delete",
+    "thread-detail": "thread, difference",
+    "thread-fork": "thread, fork",
+    "thread-list": "threads",
+    "thread-list-json": "threads as JSON",
+    "thread-message": "message",
+    "thread-message-sent": "message, as sent",
+    "thread-piece": "message, part",
+    "thread-restore": "thread, restore",
+    "thread-value": "state value, part",
+    "ticket-list-json": "tickets as JSON",
+    "token-list": "tokens",
+    "token-revoke": "token, revoke",
+    "token-rotate": "token, rotate",
+    "totp": "authenticator, set up",
+    "totp-codes": "recovery codes, renew",
+    "totp-remove": "authenticator, off",
+    "usage": "usage",
+    "webhook-delete": "webhook, delete",
+    "webhook-deliveries-json": "webhook deliveries as JSON",
+    "webhook-detail": "webhook",
+    "webhook-list": "webhooks",
+    "webhook-replay": "webhook, deliver again",
+    "webhook-resume": "webhook, resume",
+    "webhook-rotate": "webhook, rotate",
+    "workspaces": "workspaces",
+}
+NOT_COUNTED = {
+    "healthz": "asks the database nothing",
+    "readyz": "a probe, with one statement of its own",
+    "metrics": "for Prometheus, behind a token",
+    "login-code": "only in the session of somebody who owes a code; one row of theirs",
+    "oidc-login": "leads to the provider",
+    "oidc-callback": "comes from the provider",
+}
+
+
+def answers_get(view: Callable[..., Any]) -> bool:
+    """Whether a view takes GET: its decorator refuses other methods and says which it takes."""
+    answer = view(RequestFactory().generic("BREW", "/"))
+    assert answer.status_code == 405, view
+    return "GET" in answer["Allow"]
+
+
+@pytest.fixture
+def house(alice: Person) -> dict[str, str]:
+    """All that the pages show, and the ids in their addresses."""
+    fill(alice)
+    make_token(alice)
+    return {
+        "dispatch": Dispatch.objects.earliest("pk").public_id,
+        "link": make_login_link(alice.user),
+        "member": str(Membership.objects.get(user=alice.user).pk),
+        "token": str(ApiToken.objects.latest("pk").pk),
+    }
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page__one_visitor__answers_within_its_queries(
+    name: str,
+    admin: Client,
+    client: Client,
+    house: dict[str, str],
+    count_queries: Callable[[Client, str], int],
+    baseline: Callable[[str, int], None],
+) -> None:
+    visitor = client if name in ANONYMOUS else admin
+    baseline(name, count_queries(visitor, PAGES[name].format(**house)))
+
+
+def test_routes__every_get__is_counted_or_says_why_not() -> None:
+    names = {pattern.name for pattern in urlpatterns if answers_get(pattern.callback)}
+    csv = {name for name in names if name.endswith("-csv")}
+    assert {name.replace("-csv", "-json") for name in csv} <= ROUTES.keys()  # the same rows
+    assert names - csv == ROUTES.keys() | NOT_COUNTED.keys()
+    assert not ROUTES.keys() & NOT_COUNTED.keys()
+
+
+def test_counts__each_route_and_page__is_committed() -> None:
+    known = json.loads(BASELINE.read_text())
+    assert {*ROUTES.values(), *PAGES} - known.keys() == set()

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 6f357a930328bb7942b67af8213b0582683f16417746503ae0606f20a980e147
+// sha256 of docs/openapi.json: a0dc8a2ad5e042f1f07ec9d07160bde515981d5ae51c1ec5080c229d3bbadbb3
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1298,7 +1298,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * @description Live entries of all namespaces, unregistered ones too, or of those of a `plugin`, by
+         *     namespace and key. `include=value` brings the values. With filters a page may come short:
+         *     `next_cursor` goes on.
+         */
+        get: operations["list_state"];
         put?: never;
         post?: never;
         /**
@@ -1379,7 +1384,8 @@ export interface paths {
         };
         /**
          * @description Live entries of a namespace, by key; `order=desc` from the last one, `before` a key.
-         *     `include=value` brings the values.
+         *     `include=value` brings the values. With `valid` a page may come short: `next_cursor` goes
+         *     on.
          */
         get: operations["list_entries"];
         put?: never;
@@ -6686,6 +6692,49 @@ export interface operations {
             };
         };
     };
+    list_state: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                include?: "value";
+                limit?: number;
+                plugin?: string;
+                prefix?: string;
+                scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
+                tag?: string;
+                tags?: string;
+                updated_since?: string;
+                valid?: "true" | "false";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done, or read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["EntryRow"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description Refused, or failed: a problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     clear_state: {
         parameters: {
             query?: {
@@ -6928,6 +6977,7 @@ export interface operations {
                 prefix?: string;
                 scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
                 tag?: string;
+                tags?: string;
                 updated_since?: string;
                 valid?: "true" | "false";
             };

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from state_admin.domain.scopes import ScopeKind
@@ -23,14 +23,6 @@ FILTERS: Any = [
     OpenApiParameter("dry_run", bool, description="true: only count"),
 ]
 COUNTED: Any = {200: OpenApiTypes.OBJECT}
-
-
-class StateClear(Endpoint):
-    @extend_schema(operation_id="clear_state", parameters=FILTERS, responses=COUNTED)
-    def delete(self, request: Request) -> HttpResponse:
-        """Delete the entries of all namespaces, unregistered ones too, by `prefix` or
-        `scope_kind`. All or none; `?dry_run=true` only counts."""
-        return clear(self, request)
 
 
 def clear(endpoint: Endpoint, request: Request, namespace: str = "") -> HttpResponse:

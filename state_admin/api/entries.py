@@ -1,4 +1,4 @@
-"""Entries: /state/{ns}, /state/{ns}/{key}, /history, /diff, /restore, /keys/{key}."""
+"""Entries: /state, /state/{ns}, /state/{ns}/{key}, /history, /diff, /restore, /keys/{key}."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from state_admin.domain import diffs, moments, scopes, values
 from state_admin.domain.values import Raw
 from state_admin.models import Entry, EntryRevision
 from state_admin.models.feed_sql import FeedFilter
-from state_admin.services import clearing, entries, namespaces, retention
+from state_admin.services import clearing, entries, listings, namespaces, retention
 from state_admin.services.entries import EntryView, PatchKind
 from state_admin.services.errors import BadRequest, Invalid
+from state_admin.services.listings import Listed, Wanted
 
 from . import etags, pagination, waiting
 from .bodies import Body, Flag, RawField, Text, Whole, answer, no_content, verbatim
@@ -23,6 +24,8 @@ from .clearing import COUNTED, FILTERS, clear, read_dry_run, show_cleared
 from .endpoint import Endpoint
 
 MAX_TTL = 10 * 365 * 86400
+
+_LISTED = ("prefix", "scope_kind", "updated_since", "tag", "tags", "valid", "include")
 
 PATCH_TYPES: dict[str, PatchKind] = {
     "application/merge-patch+json": "merge",
@@ -97,53 +100,48 @@ def show_row(row: Entry, *, with_value: bool, valid: bool, registered: bool) -> 
     return shown
 
 
+class StateList(Endpoint):
+    @extend_schema(operation_id="list_state")
+    def get(self, request: Request) -> HttpResponse:
+        """Live entries of all namespaces, unregistered ones too, or of those of a `plugin`, by
+        namespace and key. `include=value` brings the values. With filters a page may come short:
+        `next_cursor` goes on."""
+        pagination.refuse_unknown(request, "plugin", *_LISTED, "limit", "cursor")
+        page = pagination.read_page(request, str)
+        listed = listings.list_entries(
+            actor=self.actor,
+            wanted=_read_wanted(request),
+            plugin=request.query_params.get("plugin", ""),
+            limit=page.limit,
+            after=page.after,
+        )
+        return _show_listed(request, page, listed)
+
+    @extend_schema(operation_id="clear_state", parameters=FILTERS, responses=COUNTED)
+    def delete(self, request: Request) -> HttpResponse:
+        """Delete the entries of all namespaces, unregistered ones too, by `prefix` or
+        `scope_kind`. All or none; `?dry_run=true` only counts."""
+        return clear(self, request)
+
+
 class EntryList(Endpoint):
     @extend_schema(operation_id="list_entries")
     def get(self, request: Request, namespace: str) -> HttpResponse:
         """Live entries of a namespace, by key; `order=desc` from the last one, `before` a key.
-        `include=value` brings the values."""
-        pagination.refuse_unknown(
-            request,
-            *("prefix", "scope_kind", "updated_since", "tag", "valid", "include"),
-            *("order", "before", "limit", "cursor"),
-        )
-        known = namespaces.definition(self.actor, namespace, fresh=True)
+        `include=value` brings the values. With `valid` a page may come short: `next_cursor` goes
+        on."""
+        pagination.refuse_unknown(request, *_LISTED, "order", "before", "limit", "cursor")
         page = pagination.read_page(request, str)
-        query = request.query_params
-        last_first = pagination.read_choice(request, "order", ("asc", "desc"), "asc") == "desc"
-        rows = Entry.objects.filter(namespace_id=known.id).live()
-        rows = rows.order_by("-key" if last_first else "key")
-        if query.get("prefix"):
-            rows = rows.filter(key__startswith=query["prefix"])
-        if query.get("before"):
-            rows = rows.filter(key__lt=query["before"])
-        kinds = [kind.value for kind in scopes.ScopeKind]
-        if kind := pagination.read_choice(request, "scope_kind", kinds):
-            rows = rows.in_scope(scopes.ScopeKind(kind))
-        if query.get("updated_since"):
-            rows = rows.filter(updated_at__gte=read_moment(request, "updated_since"))
-        if query.get("tag"):
-            rows = rows.filter(tags__contains=[query["tag"]])
-        with_value = pagination.read_choice(request, "include", ("value",)) == "value"
-        wanted = pagination.read_choice(request, "valid", ("true", "false"))
-        rows = rows.select_related("namespace")
-        found: list[tuple[Entry, bool]] = []
-        after = page.after
-        # In slices, since validity is no column: a cursor outside a transaction would make
-        # PostgreSQL copy every row that is left.
-        while len(found) <= page.limit:
-            behind = rows
-            if after is not None:
-                behind = rows.filter(**{"key__lt" if last_first else "key__gt": after})
-            chunk = list(behind[: page.limit + 1])
-            checked = ((row, entries.is_valid(row, known)) for row in chunk)
-            found += [pair for pair in checked if not wanted or pair[1] == (wanted == "true")]
-            if len(chunk) <= page.limit:
-                break
-            after = chunk[-1].key
-        shown, cursor = page.close(found, lambda pair: pair[0].key)
-        items = [show_row(r, with_value=with_value, valid=v, registered=True) for r, v in shown]
-        return answer({"items": items, "next_cursor": cursor})
+        listed = listings.list_namespace(
+            actor=self.actor,
+            namespace=namespace,
+            wanted=_read_wanted(request),
+            last_first=pagination.read_choice(request, "order", ("asc", "desc"), "asc") == "desc",
+            before=request.query_params.get("before", ""),
+            limit=page.limit,
+            after=page.after,
+        )
+        return _show_listed(request, page, listed)
 
     @extend_schema(operation_id="clear_namespace", parameters=FILTERS, responses=COUNTED)
     def delete(self, request: Request, namespace: str) -> HttpResponse:
@@ -371,6 +369,37 @@ class KeyDetail(Endpoint):
             actor=self.actor, key=_checked(key), dry_run=dry_run, reason=self.reason
         )
         return show_cleared(count, dry_run)
+
+
+def _read_wanted(request: Request) -> Wanted:
+    query = request.query_params
+    kind = pagination.read_choice(request, "scope_kind", [kind.value for kind in scopes.ScopeKind])
+    since = read_moment(request, "updated_since") if query.get("updated_since") else None
+    # A tag may hold a comma: `tag` takes it as it is.
+    tags = query.getlist("tag") + ",".join(query.getlist("tags")).split(",")
+    valid = pagination.read_choice(request, "valid", ("true", "false"))
+    return Wanted(
+        prefix=query.get("prefix", ""),
+        scope_kind=scopes.ScopeKind(kind) if kind else None,
+        updated_since=since,
+        tags=[tag for tag in tags if tag],
+        valid=valid == "true" if valid else None,
+    )
+
+
+def _show_listed(request: Request, page: pagination.Page, listed: Listed) -> HttpResponse:
+    with_value = pagination.read_choice(request, "include", ("value",)) == "value"
+    items = [
+        show_row(
+            row,
+            with_value=with_value,
+            valid=valid,
+            registered=row.namespace.unregistered_at is None,
+        )
+        for row, valid in listed.rows
+    ]
+    cursor = page.cursor_to(listed.after) if listed.after is not None else None
+    return answer({"items": items, "next_cursor": cursor})
 
 
 def read_entry_body(raw: Any) -> dict[str, Any]:

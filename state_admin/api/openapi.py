@@ -51,6 +51,15 @@ _PAGE = {
     "cursor": TEXT,
 }
 _VALUE = {"include": one_of(["value"])}
+_LISTED = {
+    "prefix": TEXT,
+    "scope_kind": one_of(ScopeKind),
+    "updated_since": TIME,
+    "tag": TEXT,
+    "tags": TEXT,
+    "valid": _BOOL,
+    **_VALUE,
+}
 _CLEAR = {"prefix": TEXT, "scope_kind": one_of(ScopeKind), "dry_run": _BOOL}
 _FEED = dict.fromkeys(("namespace", "key", "prefix", "thread", "run", "kind", "after"), TEXT)
 _AUDIT = dict.fromkeys(
@@ -80,17 +89,8 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "unregister_namespace": Operation({204: None}, {"entries": one_of(["retain", "delete"])}),
     "run_batch": Operation(_ok("BatchResults")),
-    "list_entries": _list(
-        "EntryRow",
-        prefix=TEXT,
-        scope_kind=one_of(ScopeKind),
-        updated_since=TIME,
-        tag=TEXT,
-        valid=_BOOL,
-        order=one_of(["asc", "desc"]),
-        before=TEXT,
-        **_VALUE,
-    ),
+    "list_state": _list("EntryRow", plugin=TEXT, **_LISTED),
+    "list_entries": _list("EntryRow", order=one_of(["asc", "desc"]), before=TEXT, **_LISTED),
     "clear_state": Operation(_ok("Cleared"), _CLEAR),
     "clear_namespace": Operation(_ok("Cleared"), _CLEAR),
     "read_entry": Operation(

@@ -45,7 +45,8 @@ def read_page(request: Request, position: type[int] | type[str] = int) -> Page:
     BadRequest for a cursor that is not ours, or was made for other filters."""
     query = request.query_params
     filters = _fingerprint(
-        sorted((k, v) for k, v in query.items() if k not in ("cursor", "limit")), request.path
+        sorted((k, v) for k, vs in query.lists() if k not in ("cursor", "limit") for v in vs),
+        request.path,
     )
     after = _open(query["cursor"], filters, position) if query.get("cursor") else None
     return Page(read_limit(request), after, filters)

@@ -17,7 +17,6 @@ from . import (
     batches,
     blame,
     changes,
-    clearing,
     compactions,
     config,
     dispatches,
@@ -88,7 +87,7 @@ urlpatterns = [
         ),
         path("<path:namespace>", namespaces.NamespaceDetail.as_view(), name="namespace"),
     ),
-    path("v1/state", clearing.StateClear.as_view(), name="state"),
+    path("v1/state", entries.StateList.as_view(), name="state"),
     re_path(
         r"^v1/history/(?P<namespace>[^/]+)/(?P<key>(?s:.+))\Z",
         entries.EntryHistory.as_view(),

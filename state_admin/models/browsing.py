@@ -53,11 +53,24 @@ class NamespaceSize(NamedTuple):
     stale: int
 
 
-_LINE = """
-SELECT e.namespace, e.registered, e.key, e.version,
+class EntryPlace(NamedTuple):
+    """Where an entry stands in the order of all, and how large its value is."""
+
+    id: int
+    size_bytes: int
+    namespace: str
+    key: str
+
+
+_LINE = """e.namespace, e.registered, e.key, e.version,
     CASE WHEN e.schema_version <> e.present THEN e.value::text END,
     e.size_bytes, e.estimated_tokens, e.tags, e.pinned, e.actor_kind, e.actor_name,
-    e.created_at, e.updated_at, e.expires_at
+    e.created_at, e.updated_at, e.expires_at"""
+
+_PLACE = "e.id, e.size_bytes, e.namespace, e.key"
+
+_FOUND = """
+SELECT {columns}
 FROM (
     SELECT n.name AS namespace, n.unregistered_at IS NULL AS registered,
         n.schema_version AS present, e.*
@@ -88,28 +101,32 @@ _RANGE = """
 
 class EntryFilter(NamedTuple):
     """Which entries are looked at, from the place `after` on. `orphans`: only those of unregistered
-    namespaces; `stale`: only those written under another schema version than the present one."""
+    namespaces, or of those of a `plugin`; `stale`: only those written under another schema version
+    than the present one, of namespaces whose schema has changed; `unjudged`: the same of all, since
+    what was redacted has met none; `tags`: only those that hold all of them."""
 
     namespace: str = ""
     scope: ScopeKind | None = None
     prefix: str = ""
     orphans: bool = False
     stale: bool = False
+    unjudged: bool = False
     since: datetime | None = None
-    tag: str = ""
+    tags: Sequence[str] = ()
     writer: str = ""
+    plugin: str = ""
     after: tuple[str, str] = ("", "")
 
     @property
     def sparse(self) -> str:
         """The condition that no index leads to, "" without one."""
         parts = []
-        if self.stale:
+        if self.stale or self.unjudged:
             parts.append("e.schema_version <> e.present")
         if self.since:
             parts.append("e.updated_at >= %(since)s")
-        if self.tag:
-            parts.append("%(tag)s = ANY(e.tags)")
+        if self.tags:
+            parts.append("e.tags @> %(tags)s::varchar[]")
         if self.writer:
             parts.append("e.actor_name = %(writer)s")
         return " AND ".join(parts)
@@ -125,12 +142,25 @@ def entry_page(
     """
     sparse = wanted.sparse
     live = "" if sparse else f" AND {_LIVE}"
-    statement = _LINE.format(
-        stretch=_stretch(actor, wanted, live), sparse=f"{_LIVE} AND {sparse}" if sparse else "true"
+    statement = _FOUND.format(
+        columns=_LINE,
+        stretch=_stretch(actor, wanted, live),
+        sparse=f"{_LIVE} AND {sparse}" if sparse else "true",
     )
     parameters = _parameters(actor, wanted, max(window, limit) if sparse else limit)
     rows = hot.fetch_all(statement, {**parameters, "limit": limit})
     return [EntryLine._make(row) for row in rows]
+
+
+def entry_places(actor: Actor, wanted: EntryFilter, *, limit: int, window: int) -> list[EntryPlace]:
+    """The places of up to `limit` live entries of a wanted, by namespace and key, among the first
+    `window` entries, dead ones counted."""
+    parts = [_LIVE, wanted.sparse] if wanted.sparse else [_LIVE]
+    statement = _FOUND.format(
+        columns=_PLACE, stretch=_stretch(actor, wanted, ""), sparse=" AND ".join(parts)
+    )
+    rows = hot.fetch_all(statement, {**_parameters(actor, wanted, window), "limit": limit})
+    return [EntryPlace._make(row) for row in rows]
 
 
 def window_end(actor: Actor, wanted: EntryFilter, window: int) -> tuple[str, str] | None:
@@ -147,6 +177,8 @@ def _stretch(actor: Actor, wanted: EntryFilter, conditions: str) -> str:
         namespaces += " AND n.name = %(namespace)s"
     if actor.namespaces:
         namespaces += " AND n.name ~ %(globs)s"
+    if wanted.plugin:
+        namespaces += " AND n.plugin = %(plugin)s"
     if wanted.orphans:
         namespaces += " AND n.unregistered_at IS NOT NULL"
     if wanted.stale:  # a schema that never changed has no entries of an older one
@@ -163,6 +195,7 @@ def _stretch(actor: Actor, wanted: EntryFilter, conditions: str) -> str:
 def _parameters(actor: Actor, wanted: EntryFilter, window: int) -> dict[str, Any]:
     return {
         **wanted._asdict(),
+        "tags": list(wanted.tags),
         "workspace": actor.workspace_id,
         "globs": glob_regex(actor.namespaces),
         "prefix_end": wanted.prefix + _LAST,

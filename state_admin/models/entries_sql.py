@@ -133,6 +133,10 @@ def _expires(at: str) -> str:
     return f"coalesce(%(expires_at)s::timestamptz, {at} + {ttl})"
 
 
+# What a write that says nothing of tags and pin, or the same, leaves as it is.
+_SAME_REST = """coalesce(e.tags = %(tags)s::text[]::varchar[], true)
+            AND coalesce(e.pinned = %(pinned)s::boolean, true)"""
+
 _INTO = """
     INSERT INTO entries AS e (namespace_id, key, value, version, born_version, schema_version,
         deleted, expires_at, tags, pinned, size_bytes, estimated_tokens, actor_kind, actor_name,
@@ -168,7 +172,8 @@ _PUT = (
     FROM (SELECT id, clock_timestamp() AS at FROM n) n
 {_OVER}    WHERE CASE %(only)s::text
         WHEN 'missing' THEN NOT ({_LIVE})
-        WHEN 'changed' THEN NOT ({_LIVE} AND e.value::jsonb = excluded.value::jsonb)
+        WHEN 'changed' THEN NOT ({_LIVE} AND e.value::jsonb = excluded.value::jsonb
+            AND {_SAME_REST})
         ELSE true END
     RETURNING e.*
 )"""
@@ -228,7 +233,8 @@ _REPLACE = (
         updated_at = clock_timestamp()
     FROM n
     WHERE e.namespace_id = n.id AND e.key = %(key)s AND e.version = %(expected)s AND {_LIVE}
-        AND NOT (%(only)s::text = 'changed' AND e.value::jsonb = %(value)s::text::jsonb)
+        AND NOT (%(only)s::text = 'changed' AND e.value::jsonb = %(value)s::text::jsonb
+            AND {_SAME_REST})
     RETURNING e.*
 )"""
     + _TRAIL

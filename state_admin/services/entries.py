@@ -78,7 +78,8 @@ class Put:
 @dataclass(frozen=True)
 class Precondition:
     """What must hold for a write to land. `version` 0 means "does not exist"; `merge` lets a write
-    whose version is stale land all the same when nobody changed the same paths."""
+    whose version is stale land all the same when nobody changed the same paths. `changed` skips a
+    write that would leave value, tags and pin as they are and sets no time to live."""
 
     version: int | None = None
     changed: bool = False
@@ -361,9 +362,11 @@ def store_value(
 ) -> Put:
     """put_entry for services that may write reserved namespaces, with all attributes told."""
     expected = when.version
+    changed = when.changed and attributes["ttl"] is None
     for attempt in range(_ATTEMPTS):
         known = definition_for(actor, namespace, value, fresh=attempt > 0)
         new = new_entry(known, key, value.text)
+        only = "missing" if when.version == 0 else "changed" if changed else "any"
         parameters = {
             **journal.parameters(actor, reason),
             **new._asdict(),
@@ -371,7 +374,7 @@ def store_value(
             "ttl": new.ttl if attributes["ttl"] is None else attributes["ttl"] or None,
             "operation": operation.value,
             "expected": when.version,
-            "only": "missing" if when.version == 0 else "changed" if when.changed else "any",
+            "only": only,
         }
         limited = quotas.limited(actor)
         if limited:
@@ -380,7 +383,7 @@ def store_value(
         written = write(parameters)
         if written is not None:
             if limited:
-                quotas.add_usage(actor, entries=int(written.created), bytes=new.size)
+                _count(actor, new, written)
             return Put(_written(actor, new, written), written.created)
         # Nothing was written: the schema changed meanwhile, or the precondition does not hold.
         if definition(actor, namespace, fresh=True).schema_version != known.schema_version:
@@ -397,7 +400,7 @@ def store_value(
                 continue
             told = collision.shown if collision is not None else {}
             raise VersionConflict(expected or 0, now.version, **told)
-        if when.changed and now.exists:
+        if changed and now.exists:
             return Put(now, created=False, changed=False)
     raise Conflict("the namespace or the entry keeps changing; try again")
 
@@ -497,6 +500,15 @@ def _check_quota(actor: Actor, namespace: str, key: str, size: int) -> None:
         quotas.check_room(actor, "entries", 1)
     if size > held.size_bytes:
         quotas.check_room(actor, "bytes", size - held.size_bytes)
+
+
+def _count(actor: Actor, new: NewEntry, written: entries_sql.Written) -> None:
+    """Add what a write made to the usage. The version before it is always kept, with its size."""
+    grown = new.size
+    if not written.created:
+        rows = EntryRevision.objects.filter(entry_id=written.entry_id, version=written.version - 1)
+        grown -= rows.values_list("size_bytes", flat=True).first() or 0
+    quotas.add_usage(actor, entries=int(written.created), bytes=grown)
 
 
 def check_entry(*, actor: Actor, namespace: str, value: Raw) -> None:

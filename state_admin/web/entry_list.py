@@ -215,7 +215,7 @@ def _rows(actor: Actor, filters: Filters, limit: int, window: int) -> tuple[list
         since=datetime.now(UTC) - _SINCE[filters.since] if filters.since else None,
         orphans=filters.show == "orphans",
         stale=filters.show == "invalid",
-        tag=filters.tag,
+        tags=(filters.tag,) if filters.tag else (),
         writer=filters.actor,
         after=filters.position,
     )

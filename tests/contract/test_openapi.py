@@ -162,6 +162,7 @@ def test_answers__of_every_read__have_exactly_the_documented_members(world: Pers
     reads = {
         "list_namespaces": "/namespaces",
         "get_namespace": "/namespaces/notes",
+        "list_state": "/state?include=value",
         "list_entries": "/state/notes?include=value",
         "read_entry": "/state/notes/k",
         "read_history": "/history/notes/k?include=value",

@@ -79,6 +79,7 @@ TABLE = [
     Row("batch", "POST", "/state/batch", E, 200,
         {"operations": [{"op": "put", "namespace": "notes", "key": "k", "value": 1}]},
         hides="notes", by="namespaces"),
+    Row("state", "GET", "/state", V, 200),
     Row("state", "DELETE", "/state?prefix=k", E, 200),
     Row("entries", "DELETE", "/state/notes", E, 200, hides="notes", by="namespaces"),
     Row("entries", "GET", "/state/notes", V, 200, hides="notes", by="namespaces"),

@@ -168,6 +168,24 @@ def test_put__if_changed_and_equal__answers_the_old_version(
     assert put(alice.actor, "notes", "k", {"a": 3}, when=when).version == 2
 
 
+@pytest.mark.parametrize("version", [None, 1])
+@pytest.mark.parametrize(
+    "rest", [{"tags": ["b"]}, {"tags": []}, {"pinned": False}, {"ttl_seconds": 60}]
+)
+def test_put__if_changed_and_only_the_rest_differs__lands(
+    alice: Person, version: int | None, rest: Any
+) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1, tags=["a"], pinned=True)
+    when = Precondition(version, changed=True)
+    assert put(alice.actor, "notes", "k", 1, tags=["a"], pinned=True, when=when).version == 1
+    assert put(alice.actor, "notes", "k", 1, when=when, **rest).version == 2
+    now = read(alice)
+    assert now.tags == rest.get("tags", ["a"])
+    assert now.pinned == rest.get("pinned", True)
+    assert (now.expires_at is not None) == ("ttl_seconds" in rest)
+
+
 def test_put__after_a_delete__goes_on_counting_and_is_created(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1, tags=["old"], pinned=True)

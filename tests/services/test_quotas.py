@@ -12,6 +12,8 @@ from state_admin.services import maintenance, quotas
 from state_admin.services.errors import QuotaExceeded
 from tests.builders import Person, make_namespace, make_thread, put
 
+UPDATE = "application/vnd.statehouse.update+json"
+
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> None:
@@ -43,6 +45,20 @@ def test_bytes__quota_reached__refuses_what_grows(alice: Person) -> None:
     set_quota(alice, bytes=150)
     assert alice.api("PUT", "/state/notes/a", {"value": "x" * 90}).status_code == 200
     assert alice.api("PUT", "/state/notes/b", {"value": "x" * 90}).status_code == 403
+
+
+def test_bytes__one_entry_written_again__counts_the_difference(alice: Person) -> None:
+    make_namespace(alice.actor)
+    set_quota(alice, bytes=250)
+    for number in range(5):
+        put(alice.actor, "notes", "a", "x" * 98)
+        put(alice.actor, "notes", "a", "x" * (90 + number))
+        change = {"op": "set", "path": "", "value": "y" * 98}
+        answer = alice.api("PATCH", "/state/notes/a", change, content_type=UPDATE)
+        assert answer.status_code == 200
+    assert alice.api("PUT", "/state/notes/b", {"value": "x" * 98}).status_code == 201
+    refused = alice.api("PUT", "/state/notes/c", {"value": "x" * 98})
+    assert (refused.status_code, refused.json()["used"]) == (403, 200)
 
 
 def test_threads__quota_reached__refuses_new_ones_but_not_the_same_again(alice: Person) -> None:

@@ -1305,7 +1305,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * @description Live entries of all namespaces, unregistered ones too, or of those of a `plugin`, by
+         *     namespace and key. `include=value` brings the values. With filters a page may come short:
+         *     `next_cursor` goes on.
+         */
+        get: operations["list_state"];
         put?: never;
         post?: never;
         /**
@@ -1386,7 +1391,8 @@ export interface paths {
         };
         /**
          * @description Live entries of a namespace, by key; `order=desc` from the last one, `before` a key.
-         *     `include=value` brings the values.
+         *     `include=value` brings the values. With `valid` a page may come short: `next_cursor` goes
+         *     on.
          */
         get: operations["list_entries"];
         put?: never;
@@ -6705,6 +6711,49 @@ export interface operations {
             };
         };
     };
+    list_state: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                include?: "value";
+                limit?: number;
+                plugin?: string;
+                prefix?: string;
+                scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
+                tag?: string;
+                tags?: string;
+                updated_since?: string;
+                valid?: "true" | "false";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done, or read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["EntryRow"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description Refused, or failed: a problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     clear_state: {
         parameters: {
             query?: {
@@ -6947,6 +6996,7 @@ export interface operations {
                 prefix?: string;
                 scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
                 tag?: string;
+                tags?: string;
                 updated_since?: string;
                 valid?: "true" | "false";
             };

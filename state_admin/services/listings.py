@@ -1,0 +1,154 @@
+"""Pages of entries: of one namespace, or of all that the actor sees (semantics §4, "List").
+
+Whether a value is valid is no column. A page that asks for it opens no more than MOST_OPENED values:
+it may come short, and the next one goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from state_admin.domain.access import Actor
+from state_admin.domain.scopes import ScopeKind
+from state_admin.models import Entry
+from state_admin.models.browsing import EntryFilter, entry_places, window_end
+from state_admin.models.entries import EntryQuerySet
+
+from .entries import is_valid
+from .namespaces import Definition, define, definition
+from .slices import slices
+
+MOST_OPENED = 2000
+_OPENED_AT_ONCE = 200
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which live entries are listed; `tags`: those that hold all of them; `valid`: only those whose
+    value the schema of today accepts, or refuses."""
+
+    prefix: str = ""
+    scope_kind: ScopeKind | None = None
+    updated_since: datetime | None = None
+    tags: Sequence[str] = ()
+    valid: bool | None = None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Entries, each with whether the schema of today accepts it. `after`: the place to go on from
+    (a key, or namespace/key where the list is of all), None at the end."""
+
+    rows: Sequence[tuple[Entry, bool]]
+    after: str | None
+
+
+def list_namespace(
+    *,
+    actor: Actor,
+    namespace: str,
+    wanted: Wanted,
+    last_first: bool = False,
+    before: str = "",
+    limit: int = 50,
+    after: str | None = None,
+) -> Listed:
+    """Up to `limit` entries of a namespace, by key; those below the key `before`. NotRegistered."""
+    known = definition(actor, namespace, fresh=True)
+    rows = Entry.objects.filter(namespace_id=known.id).live()
+    rows = rows.order_by("-key" if last_first else "key").select_related("namespace")
+    if wanted.prefix:
+        rows = rows.filter(key__startswith=wanted.prefix)
+    if before:
+        rows = rows.filter(key__lt=before)
+    if wanted.scope_kind:
+        rows = rows.in_scope(wanted.scope_kind)
+    if wanted.updated_since:
+        rows = rows.filter(updated_at__gte=wanted.updated_since)
+    if wanted.tags:
+        rows = rows.filter(tags__contains=list(wanted.tags))
+    if wanted.valid is not None:
+        return _judge_in_turn(rows, known, wanted.valid, last_first, limit, after)
+    found = list(_behind(rows, last_first, after)[: limit + 1])
+    shown = [(row, is_valid(row, known)) for row in found[:limit]]
+    return Listed(shown, shown[-1][0].key if len(found) > limit else None)
+
+
+def list_entries(
+    *, actor: Actor, wanted: Wanted, plugin: str = "", limit: int = 50, after: str | None = None
+) -> Listed:
+    """Up to `limit` entries of all namespaces that the actor sees, or of those of a plugin, by
+    namespace and key; unregistered namespaces too.
+
+    Looks at MOST_OPENED entries, the dead ones counted: a page may come short, or empty.
+    """
+    namespace, _, key = (after or "").partition("/")
+    chosen = EntryFilter(
+        scope=wanted.scope_kind,
+        prefix=wanted.prefix,
+        unjudged=wanted.valid is False,
+        since=wanted.updated_since,
+        tags=wanted.tags,
+        plugin=plugin,
+        after=(namespace, key),
+    )
+    most = limit + 1 if wanted.valid is None else MOST_OPENED
+    places = entry_places(actor, chosen, limit=most, window=MOST_OPENED)
+    shown: list[tuple[Entry, bool]] = []
+    for row in _open(Entry.objects.all(), [(place.id, place.size_bytes) for place in places]):
+        valid = is_valid(row, define(row.namespace))
+        if wanted.valid in (None, valid):
+            if len(shown) == limit:
+                last = shown[-1][0]
+                return Listed(shown, f"{last.namespace.name}/{last.key}")
+            shown.append((row, valid))
+    if len(places) == most:
+        return Listed(shown, f"{places[-1].namespace}/{places[-1].key}")
+    end = window_end(actor, chosen, MOST_OPENED)
+    return Listed(shown, "/".join(end) if end else None)
+
+
+def _judge_in_turn(
+    rows: EntryQuerySet,
+    known: Definition,
+    valid: bool,
+    last_first: bool,
+    limit: int,
+    after: str | None,
+) -> Listed:
+    """Those of `rows` that are valid, or not. Only what was written under another schema version
+    than the present one can be invalid."""
+    if not valid:
+        rows = rows.exclude(schema_version=known.schema_version)
+    shown: list[tuple[Entry, bool]] = []
+    opened, size = 0, limit + 1
+    while True:
+        behind = _behind(rows, last_first, after).values_list("id", "size_bytes", "key")
+        places = list(behind[:size])
+        for row in _open(rows, [place[:2] for place in places]):
+            if is_valid(row, known) is valid:
+                if len(shown) == limit:
+                    return Listed(shown, shown[-1][0].key)
+                shown.append((row, valid))
+        if len(places) < size:
+            return Listed(shown, None)
+        after = places[-1][2]
+        opened += size
+        if opened >= MOST_OPENED:
+            return Listed(shown, after)
+        size = min(size * 4, MOST_OPENED - opened)
+
+
+def _behind(rows: EntryQuerySet, last_first: bool, after: str | None) -> EntryQuerySet:
+    if after is None:
+        return rows
+    return rows.filter(key__lt=after) if last_first else rows.filter(key__gt=after)
+
+
+def _open(rows: EntryQuerySet, sized: Sequence[tuple[int, int]]) -> Iterator[Entry]:
+    """The rows with these (ids, bytes) that still meet the conditions of `rows`, in that order."""
+    for ids in slices(sized, _OPENED_AT_ONCE):
+        held = {row.pk: row for row in rows.select_related("namespace").filter(pk__in=ids)}
+        yield from (held[each] for each in ids if each in held)

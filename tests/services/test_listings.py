@@ -1,0 +1,200 @@
+"""Lists of entries: over all namespaces, by tags, by validity within bounds (semantics §4, "List")."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from state_admin.models import Entry
+from state_admin.services import entries, listings, namespaces, redactions
+from tests.builders import Person, call, make_namespace, make_token, put
+
+Address = tuple[str, str]
+
+
+def pages(person: Person, path: str, limit: int = 2) -> list[list[Address]]:
+    """The addresses on every page."""
+    found = []
+    url = f"{path}{'&' if '?' in path else '?'}limit={limit}"
+    cursor = ""
+    while True:
+        answer = person.api("GET", url + cursor)
+        assert answer.status_code == 200, answer.content
+        body = answer.json()
+        found.append([(item["namespace"], item["key"]) for item in body["items"]])
+        if body["next_cursor"] is None:
+            return found
+        cursor = f"&cursor={body['next_cursor']}"
+
+
+def listed(person: Person, path: str, limit: int = 2) -> list[Address]:
+    return [address for page in pages(person, path, limit) for address in page]
+
+
+@pytest.fixture
+def house(alice: Person) -> Person:
+    """Three namespaces, the third unregistered, and a deleted entry."""
+    make_namespace(alice.actor, "a", plugin="kit")
+    make_namespace(alice.actor, "a.b")
+    make_namespace(alice.actor, "gone")
+    for namespace, key in [("a.b", "k"), ("a", "z/1"), ("a", "k"), ("a", "dead"), ("gone", "k")]:
+        put(alice.actor, namespace, key, {"at": key})
+    entries.delete_entry(actor=alice.actor, namespace="a", key="dead")
+    namespaces.unregister_namespace(actor=alice.actor, name="gone", entries="retain")
+    return alice
+
+
+# All namespaces ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [1, 2, 200])
+def test_list__of_all_namespaces__comes_by_namespace_and_key(house: Person, limit: int) -> None:
+    everywhere = [("a", "k"), ("a", "z/1"), ("a.b", "k"), ("gone", "k")]
+    assert listed(house, "/state", limit) == everywhere
+    items = house.api("GET", "/state?include=value").json()["items"]
+    assert [item["registered"] for item in items] == [True, True, True, False]
+    assert [item["value"] for item in items] == [{"at": key} for _, key in everywhere]
+    assert "value" not in house.api("GET", "/state").json()["items"][0]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("plugin=kit", [("a", "k"), ("a", "z/1")]),
+        ("plugin=none", []),
+        ("prefix=z/", [("a", "z/1")]),
+        ("scope_kind=thread", []),
+        ("updated_since=2100-01-01T00:00:00Z", []),
+        ("plugin=kit&updated_since=2000-01-01T00:00:00Z", [("a", "k"), ("a", "z/1")]),
+        ("valid=false", []),
+        ("valid=true&prefix=k", [("a", "k"), ("a.b", "k"), ("gone", "k")]),
+    ],
+)
+def test_list__of_all_namespaces__takes_the_filters(
+    house: Person, query: str, found: list[Address]
+) -> None:
+    assert listed(house, f"/state?{query}") == found
+
+
+def test_list__of_all_namespaces__shows_what_the_caller_may_see(
+    house: Person, mallory: Person
+) -> None:
+    assert listed(mallory, "/state") == []
+    secret, _ = make_token(house, namespaces=["a.*"])
+    seen = call(secret, "GET", "/state").json()["items"]
+    assert [(item["namespace"], item["key"]) for item in seen] == [("a.b", "k")]
+
+
+def test_list__of_all_namespaces__looks_at_so_many_entries(
+    house: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The dead count too: a page comes short, and the cursor goes on."""
+    monkeypatch.setattr(listings, "MOST_OPENED", 3)
+    put(house.actor, "a.b", "tagged", 1, tags=["t"])
+    found = pages(house, "/state?tags=t", 3)
+    assert found[0] == [], "the first window holds none"
+    assert [page for page in found if page] == [[("a.b", "tagged")]]
+    assert listed(house, "/state?valid=true", 3) == listed(house, "/state", 3)
+
+
+# Tags ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/state/notes", "/state"])
+def test_list__tags__are_those_that_hold_all_of_them(alice: Person, path: str) -> None:
+    make_namespace(alice.actor)
+    for key, tags in {"1": ["a"], "2": ["b", "a"], "3": ["a", "b", "c"], "4": ["a,b"]}.items():
+        put(alice.actor, "notes", key, 1, tags=tags)
+
+    def keys(query: str) -> list[str]:
+        return [key for _, key in listed(alice, f"{path}?{query}")]
+
+    assert keys("tags=a") == keys("tag=a") == ["1", "2", "3"]
+    assert keys("tags=a,b") == keys("tags=a&tags=b") == keys("tags=b&tag=a") == ["2", "3"]
+    assert keys("tags=a,b&tags=c") == ["3"]
+    assert keys("tag=a,b") == ["4"]
+    assert keys("tags=") == ["1", "2", "3", "4"]
+    first = alice.api("GET", f"{path}?tags=a&tags=b&limit=1").json()["next_cursor"]
+    other = alice.api("GET", f"{path}?tags=c&tags=b&limit=1&cursor={first}")
+    assert other.status_code == 400, "the cursor was made for other tags"
+
+
+# Validity ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def doubtful(alice: Person) -> Person:
+    """Forty numbers of an older schema, of which k15, k25 and k35 are refused by the new one, and
+    ten of the new."""
+    make_namespace(alice.actor, default=0)
+    for number in range(40):
+        put(alice.actor, "notes", f"k{number:02}", "text" if number % 10 == 5 else number)
+    entries.delete_entry(actor=alice.actor, namespace="notes", key="k05")
+    make_namespace(alice.actor, schema={"type": "integer"}, default=0)
+    for number in range(40, 50):
+        put(alice.actor, "notes", f"k{number:02}", number)
+    return alice
+
+
+INVALID = [("notes", f"k{number}") for number in (15, 25, 35)]
+
+
+@pytest.mark.parametrize("path", ["/state/notes", "/state"])
+@pytest.mark.parametrize("limit", [1, 2, 3, 200])
+def test_list__by_validity__is_divided(doubtful: Person, path: str, limit: int) -> None:
+    refused = listed(doubtful, f"{path}?valid=false", limit)
+    accepted = listed(doubtful, f"{path}?valid=true", limit)
+    assert refused == INVALID
+    assert len(accepted) == 46
+    assert sorted(refused + accepted) == listed(doubtful, path, 200)
+    for valid in ("true", "false"):
+        items = doubtful.api("GET", f"{path}?valid={valid}&limit=200").json()["items"]
+        assert {item["valid"] for item in items} == {valid == "true"}
+
+
+def test_list__invalid_from_the_last__runs_back(doubtful: Person) -> None:
+    assert listed(doubtful, "/state/notes?valid=false&order=desc", 1) == INVALID[::-1]
+    assert listed(doubtful, "/state/notes?valid=false&before=k30", 1) == INVALID[:2]
+
+
+@pytest.mark.parametrize("path", ["/state/notes", "/state"])
+def test_list__redacted_value_that_met_no_schema__is_among_the_invalid(
+    alice: Person, path: str
+) -> None:
+    """Its namespace has never changed its schema."""
+    make_namespace(alice.actor, schema={"type": "integer"}, default=0)
+    for key in ("k", "l"):
+        put(alice.actor, "notes", key, 1)
+    redactions.redact_entry(actor=alice.actor, namespace="notes", key="k", reason="why")
+    assert listed(alice, f"{path}?valid=false") == [("notes", "k")]
+
+
+@pytest.mark.parametrize("path", ["/state/notes", "/state"])
+def test_list__few_invalid_among_many__opens_so_many_and_goes_on(
+    doubtful: Person, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr(listings, "MOST_OPENED", 10)
+    opened: list[int] = []
+    judge = listings.is_valid
+
+    def counted(row: Entry, known: Any) -> bool:
+        opened.append(row.pk)
+        return judge(row, known)
+
+    monkeypatch.setattr(listings, "is_valid", counted)
+    first = doubtful.api("GET", f"{path}?valid=false&limit=2").json()
+    assert (first["items"], len(opened) <= 10) == ([], True)
+    assert first["next_cursor"] is not None
+    opened.clear()
+    assert listed(doubtful, f"{path}?valid=false") == INVALID
+    assert len(opened) == 39, "of the present schema none is opened, of the others each once"
+
+
+@pytest.mark.parametrize("path", ["/state/notes", "/state"])
+@pytest.mark.parametrize("name", ["tag", "tags", "prefix", "plugin", "before"])
+def test_list__strange_text__is_no_crash(alice: Person, path: str, name: str) -> None:
+    make_namespace(alice.actor)
+    for text in ("\0", "%", "\\", "😀", '"{}"'):
+        assert alice.api("GET", f"{path}?{name}={quote(text)}").status_code in (200, 400, 422)

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: bab5655848051fc82362d5506c57f336106561041c9671101a0d1eaaa76f9117
+// sha256 of docs/openapi.json: 1cb7fc15a2610c89570e42e923bbbab4dbce80ab638fbddbdaf587ced18b252a
 
 export interface paths {
     "/api/v1/access/explain": {

@@ -57,20 +57,21 @@ def request_compaction(
         return _enqueue(actor, thread, effective_policy(thread).policy, trigger, reason)
 
 
-def request_when_due(actor: Actor, thread: Thread, context_tokens: int) -> None:
-    """Queue a compaction when the effective view has reached the threshold. Called in the
-    writer's transaction; costs it one read of the policy and, when due, one insert."""
+def request_when_due(actor: Actor, thread: Thread, context_tokens: int) -> bool:
+    """Queue a compaction when the effective view has reached the threshold; answers whether it
+    did. Called in the writer's transaction; costs it one read of the policy and, when due, one
+    insert."""
     policy = autocompact_policy(thread)
     if policy is None or policy.autocompact_threshold is None:
-        return
+        return False
     threshold = policy.autocompact_threshold
     if context_tokens < threshold:
-        return
+        return False
     of_context = Compaction.objects.filter(thread=thread, kind=CompactionKind.CONTEXT)
-    if not of_context.filter(status__in=UNFINISHED).exists():
-        _enqueue(
-            actor, thread, policy, Trigger.THRESHOLD, f"{context_tokens} tokens >= {threshold}"
-        )
+    if of_context.filter(status__in=UNFINISHED).exists():
+        return False
+    _enqueue(actor, thread, policy, Trigger.THRESHOLD, f"{context_tokens} tokens >= {threshold}")
+    return True
 
 
 def request_scheduled() -> int:

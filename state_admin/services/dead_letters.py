@@ -57,6 +57,7 @@ def replay_dispatch(*, actor: Actor, dispatch_id: str, reason: str = "") -> Disp
             run=letter.run.public_id if letter.run else "",
         )
         journal.record(actor, [trace], reason=reason)
+        journal.gather(actor)
         return find_dispatch(actor, dispatch_id)
 
 
@@ -79,6 +80,7 @@ def replay_dead_letters(
         if number:
             dispatches_sql.refresh(threads, actor.name)
             journal.record(actor, traces, reason=reason)
+            journal.gather(actor)
     return number
 
 

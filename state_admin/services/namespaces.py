@@ -262,6 +262,7 @@ def unregister_namespace(*, actor: Actor, name: str, entries: str = "", reason: 
         Namespace.objects.filter(pk=held.pk).update(unregistered_at=Now(), updated_at=Now())
         trace = journal.Trace("namespace.unregister", namespace=name, version=held.schema_version)
         journal.record(actor, [trace], reason=reason)
+        journal.gather(actor)
     _definitions.pop((actor.workspace_id, name), None)
     return count
 

@@ -85,6 +85,7 @@ def install_plugin(
             with _naming(f"/namespaces/{index}"):
                 register_namespace(actor=actor, plugin=name, reason=reason, **item)
         _record(actor, "plugin.install", name, keys, reason)
+        journal.gather(actor)
         plugin.refresh_from_db()
     return plugin
 
@@ -120,6 +121,7 @@ def uninstall_plugin(
             remove_keys(actor, list(keys), cleared=cleared, reason=reason)
             plugin.delete()
             _record(actor, "plugin.uninstall", name, list(keys), reason)
+            journal.gather(actor)
     return Removal(
         state_keys=len(keys),
         threads=going.threads,

@@ -18,11 +18,12 @@ from . import journal
 from .actors import require
 from .dispatches import find_dispatch, lock_dispatch
 from .errors import Conflict
+from .slices import in_batches
 from .threads import find_thread
 
 Rows: TypeAlias = QuerySet[Dispatch, Dispatch]
 
-_PURGE_BATCH = 50_000
+_PURGE_BATCH = 20_000
 
 
 @dataclass(frozen=True)
@@ -113,9 +114,13 @@ def purge_dispatches() -> dict[str, int]:
         status=DispatchStatus.DEAD, finished_at__lt=Now() - settings.DISPATCH_DEAD_RETENTION
     )
     rows = Dispatch.objects.filter(old)
-    # Said twice: the outer condition is looked at again where a replay was quicker.
-    removed, _ = rows.filter(pk__in=rows.values("pk")[:_PURGE_BATCH]).delete()
-    return {"dispatches": removed}
+
+    def purge() -> int:
+        # Said twice: the outer condition is looked at again where a replay was quicker.
+        removed, _ = rows.filter(pk__in=rows.values("pk")[:_PURGE_BATCH]).delete()
+        return removed
+
+    return {"dispatches": in_batches(purge, _PURGE_BATCH)}
 
 
 def _letters(actor: Actor, thread_id: str, agent_id: str) -> Rows:

@@ -39,6 +39,11 @@ STATUS: dict[type[Problem], int] = {
     errors.Unavailable: 503,
 }
 
+# What the database says when a right is missing, or when it takes no writes: it is a standby, or was
+# told so. It says nothing about the request. A full disk, too many connections and the like are
+# OperationalErrors.
+_CLOSED = {"42501", "25006"}
+
 _DRF_SLUGS = {
     401: "unauthenticated",
     403: "forbidden",
@@ -118,6 +123,13 @@ def answer_error(error: Exception, request: Any = None) -> HttpResponse:
             " with the same Idempotency-Key.",
         )
         return answer_problem(busy, request)
+    if isinstance(error, DatabaseError) and getattr(error.__cause__, "sqlstate", "") in _CLOSED:
+        log.error("database.closed", error=str(error).strip())
+        closed = errors.Unavailable(
+            "the database does not let the server work",
+            detail="Nothing was changed. Whoever runs the server finds the reason in its log.",
+        )
+        return answer_problem(closed, request)
     kind = "database.error" if isinstance(error, DatabaseError) else "request.crashed"
     log.error(kind, exc_info=error)
     body = {

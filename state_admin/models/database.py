@@ -1,7 +1,8 @@
-"""What PostgreSQL says about itself, for the people who run the server."""
+"""What PostgreSQL says about itself: for the people who run the server, and who is still at work."""
 
 from __future__ import annotations
 
+import time
 from typing import Final, NamedTuple
 
 from . import hot
@@ -133,3 +134,28 @@ def _shown(text: str | None, whole: bool) -> str:
         verb = text.partition(" ")[0]
         return f"{verb.upper()} …" if verb.isalpha() else "…"
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+_STILL_OPEN = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND backend_type = 'client backend'
+    AND pid <> pg_backend_pid() AND xact_start <= %(moment)s
+    AND (backend_xid IS NOT NULL OR backend_xmin IS NOT NULL)
+"""
+_POLL = 0.02
+
+
+def wait_for_others(seconds: float) -> bool:
+    """Wait until every transaction of the server's role that runs now and has written, or is within
+    a statement, is over; False after `seconds`. Call it outside of any transaction: within one the
+    answer would stay what it was, and what was changed is not there for the others yet."""
+    row = hot.fetch_one("SELECT clock_timestamp()", {})
+    moment = row[0] if row else None
+    until = time.monotonic() + seconds
+    while True:
+        row = hot.fetch_one(_STILL_OPEN, {"moment": moment})
+        if row is None or row[0] == 0:
+            return True
+        if time.monotonic() >= until:
+            return False
+        time.sleep(_POLL)

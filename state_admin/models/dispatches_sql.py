@@ -143,9 +143,10 @@ def take_back(threads: Sequence[int]) -> list[Returned]:
     return [Returned._make(row) for row in hot.fetch_all(_TAKE_BACK, {"threads": list(threads)})]
 
 
-def refresh(threads: Sequence[int], actor_name: str) -> None:
-    """Find anew who is next in locked mailboxes, and tell the feed where that is somebody else."""
-    hot.fetch_all(_REFRESH, {"threads": list(threads), "actor": actor_name})
+def refresh(threads: Sequence[int], actor_name: str) -> bool:
+    """Find anew who is next in locked mailboxes, and tell the feed where that is somebody else;
+    answers whether it did."""
+    return bool(hot.fetch_all(_REFRESH, {"threads": list(threads), "actor": actor_name}))
 
 
 def claim(

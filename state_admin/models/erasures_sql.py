@@ -24,16 +24,18 @@ class Scope(NamedTuple):
 
 
 _RUNS = "SELECT id FROM runs WHERE thread_id = ANY(%(threads)s::bigint[])"
+# Only with a namespace is a key that of an entry: tokens, members and others have theirs there too.
 _NAMED = """
     x.workspace_id = %(workspace)s AND (
         x.thread = ANY(%(thread_names)s::text[]) OR x.run = ANY(%(run_names)s::text[])
-        OR x.key = ANY(%(keys)s::text[]))
+        OR (x.namespace <> '' AND x.key = ANY(%(keys)s::text[])))
 """
 _TOLD = """
     x.webhook_id IN (SELECT id FROM webhooks WHERE workspace_id = %(workspace)s) AND (
         x.body::json #>> '{data,thread_id}' = ANY(%(thread_names)s::text[])
         OR x.body::json #>> '{data,run_id}' = ANY(%(run_names)s::text[])
-        OR x.body::json #>> '{data,key}' = ANY(%(keys)s::text[]))
+        OR (x.body::json #>> '{data,namespace}' <> ''
+            AND x.body::json #>> '{data,key}' = ANY(%(keys)s::text[])))
 """
 
 # Table and condition, in the order in which rows may go.

@@ -39,8 +39,8 @@ _FILLED = "least(%(size)s, b.level + extract(epoch FROM now() - b.at) * %(per_se
 
 _TAKE = f"""
 INSERT INTO rate_buckets AS b (token_id, level, at)
-VALUES (%(token)s, %(size)s::float8 - %(wanted)s, now())
-ON CONFLICT (token_id) DO UPDATE SET level = {_FILLED} - %(wanted)s, at = now()
+VALUES (%(token)s, least(%(size)s::float8, %(size)s - %(wanted)s), now())
+ON CONFLICT (token_id) DO UPDATE SET level = least(%(size)s, {_FILLED} - %(wanted)s), at = now()
 WHERE {_FILLED} >= %(wanted)s
 RETURNING level
 """
@@ -51,7 +51,8 @@ SELECT (%(wanted)s - {_FILLED}) / %(per_second)s FROM rate_buckets b WHERE token
 
 
 def take_tokens(*, token_id: int, per_minute: int, wanted: int) -> float:
-    """Take `wanted` calls out of a token's bucket, which holds a minute's worth and fills evenly.
+    """Take `wanted` calls out of a token's bucket, which holds a minute's worth and fills evenly;
+    fewer than 0 go back into it.
 
     0.0: taken. Otherwise nothing was taken and this many seconds fill it far enough.
     """

@@ -12,7 +12,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import entries_sql
 
-from . import entries
+from . import entries, journal
 from .actors import require
 from .entries import EntryView, PatchKind, Precondition
 from .errors import Invalid, NotRegistered, Problem
@@ -55,7 +55,8 @@ def run_batch(
 
     Atomic: everything lands or nothing does; the first that failed is raised with its `index`. Work
     is done in key order, so that two batches never wait for each other in a circle; operations on
-    one key keep their order. All gets see one moment, plus this batch's own earlier writes.
+    one key keep their order. All gets see one moment, plus this batch's own earlier writes; the
+    change feed shows all that it wrote at one moment.
     """
     if not 1 <= len(operations) <= MAX_OPERATIONS:
         raise Invalid(f"a batch takes 1 to {MAX_OPERATIONS} operations, not {len(operations)}")
@@ -105,6 +106,8 @@ def run_batch(
             first = min(failed)
             failed[first].data["index"] = first
             raise failed[first]
+        if any(operation.op != "get" for operation in operations):
+            journal.gather(actor)
     return [outcomes[index] for index in range(len(operations))]
 
 

@@ -72,7 +72,9 @@ def _clear(actor: Actor, rows: EntryQuerySet, dry_run: bool, reason: str) -> int
                 detail="Clear them in parts: narrow it by namespace, prefix or scope_kind.",
                 limit=MOST,
             )
-        return clear_entries(actor, addresses, reason)
+        cleared = clear_entries(actor, addresses, reason)
+        journal.gather(actor)
+    return cleared
 
 
 def clear_entries(
@@ -84,7 +86,8 @@ def clear_entries(
     """Delete entries by (namespace id, name, key), a thousand to a statement; answers how many
     were live, or for EXPIRE how many had expired.
 
-    Needs no registered namespace. The caller owns the transaction and the permission.
+    Needs no registered namespace. The caller owns the transaction and the permission, and gathers
+    what it leaves in the feed (services/journal.py).
     """
     cleared = 0
     in_order = iter(sorted(addresses, key=itemgetter(1, 2)))

@@ -13,7 +13,7 @@ from state_admin.domain.merging import Batch, Update
 from state_admin.domain.values import Fault, Raw
 from state_admin.models import RevisionKind, Run, RunStatus, Thread
 
-from . import commit_conflicts, compactions, knowledge, messages, runs, snapshots
+from . import commit_conflicts, compactions, journal, knowledge, messages, runs, snapshots
 from .actors import require
 from .errors import Conflict, Invalid, NotRegistered, RevisionConflict
 from .runs import UNCHANGED, RunChange
@@ -104,8 +104,11 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
         )
         if advanced.reads < len(reads):
             knowledge.explain_reads(actor, step.reads)
-        if parsed:
-            compactions.request_when_due(actor, thread, advanced.context_tokens)
+        requested = bool(parsed) and compactions.request_when_due(
+            actor, thread, advanced.context_tokens
+        )
+        if requested or step.run.waiting is not None:  # jobs and tickets have changes of their own
+            journal.gather(actor)
     return Committed(advanced.revision, tuple(sorted(writes)), advanced.message_count, run)
 
 

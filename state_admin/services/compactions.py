@@ -57,26 +57,27 @@ def request_compaction(
         return _enqueue(actor, thread, effective_policy(thread).policy, trigger, reason)
 
 
-def request_when_due(actor: Actor, thread: Thread, context_tokens: int) -> None:
+def request_when_due(actor: Actor, thread: Thread, context_tokens: int) -> bool:
     """Queue a compaction when the effective view has reached the threshold, but not again after
-    one that folded nothing, or was undone, before `min_gain_tokens` more came. Called in the
-    writer's transaction; costs it one read of the policy, over the threshold one of the newest
-    job, and when due one insert."""
+    one that folded nothing, or was undone, before `min_gain_tokens` more came; answers whether it
+    did. Called in the writer's transaction; costs it one read of the policy, over the threshold
+    one of the newest job, and when due one insert."""
     policy = autocompact_policy(thread)
     if policy is None or policy.autocompact_threshold is None:
-        return
+        return False
     threshold = policy.autocompact_threshold
     if context_tokens < threshold:
-        return
+        return False
     newest = _newest(thread).values_list("status", "progress__context_tokens").first()
     if newest is not None:
         status, ended_with = newest
         if status in UNFINISHED:
-            return
+            return False
         grown = context_tokens - (ended_with or 0)
         if status != CompactionStatus.DONE and grown < policy.min_gain_tokens:
-            return
+            return False
     _enqueue(actor, thread, policy, Trigger.THRESHOLD, f"{context_tokens} tokens >= {threshold}")
+    return True
 
 
 def request_scheduled() -> int:

@@ -18,11 +18,12 @@ from . import journal
 from .actors import require
 from .dispatches import find_dispatch, lock_dispatch
 from .errors import Conflict
+from .slices import in_batches
 from .threads import find_thread
 
 Rows: TypeAlias = QuerySet[Dispatch, Dispatch]
 
-_PURGE_BATCH = 50_000
+_PURGE_BATCH = 20_000
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ def replay_dispatch(*, actor: Actor, dispatch_id: str, reason: str = "") -> Disp
             run=letter.run.public_id if letter.run else "",
         )
         journal.record(actor, [trace], reason=reason)
+        journal.gather(actor)
         return find_dispatch(actor, dispatch_id)
 
 
@@ -79,6 +81,7 @@ def replay_dead_letters(
         if number:
             dispatches_sql.refresh(threads, actor.name)
             journal.record(actor, traces, reason=reason)
+            journal.gather(actor)
     return number
 
 
@@ -111,9 +114,13 @@ def purge_dispatches() -> dict[str, int]:
         status=DispatchStatus.DEAD, finished_at__lt=Now() - settings.DISPATCH_DEAD_RETENTION
     )
     rows = Dispatch.objects.filter(old)
-    # Said twice: the outer condition is looked at again where a replay was quicker.
-    removed, _ = rows.filter(pk__in=rows.values("pk")[:_PURGE_BATCH]).delete()
-    return {"dispatches": removed}
+
+    def purge() -> int:
+        # Said twice: the outer condition is looked at again where a replay was quicker.
+        removed, _ = rows.filter(pk__in=rows.values("pk")[:_PURGE_BATCH]).delete()
+        return removed
+
+    return {"dispatches": in_batches(purge, _PURGE_BATCH)}
 
 
 def _letters(actor: Actor, thread_id: str, agent_id: str) -> Rows:

@@ -29,6 +29,7 @@ from state_admin.models import (
 )
 from state_admin.models.webhooks_sql import Claimed
 
+from .slices import in_batches
 from .webhook_pump import disable_webhook, pump_webhook
 from .webhook_secrets import live_secrets
 
@@ -40,7 +41,7 @@ DELIVER = "state_admin.tasks.webhooks.deliver"
 _TURN = 20.0
 # Beyond the timeout of the request: the claim outlives every wait of its worker.
 _LEASE_SLACK = timedelta(seconds=5)
-_PURGE_BATCH = 50_000
+_PURGE_BATCH = 20_000
 
 log = structlog.get_logger()
 
@@ -215,6 +216,10 @@ def purge_deliveries() -> dict[str, int]:
     old = Q(
         status=DeliveryStatus.DELIVERED, finished_at__lt=Now() - settings.WEBHOOK_RETENTION
     ) | Q(status=DeliveryStatus.DEAD, finished_at__lt=Now() - settings.WEBHOOK_DEAD_RETENTION)
-    doomed = WebhookDelivery.objects.filter(old).values("pk")[:_PURGE_BATCH]
-    removed, _ = WebhookDelivery.objects.filter(pk__in=doomed).delete()
-    return {"deliveries": removed}
+
+    def purge() -> int:
+        doomed = WebhookDelivery.objects.filter(old).values("pk")[:_PURGE_BATCH]
+        removed, _ = WebhookDelivery.objects.filter(pk__in=doomed).delete()
+        return removed
+
+    return {"deliveries": in_batches(purge, _PURGE_BATCH)}

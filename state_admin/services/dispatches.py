@@ -117,9 +117,11 @@ def enqueue_dispatch(
         except IntegrityError as error:
             held = Dispatch.objects.get(thread=thread, dedupe_key=dedupe_key, status__in=OPEN)
             raise _duplicate(held) from error
-        dispatches_sql.refresh([thread.pk], actor.name)
+        told = dispatches_sql.refresh([thread.pk], actor.name)
         made = find_dispatch(actor, public_id)
         _record(actor, "enqueue", made, reason, priority=priority)
+        if told:
+            journal.gather(actor)
     return made
 
 
@@ -143,10 +145,12 @@ def claim_dispatches(
     thread = find_thread(actor, thread_id) if thread_id else None
     token = secrets.token_urlsafe(24)
     with transaction.atomic():
+        due: list[int] = []
         if thread is None:
-            _settle(actor.workspace_id, dispatches_sql.lock_due(actor.workspace_id, _DUE_AT_ONCE))
+            due = dispatches_sql.lock_due(actor.workspace_id, _DUE_AT_ONCE)
         elif Mailbox.objects.select_for_update().filter(thread=thread).first():
-            _settle(actor.workspace_id, [thread.pk])
+            due = [thread.pk]
+        _, told = _settle(actor.workspace_id, due)
         claimed = dispatches_sql.claim(
             actor,
             thread=thread.pk if thread else None,
@@ -166,6 +170,8 @@ def claim_dispatches(
             ],
             reason=reason,
         )
+        if told:
+            journal.gather(actor)
     return Claims(got, token)
 
 
@@ -287,7 +293,10 @@ def settle_mailboxes() -> dict[str, int]:
         while True:
             with transaction.atomic():
                 due = dispatches_sql.lock_due(workspace_id, _DUE_AT_ONCE)
-                returned += _settle(workspace_id, due)
+                number, told = _settle(workspace_id, due)
+                if told:
+                    journal.gather(system_actor(workspace_id, "mailbox"))
+            returned += number
             settled += len(due)
             if len(due) < _DUE_AT_ONCE:
                 break
@@ -299,13 +308,14 @@ def anything_due() -> bool:
     return bool(dispatches_sql.workspaces_with_due())
 
 
-def _settle(workspace_id: int, threads: Sequence[int]) -> int:
-    """Bring locked mailboxes up to date; answers how many leases had ended."""
+def _settle(workspace_id: int, threads: Sequence[int]) -> tuple[int, bool]:
+    """Bring locked mailboxes up to date; answers how many leases had ended, and whether the feed
+    was told anything."""
     if not threads:
-        return 0
+        return 0, False
     actor = system_actor(workspace_id, "mailbox")
     returned = dispatches_sql.take_back(threads)
-    dispatches_sql.refresh(threads, actor.name)
+    told = dispatches_sql.refresh(threads, actor.name)
     traces = [
         journal.Trace(
             "dispatch.expire",
@@ -317,7 +327,7 @@ def _settle(workspace_id: int, threads: Sequence[int]) -> int:
         for one in returned
     ]
     journal.record(actor, traces)
-    return len(returned)
+    return len(returned), told or bool(returned)
 
 
 def lock_dispatch(actor: Actor, dispatch_id: str) -> Dispatch:
@@ -378,9 +388,11 @@ def _duplicate(held: Dispatch) -> Conflict:
 def _move(actor: Actor, verb: str, held: Dispatch, reason: str, **columns: Any) -> Dispatch:
     """Change a dispatch whose mailbox is locked, and answer it as it is then."""
     Dispatch.objects.filter(pk=held.pk).update(updated_at=Now(), **columns)
-    dispatches_sql.refresh([held.thread_id], actor.name)
+    told = dispatches_sql.refresh([held.thread_id], actor.name)
     moved = find_dispatch(actor, held.public_id)
     _record(actor, verb, moved, reason, status=moved.status)
+    if told:
+        journal.gather(actor)
     return moved
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from state_admin.domain.access import Actor
-from state_admin.models import AuditRow, Change
+from state_admin.models import AuditRow, Change, changes_sql
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,16 @@ def record(actor: Actor, traces: Sequence[Trace], *, reason: str = "") -> None:
         Change(workspace_id=actor.workspace_id, kind=t.action, actor_name=actor.name, **t.subject())
         for t in traces
     )
+
+
+def gather(actor: Actor) -> None:
+    """Let all that this transaction wrote come into the feed at one moment (semantics §4, §9).
+
+    For a transaction that leaves changes by more than one statement, as its last step: each
+    statement has its own clock, and a reader would see the first ones alone as long as another
+    transaction is open between them (models/changes.py).
+    """
+    changes_sql.gather_changes(actor.workspace_id)
 
 
 def stamp(actor: Actor, reason: str = "") -> dict[str, str]:

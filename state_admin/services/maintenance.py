@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import structlog
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from state_admin.models import (
@@ -32,17 +33,23 @@ from .actors import system_actor
 from .clearing import clear_entries
 from .compaction_jobs import count_lost
 from .compactions import RUN, request_scheduled
+from .slices import in_batches
 
 Report = dict[str, int]
 
 log = structlog.get_logger()
 
-# Rows one sweep takes at most: short transactions, and the next sweep goes on.
+# Rows that one transaction takes at most.
 BATCH = 1000
+PURGE_BATCH = 20_000
 
 
 def expire_entries() -> Report:
     """Delete entries past their TTL, leaving an `expire` version each. Reads hid them already."""
+    return {"expired": in_batches(_expire_batch, BATCH)}
+
+
+def _expire_batch() -> int:
     due = list(
         Entry.objects.all()
         .expired()
@@ -55,7 +62,7 @@ def expire_entries() -> Report:
         with transaction.atomic():
             rows = [row[1:] for row in due if row[0] == workspace_id]
             expired += clear_entries(actor, rows, "its time to live ended", Operation.EXPIRE)
-    return {"expired": expired}
+    return expired
 
 
 def flag_stuck_runs() -> Report:
@@ -93,19 +100,23 @@ def purge_leftovers() -> Report:
     day = timedelta(days=1)
     # Later than promised: a cursor that is still good must not point among purged changes.
     old = Change.objects.filter(at__lt=Now() - settings.CHANGE_RETENTION - timedelta(hours=1))
-    changes, _ = Change.objects.filter(
-        pk__in=old.order_by("at").values("pk")[: BATCH * 50]
-    ).delete()
-    records, _ = IdempotencyRecord.objects.filter(created_at__lt=Now() - day).delete()
+    answers = IdempotencyRecord.objects.filter(created_at__lt=Now() - day)
     links, _ = LoginLink.objects.filter(expires_at__lt=Now() - day).delete()
     Presence.objects.filter(seen_at__lt=Now() - day).delete()
     minutes, _ = Traffic.objects.timed().filter(minute__lt=Now() - traffic.RETENTION).delete()
     return {
-        "changes": changes,
-        "idempotency_records": records,
+        "changes": in_batches(lambda: _delete(old), PURGE_BATCH),
+        "idempotency_records": in_batches(lambda: _delete(answers), PURGE_BATCH),
         "login_links": links,
         "traffic_minutes": minutes,
     }
+
+
+def _delete(rows: QuerySet[Any, Any]) -> int:
+    """In no order: to sort what is left each time would cost more than to delete it."""
+    doomed: QuerySet[Any, Any] = rows.model.objects.filter(pk__in=rows.values("pk")[:PURGE_BATCH])
+    gone, _ = doomed.delete()
+    return gone
 
 
 def measure_usage() -> Report:

@@ -96,8 +96,10 @@ def append_messages(
             }
         )
         check_inserted(thread, parsed, moved)
-        request_when_due(actor, thread, moved.context_tokens)
+        requested = request_when_due(actor, thread, moved.context_tokens)
         outcomes = run_batch(actor=actor, operations=operations) if operations else []
+        if requested or operations:
+            journal.gather(actor)
     first = moved.message_count - len(parsed) + 1
     placed = list(zip(arrays["ids"], range(first, first + len(parsed)), strict=True))
     return Appended(placed, moved, outcomes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from state_admin.domain import config, schemas, scopes, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Fault, Raw
-from state_admin.models import Entry, Namespace, NamespaceVersion
+from state_admin.models import Entry, Namespace, NamespaceVersion, database
 
 from . import journal
 from .actors import require, require_open
@@ -23,6 +23,8 @@ from .errors import Conflict, Forbidden, Invalid, NotRegistered, VersionConflict
 DEFAULT_MAX_VALUE_BYTES = 1024 * 1024
 MAX_VALUE_BYTES = 8 * 1024 * 1024
 _SHOWN_VIOLATIONS = 100
+# How long an unregistration waits for writes that are under way.
+LATE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -237,8 +239,27 @@ def unregister_namespace(*, actor: Actor, name: str, entries: str = "", reason: 
 
     With live entries the caller must choose: `entries="retain"` leaves them as orphans,
     `"delete"` deletes them (their history stays). Otherwise Conflict.
+
+    Writes take no lock on their namespace, so one that began before may land behind the
+    unregistration. It counts as there before: this waits for all that are under way, up to
+    LATE_SECONDS, and looks again. What came meanwhile is deleted too with `"delete"`; without a
+    choice the name is registered again, and the answer is the Conflict. Only what a transaction
+    writes that stays open for longer is left as an orphan. In a transaction of the caller's the
+    second look comes behind its commit.
     """
     require(actor, Role.ADMIN)
+    held, count = withdraw_namespace(actor, name, entries, reason)
+    late: list[int] = []
+    if entries != "retain":
+        transaction.on_commit(
+            lambda: late.append(settle_namespaces(actor, [held], entries, reason))
+        )
+    return count + sum(late)
+
+
+def withdraw_namespace(actor: Actor, name: str, entries: str, reason: str) -> tuple[Namespace, int]:
+    """The first look of unregister_namespace, for callers who see to the permission and the
+    second."""
     require_open(name)
     with transaction.atomic():
         held = (
@@ -253,18 +274,56 @@ def unregister_namespace(*, actor: Actor, name: str, entries: str = "", reason: 
         live = Entry.objects.filter(namespace=held).live()
         count = live.count()
         if count and entries not in ("retain", "delete"):
-            raise Conflict(
-                f"namespace {name} still holds {count} entries; choose entries=retain or entries=delete",
-                detail="retain keeps them as orphans until the name is registered again.",
-                count=count,
-            )
+            raise _still_holds(name, count)
         if entries == "delete":
             clear_entries(actor, live.values_list("namespace_id", "namespace__name", "key"), reason)
         Namespace.objects.filter(pk=held.pk).update(unregistered_at=Now(), updated_at=Now())
+        held.refresh_from_db(fields=["unregistered_at"])
         trace = journal.Trace("namespace.unregister", namespace=name, version=held.schema_version)
         journal.record(actor, [trace], reason=reason)
+        journal.gather(actor)
     _definitions.pop((actor.workspace_id, name), None)
-    return count
+    return held, count
+
+
+def settle_namespaces(
+    actor: Actor, withdrawn: Sequence[Namespace], entries: str, reason: str
+) -> int:
+    """The second look of unregister_namespace, once the first is committed; answers how many
+    entries came late."""
+    database.wait_for_others(LATE_SECONDS)
+    return sum(_settle(actor, held, entries, reason) for held in withdrawn)
+
+
+def _settle(actor: Actor, held: Namespace, entries: str, reason: str) -> int:
+    with transaction.atomic():
+        # Not if somebody has registered it meanwhile: they see what is there.
+        mine = Namespace.objects.filter(pk=held.pk, unregistered_at=held.unregistered_at)
+        if not mine.select_for_update().exists():
+            return 0
+        late = Entry.objects.filter(namespace=held).live()
+        if entries == "delete":
+            rows = late.values_list("namespace_id", "namespace__name", "key")
+            cleared = clear_entries(actor, rows, reason)
+            journal.gather(actor)
+            return cleared
+        count = late.count()
+        if not count:
+            return 0
+        mine.update(unregistered_at=None, updated_at=Now())
+        trace = journal.Trace(
+            "namespace.register", namespace=held.name, version=held.schema_version
+        )
+        journal.record(actor, [trace], reason="entries were written while it was unregistered")
+    raise _still_holds(held.name, count)
+
+
+def _still_holds(name: str, count: int) -> Conflict:
+    return Conflict(
+        f"namespace {name} still holds {count} entries; choose entries=retain or entries=delete",
+        detail="retain keeps them as orphans until the name is registered again.",
+        count=count,
+    )
 
 
 def find_violations(namespace: Namespace, validator: schemas.Validator) -> Violations:

@@ -18,7 +18,11 @@ from state_admin.models.state_keys import StateKeyQuerySet
 from . import journal
 from .actors import require
 from .errors import Conflict, Invalid, NotFound, Problem
-from .namespaces import register_namespace, unregister_namespace
+from .namespaces import (
+    register_namespace,
+    settle_namespaces,
+    withdraw_namespace,
+)
 from .state_keys import refuse_narrowed, register_state_key
 from .state_removals import count_held, remove_keys, stop_writers
 
@@ -87,6 +91,7 @@ def install_plugin(
             with _naming(f"/namespaces/{index}"):
                 register_namespace(actor=actor, plugin=name, reason=reason, **item)
         _record(actor, "plugin.install", name, keys, reason)
+        journal.gather(actor)
         plugin.refresh_from_db()
         if dry_run:
             transaction.set_rollback(True)
@@ -100,8 +105,9 @@ def uninstall_plugin(
     and unregister its keys and namespaces: all of it or nothing.
 
     Keys with retain_on_uninstall keep their values. Live entries need a choice, as when a
-    namespace is unregistered: `entries="retain"` or `"delete"`, else Conflict. With `dry_run`
-    nothing happens. NotFound `plugin not installed: …`.
+    namespace is unregistered: `entries="retain"` or `"delete"`, else Conflict; what comes late
+    where nobody chose stays as orphans. With `dry_run` nothing happens. NotFound `plugin not
+    installed: …`.
     """
     require(actor, Role.ADMIN)
     with transaction.atomic():
@@ -117,13 +123,15 @@ def uninstall_plugin(
             count = Entry.objects.filter(namespace__in=namespaces_of(actor, name)).live().count()
         else:
             # The namespaces first: a missing choice is told before the threads are walked.
-            count = sum(
-                unregister_namespace(actor=actor, name=each, entries=entries, reason=reason)
-                for each in spaces
-            )
+            withdrawn = [withdraw_namespace(actor, each, entries, reason) for each in spaces]
+            count = sum(live for _, live in withdrawn)
             remove_keys(actor, list(keys), cleared=cleared, reason=reason)
             plugin.delete()
             _record(actor, "plugin.uninstall", name, list(keys), reason)
+            journal.gather(actor)
+            if entries == "delete":
+                gone = [held for held, _ in withdrawn]
+                transaction.on_commit(lambda: settle_namespaces(actor, gone, entries, reason))
     return Removal(
         state_keys=len(keys),
         threads=going.threads,

@@ -99,6 +99,8 @@ def restore_entries(
             report.first += [step for step, _ in plan][: SHOWN - len(report.first)]
             if not dry_run:
                 _carry_out(actor, known, plan, reason or f"restored to {at.isoformat()}")
+        if not dry_run:
+            journal.gather(actor)
     return report
 
 

@@ -205,6 +205,8 @@ def change_run(
         elif not change.empty:
             trace = journal.Trace("run.change", thread=thread.public_id, run=run_id)
             journal.record(actor, [trace], reason=reason)
+        if change.waiting is not None:  # its tickets have changes of their own
+            journal.gather(actor)
     return run
 
 

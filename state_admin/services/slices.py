@@ -1,14 +1,18 @@
-"""Cuts long lists of rows so that the values of one slice fit into memory."""
+"""Cuts long lists of rows so that the values of one slice fit into memory, and long sweeps so that
+each transaction is short."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
 
 MOST_ROWS = 500
 MOST_BYTES = 16 * 1024 * 1024
+# Seconds that one sweep goes on; the next one continues.
+PATIENCE = 60.0
 
 
 def slices(sized: Iterable[tuple[T, int]], most: int = MOST_ROWS) -> Iterator[list[T]]:
@@ -24,3 +28,15 @@ def slices(sized: Iterable[tuple[T, int]], most: int = MOST_ROWS) -> Iterator[li
         total += size
     if held:
         yield held
+
+
+def in_batches(work: Callable[[], int], most: int) -> int:
+    """Repeat `work`, a short transaction that takes up to `most` rows and answers how many it took,
+    until it takes fewer or PATIENCE is over; answers how many it took in all."""
+    until = time.monotonic() + PATIENCE
+    total = 0
+    while True:
+        taken = work()
+        total += taken
+        if taken < most or time.monotonic() >= until:
+            return total

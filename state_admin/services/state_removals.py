@@ -59,6 +59,7 @@ def unregister_state_key(
         held = count_held(actor, [name])
         if not dry_run:
             remove_keys(actor, [name], cleared=[name] if clear else [], reason=reason)
+            journal.gather(actor)
     return held
 
 

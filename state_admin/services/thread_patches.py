@@ -10,7 +10,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Raw
 from state_admin.models import Thread
 
-from . import exports, messages, state_keys, threads
+from . import exports, journal, messages, state_keys, threads
 from .actors import require
 
 
@@ -53,4 +53,5 @@ def patch_thread(
                 merge_metadata=True,
                 reason=reason,
             )
+        journal.gather(actor)
     return threads.find_thread(actor, thread_id)

@@ -1,8 +1,10 @@
 """Rate limits: a token bucket per API token, in PostgreSQL, shared by all processes.
 
-A process takes a second's worth at a time and spends it locally, so that a busy token costs one
-statement a second and not one a call. What is not spent within that second is lost: the limit is
-never exceeded, and kept to within a second's worth per process.
+A process takes some calls at a time and spends them locally for a second: one at first, twice as
+many whenever the last ones were spent in time, a second's worth at most. So a busy token costs few
+statements, and one that calls now and then, by whichever process, is counted call by call. What was
+not spent goes back with the next statement. The limit is never exceeded; below it a caller is refused
+only for what other processes hold at that moment.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from dataclasses import dataclass
 
 from state_admin.models.limits import take_tokens
 
@@ -17,8 +20,19 @@ from .errors import RateLimited
 
 _LEASE = 1.0
 
+
+@dataclass
+class _Lease:
+    """What this process holds of a token's bucket: `left` of the `size` calls taken at `at`."""
+
+    size: int = 0
+    left: int = 0
+    at: float = 0.0
+    taking: bool = False
+
+
 _lock = threading.Lock()
-_leases: dict[int, tuple[int, float]] = {}  # calls left, until when
+_leases: dict[int, _Lease] = {}
 
 
 def spend(token_id: int, per_minute: int | None) -> None:
@@ -26,21 +40,38 @@ def spend(token_id: int, per_minute: int | None) -> None:
     if per_minute is None:
         return
     with _lock:
-        left, until = _leases.get(token_id, (0, 0.0))
-        if left > 0 and time.monotonic() < until:
-            _leases[token_id] = (left - 1, until)
+        lease = _leases.setdefault(token_id, _Lease())
+        stands = time.monotonic() - lease.at < _LEASE
+        if stands and lease.left:
+            lease.left -= 1
             return
-    wanted = max(1, per_minute // 60)
-    wait = take_tokens(token_id=token_id, per_minute=per_minute, wanted=wanted)
-    if wait:
+        # One thread takes for all; who comes meanwhile takes for itself alone.
+        mine = not lease.taking
+        wanted, unspent = 1, 0
+        if mine:
+            lease.taking = True
+            unspent, lease.left = lease.left, 0
+            if stands:
+                wanted = max(1, min(lease.size * 2, per_minute // 60))
+    taken, wait = 0, 0.0
+    try:
+        for size in dict.fromkeys((wanted, 1)):
+            wait = take_tokens(token_id=token_id, per_minute=per_minute, wanted=size - unspent)
+            if not wait:
+                taken = size
+                break
+    finally:
+        if mine:
+            with _lock:
+                lease.size, lease.left = taken, max(taken - 1, 0)
+                lease.at, lease.taking = time.monotonic(), False
+    if not taken:
         raise RateLimited(
             f"more than {per_minute} calls in a minute",
             detail="Slow down, or ask an admin for a higher limit on the token.",
             retry_after=math.ceil(wait),
             limit=per_minute,
         )
-    with _lock:
-        _leases[token_id] = (wanted - 1, time.monotonic() + _LEASE)
 
 
 def forget_leases() -> None:

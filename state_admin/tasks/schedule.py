@@ -46,6 +46,6 @@ BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "purge dispatches": {"task": "state_admin.tasks.mailbox.purge", "schedule": 3600.0},
     "purge leftovers": {
         "task": "state_admin.tasks.maintenance.purge_leftovers",
-        "schedule": 3600.0,
+        "schedule": 300.0,
     },
 }

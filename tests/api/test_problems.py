@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
+from django.db import connection
 from django.urls import reverse
 
 from state_admin.api import problems
 from state_admin.services import errors
 from tests.builders import Person, call, entry_path, make_namespace, put
+from tests.services.faults import fingerprint
 
 DEEP = b"[" * 3000 + b"]" * 3000
 
@@ -187,3 +192,51 @@ def test_schema__document__is_served_without_a_token(db: None) -> None:
     from django.test import Client
 
     assert Client().get(reverse("api:schema")).status_code == 200
+
+
+# The database refuses ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unprivileged(alice: Person) -> Iterator[Person]:
+    """The server works as a role that may do anything but write the audit."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE ROLE no_audit; GRANT ALL ON ALL TABLES IN SCHEMA public TO no_audit;"
+            " GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO no_audit;"
+            " REVOKE INSERT ON audit FROM no_audit; SET ROLE no_audit"
+        )
+        yield alice
+        cursor.execute("RESET ROLE; DROP OWNED BY no_audit; DROP ROLE no_audit")
+
+
+@pytest.fixture
+def read_only(alice: Person) -> Iterator[Person]:
+    """As on a standby."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+        yield alice
+        cursor.execute("SET default_transaction_read_only = off")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("refused", ["unprivileged", "read_only"])
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/state/notes/k", {"value": 1}),
+        ("PUT", "/namespaces/more", {"schema": {}}),
+        ("POST", "/threads", {"id": "t1"}),
+    ],
+)
+def test_write__that_the_database_refuses__is_503_and_nothing_is_stored(
+    alice: Person, refused: str, method: str, path: str, body: Any, request: Any
+) -> None:
+    """No audit, no write (T9)."""
+    make_namespace(alice.actor)
+    before = fingerprint()
+    request.getfixturevalue(refused)
+    answer = alice.api(method, path, body)
+    assert (answer.status_code, answer.json()["type"]) == (503, "/problems/unavailable")
+    assert answer["Retry-After"] == "1"
+    assert fingerprint() == before

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import OperationalError, connection, transaction
 
@@ -70,8 +71,24 @@ class Faults:
         raise OperationalError("deadlock detected (injected)")
 
 
+@dataclass
+class Bystander:
+    """Somebody else ends a transaction behind each statement, so that the feed's clock moves on, and
+    begins one that stays open if asked to."""
+
+    link: psycopg.Connection[Any]
+    open: psycopg.Connection[Any] | None = None
+
+    def statement(self, sql: str, execute: Callable[[], Any]) -> Any:
+        answer = execute()
+        self.link.execute("SELECT pg_current_xact_id()")
+        if self.open is not None and "INSERT INTO" in sql:
+            self.open.execute("SELECT pg_current_xact_id()")
+        return answer
+
+
 @contextlib.contextmanager
-def failing(faults: Faults) -> Iterator[None]:
+def failing(faults: Faults | Bystander) -> Iterator[None]:
     """Every statement of this connection goes through `faults`."""
 
     def django(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
@@ -146,3 +163,18 @@ def fail_everywhere(work: Callable[[], Any]) -> int:
                 )
                 transaction.set_rollback(True)
     return clean.seen
+
+
+@contextlib.contextmanager
+def beside_others(*, stay_open: bool = False) -> Iterator[None]:
+    """Other transactions come and go between the statements of this connection. With `stay_open` one
+    begins behind its first INSERT, and ends with the block."""
+    here = connection.connection.info
+    address = {"host": here.host, "port": here.port, "user": here.user, "dbname": here.dbname}
+    address["password"] = here.password
+    with (
+        psycopg.connect(**address, autocommit=True) as link,
+        psycopg.connect(**address) as other,
+        failing(Bystander(link, other if stay_open else None)),
+    ):
+        yield

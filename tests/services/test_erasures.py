@@ -25,6 +25,7 @@ from state_admin.services import (
     entries,
     erasures,
     indexing,
+    tokens,
     webhook_pump,
     webhooks,
 )
@@ -197,6 +198,43 @@ def test_erase__key__goes_from_every_namespace_with_its_history(world: Person) -
     assert Entry.objects.filter(key=other).exists()
     assert put(world.actor, "notes", key, 1).version == 1
     assert erase(world, key="nothing here").counts["entries"] == 0
+
+
+def test_erase__key__leaves_the_trail_of_others_with_that_name(alice: Person) -> None:
+    """A token, a plugin and a state key may be called as an entry is."""
+    tokens.create_token(actor=alice.actor, name="prod", role=builders.Role.VIEWER, reason="for CI")
+    builders.make_state_key(alice.actor, "prod")
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "prod", 1)
+    hook, _ = webhooks.create_webhook(actor=alice.actor, name="all", url="https://example.com/hook")
+    for change in Change.objects.filter(key="prod"):
+        row = FeedRow(
+            change.xid, change.pk, change.at, change.kind, change.namespace, change.key,
+            change.thread, change.run, change.version, change.actor_name,
+        )  # fmt: skip
+        webhook_pump._delivery(hook, row).save()
+    told = erase(alice, key="prod", dry_run=True).counts
+    done = erase(alice, key="prod").counts
+    assert (done["audit"], done["changes"], done["webhook_deliveries"]) == (1, 1, 1)
+    assert {**done, "stored_answers": 0} == {**told, "stored_answers": 0}
+    made = AuditRow.objects.get(action="token.create", reason="for CI")
+    assert (made.key, made.detail) == ("prod", {"role": "viewer"})
+    kinds = Change.objects.filter(key="prod").values_list("kind", flat=True)
+    assert sorted(kinds) == ["state_key.register", "token.create"]
+    assert WebhookDelivery.objects.filter(webhook=hook).count() == 2
+
+
+def test_erase__resource__reaches_threads_and_no_key_that_a_framework_made_up(
+    world: Person,
+) -> None:
+    """What the guides of the frameworks say: such entries are erased by their keys."""
+    make_namespace(world.actor, "adk.user", default={})
+    key = f"shop:{RESOURCE}"
+    put(world.actor, "adk.user", key, {"likes": SECRET})
+    erase(world, resource_id=RESOURCE)
+    assert Entry.objects.filter(key=key).exists()
+    erase(world, key=key)
+    assert tables_with(SECRET) == set()
 
 
 def test_erase__who_and_how__is_checked(world: Person, bob: Person) -> None:

@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from state_admin.domain.access import Role
 from state_admin.domain.config import Kind
-from state_admin.models import ApiToken, AuditRow, Membership, ViewPage
+from state_admin.models import ApiToken, AuditRow, Change, Membership, ViewPage
 from state_admin.services import (
     batches,
     bulk,
@@ -41,6 +42,7 @@ from state_admin.services import (
     snapshots,
     state_keys,
     state_removals,
+    thread_patches,
     threads,
     tickets,
     tokens,
@@ -50,7 +52,7 @@ from state_admin.services.runs import RunChange
 from state_admin.services.snapshots import Read
 from tests import builders
 from tests.builders import Person, make_namespace, raw
-from tests.services.faults import fail_everywhere
+from tests.services.faults import beside_others, fail_everywhere
 from tests.services.test_entries import let_expire
 
 _TICKET = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund"}
@@ -164,6 +166,14 @@ WORKS: dict[str, Work] = {
     "resume from a snapshot": lambda a: recoveries.resume_run(actor=a, run_id="r1", revision=2),
     "expire tickets": lambda a: maintenance.expire_tickets(),
     "change run": lambda a: runs.change_run(actor=a, run_id="r1", change=_DONE),
+    "change run that waits": lambda a: runs.change_run(actor=a, run_id="r1", change=_WAIT),
+    "patch thread": lambda a: thread_patches.patch_thread(
+        actor=a,
+        thread_id="t1",
+        values={"plan": raw(3)},
+        said=[raw(_HI)],
+        metadata=raw({"a": 1}),
+    ),
     "count tokens": lambda a: runs.change_run(
         actor=a, run_id="r1", change=RunChange(input_tokens=5)
     ),
@@ -340,11 +350,27 @@ def test_verb__failure_at_any_statement__leaves_nothing(world: Person, name: str
     assert fail_everywhere(lambda: WORKS[name](world.actor)) >= 1
 
 
+def test_verb__others_write_between_its_statements__is_in_the_feed_at_one_moment(
+    world: Person,
+) -> None:
+    before = Change.objects.latest("pk").pk
+    torn = {}
+    for name, work in WORKS.items():
+        with transaction.atomic():
+            with beside_others():
+                work(world.actor)
+            rows = Change.objects.filter(pk__gt=before).order_by("pk").values_list("xid", "kind")
+            if len({xid for xid, _ in rows}) > 1:
+                torn[name] = list(rows)
+            transaction.set_rollback(True)
+    assert torn == {}
+
+
 def test_compaction_run__failure_at_any_statement__can_be_run_again_with_one_effect(
     world: Person,
 ) -> None:
     """A job is more than one transaction: what must hold is that a later worker finishes it."""
-    from django.db import OperationalError, transaction
+    from django.db import OperationalError
 
     from tests.services.faults import Faults, failing
 
@@ -466,7 +492,7 @@ def _source(thing: Any) -> str:
 def test_retention_run__failure_at_any_statement__can_be_run_again_with_one_effect(
     world: Person, kind: str
 ) -> None:
-    from django.db import OperationalError, transaction
+    from django.db import OperationalError
 
     from state_admin.services.verification import verify_state
     from tests.services.faults import Faults, failing

@@ -20,7 +20,7 @@ from state_admin.models import (
     LoginLink,
     Sweep,
 )
-from state_admin.services import compactions, entries, maintenance, users
+from state_admin.services import compactions, entries, maintenance, slices, users
 from state_admin.tasks import maintenance as tasks
 from state_admin.tasks.schedule import BEAT_SCHEDULE
 from tests.builders import Person, make_namespace, make_thread, put
@@ -76,6 +76,36 @@ def test_purge__leftovers__removes_what_outlived_its_promise_only(alice: Person)
     assert set(maintenance.purge_leftovers().values()) == {0}
     assert IdempotencyRecord.objects.get().scope == "young"
     assert not Change.objects.filter(key="k0").exists()
+
+
+def test_sweeps__more_than_one_batch__go_on_to_the_end(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("BATCH", "PURGE_BATCH"):
+        monkeypatch.setattr(maintenance, name, 2)
+    make_namespace(alice.actor)
+    for number in range(7):
+        put(alice.actor, "notes", f"k{number}", 1, ttl_seconds=60)
+        IdempotencyRecord.objects.create(scope=str(number), fingerprint="x")
+    entries.Entry.objects.update(expires_at=Now() - timedelta(seconds=1))
+    assert maintenance.expire_entries() == {"expired": 7}
+    Change.objects.filter(kind="entry.put").update(at=Now() - timedelta(days=365))
+    IdempotencyRecord.objects.update(created_at=Now() - timedelta(days=2))
+    report = maintenance.purge_leftovers()
+    assert (report["changes"], report["idempotency_records"]) == (7, 7)
+    assert not Change.objects.filter(kind="entry.put").exists()
+
+
+def test_sweeps__patience_is_over__leave_the_rest_to_the_next(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "PURGE_BATCH", 2)
+    monkeypatch.setattr(slices, "PATIENCE", 0.0)
+    for number in range(5):
+        IdempotencyRecord.objects.create(scope=str(number), fingerprint="x")
+    IdempotencyRecord.objects.update(created_at=Now() - timedelta(days=2))
+    found = [maintenance.purge_leftovers()["idempotency_records"] for _ in range(4)]
+    assert found == [2, 2, 1, 0]
 
 
 # On record -----------------------------------------------------------------------------------

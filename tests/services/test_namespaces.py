@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from state_admin.models import AuditRow, Namespace, NamespaceVersion
-from state_admin.services import namespaces
+from state_admin.models import AuditRow, Entry, Namespace, NamespaceVersion
+from state_admin.services import namespaces, plugins
 from state_admin.services.errors import Conflict, Invalid, VersionConflict
 from state_admin.services.namespaces import Registered
 from tests.builders import Person, put, raw
+from tests.project.running import wait_for
 from tests.services.racing import race, split
 
 OBJECT = {"type": "object"}
@@ -112,3 +116,102 @@ def test_race__changes_of_one_version__exactly_one_lands(alice: Person) -> None:
     assert len(landed) == 1
     assert {type(error) for error in lost} == {VersionConflict}
     assert Namespace.objects.get(name="notes").schema_version == 2
+
+
+# Unregistering beside writes ---------------------------------------------------------------------
+
+
+@contextmanager
+def write_under_way(person: Person) -> Iterator[Callable[[], None]]:
+    """Another transaction that has put notes/late and commits when told to."""
+    written, commit = threading.Event(), threading.Event()
+
+    def write() -> None:
+        try:
+            with transaction.atomic():
+                put(person.actor, "notes", "late", 1)
+                written.set()
+                assert commit.wait(30)
+        finally:
+            connection.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert written.wait(30)
+    yield commit.set
+    commit.set()
+    writer.join()
+
+
+def is_unregistered() -> bool:
+    return Namespace.objects.filter(name="notes", unregistered_at__isnull=False).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("entries", ["delete", ""])
+def test_unregister__write_under_way_that_commits_behind_it__counts_as_there_before(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, entries: str
+) -> None:
+    register(alice)
+    monkeypatch.setattr(namespaces, "LATE_SECONDS", 30.0)
+    with write_under_way(alice) as commit:
+
+        def unregister() -> int:
+            return namespaces.unregister_namespace(actor=alice.actor, name="notes", entries=entries)
+
+        def watch() -> None:
+            wait_for(is_unregistered, "the name is out of use")
+            commit()
+
+        (answer, _) = race([unregister, watch])
+    if entries:
+        assert answer == 1
+        assert not Entry.objects.live().filter(key="late").exists()
+        assert register(alice).created
+        assert not Entry.objects.live().filter(key="late").exists()
+    else:
+        assert isinstance(answer, Conflict)
+        assert answer.data["count"] == 1
+        assert not is_unregistered()
+        assert put(alice.actor, "notes", "late", 2).version == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_unregister__somebody_stays_open__ends_all_the_same(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(alice)
+    monkeypatch.setattr(namespaces, "LATE_SECONDS", 0.0)
+    with write_under_way(alice):
+        assert namespaces.unregister_namespace(actor=alice.actor, name="notes") == 0
+        assert is_unregistered()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_unregister__in_a_transaction_of_the_caller__looks_again_behind_its_commit(
+    alice: Person,
+) -> None:
+    register(alice)
+    with write_under_way(alice) as commit:
+        with transaction.atomic():
+            namespaces.unregister_namespace(actor=alice.actor, name="notes", entries="delete")
+            commit()
+        assert not Entry.objects.live().filter(key="late").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_uninstall__write_under_way_that_commits_behind_it__is_deleted_too(alice: Person) -> None:
+    notes = {"name": "notes", "schema": raw({}), "default": raw(None)}
+    plugins.install_plugin(actor=alice.actor, name="kit", namespaces=[notes])
+    with write_under_way(alice) as commit:
+
+        def watch() -> None:
+            wait_for(is_unregistered, "the name is out of use")
+            commit()
+
+        uninstall = partial(
+            plugins.uninstall_plugin, actor=alice.actor, name="kit", entries="delete"
+        )
+        _, refused = split(race([uninstall, watch]))
+    assert refused == []
+    assert not Entry.objects.live().filter(key="late").exists()

@@ -12,6 +12,7 @@ from state_admin.models import RateBucket
 from state_admin.services import throttles, tokens
 from state_admin.services.errors import RateLimited
 from tests.builders import Person, call
+from tests.services.racing import race, split
 
 
 @pytest.fixture(autouse=True)
@@ -61,21 +62,93 @@ def test_bucket__time_passes__fills_evenly(alice: Person) -> None:
         throttles.spend(token_id, 60)
 
 
-def test_bucket__busy_token__costs_one_statement_a_second(
-    alice: Person, django_assert_num_queries: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, token_id = limited(alice, 6000)
-    taken: list[int] = []
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What was asked of the bucket, statement by statement."""
+    asked: list[int] = []
     real = throttles.take_tokens
 
-    def count(**asked: int) -> float:
-        taken.append(asked["wanted"])
-        return real(**asked)
+    def note(**options: int) -> float:
+        asked.append(options["wanted"])
+        return real(**options)
 
-    monkeypatch.setattr(throttles, "take_tokens", count)
-    for _ in range(100):
+    monkeypatch.setattr(throttles, "take_tokens", note)
+    return asked
+
+
+def test_bucket__busy_token__costs_few_statements(
+    alice: Person, taken: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttles, "_LEASE", 60.0)
+    _, token_id = limited(alice, 6000)
+    for _ in range(300):
         throttles.spend(token_id, 6000)
-    assert taken == [100]
+    assert taken == [1, 2, 4, 8, 16, 32, 64, 100, 100]
+
+
+def count_until_refused(token_id: int, rate: int) -> int:
+    allowed = 0
+    try:
+        while True:
+            throttles.spend(token_id, rate)
+            allowed += 1
+    except RateLimited:
+        return allowed
+
+
+def test_bucket__slow_caller_of_many_processes__is_counted_call_by_call(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, token_id = limited(alice, 600)
+    for _ in range(300):
+        throttles.forget_leases()  # another process
+        throttles.spend(token_id, 600)
+    monkeypatch.setattr(throttles, "_LEASE", 0.0)  # each call comes more than a second later
+    for _ in range(299):
+        throttles.spend(token_id, 600)
+    assert RateBucket.objects.get().level >= 0.5
+
+
+def test_bucket__what_was_not_spent_in_time__goes_back(
+    alice: Person, taken: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttles, "_LEASE", 60.0)
+    _, token_id = limited(alice, 600)
+    for _ in range(8):
+        throttles.spend(token_id, 600)
+    monkeypatch.setattr(throttles, "_LEASE", 0.0)
+    RateBucket.objects.update(level=600)
+    throttles.spend(token_id, 600)
+    assert taken == [1, 2, 4, 8, 1 - 7]
+    assert RateBucket.objects.get().level <= 600, "no more than a minute's worth"
+
+
+def test_bucket__last_calls__are_there_for_a_busy_process(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer than it would take at once are still given out one by one."""
+    monkeypatch.setattr(throttles, "_LEASE", 60.0)
+    _, token_id = limited(alice, 600)
+    assert count_until_refused(token_id, 600) >= 600
+
+
+@pytest.mark.django_db(transaction=True)
+def test_bucket__many_threads_of_a_process__lose_no_call(
+    alice: Person, taken: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttles, "_LEASE", 60.0)
+    _, token_id = limited(alice, 1200)
+
+    def work() -> None:
+        for _ in range(100):
+            throttles.spend(token_id, 1200)
+
+    _, refused = split(race([work] * 8))
+    assert refused == []
+    held, statements = sum(taken) - 800, len(taken)
+    for _ in range(held):
+        throttles.spend(token_id, 1200)
+    assert len(taken) == statements, "all that was taken can be spent"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,19 +1,24 @@
 """The feed's clock: the changes of one entry come in the order of its versions, whatever the order
-in which overlapping transactions began."""
+in which overlapping transactions began; those of one transaction come at one moment."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from django.db import connection, transaction
 
-from state_admin.models import feed_sql
+from state_admin.models import Change, changes_sql, feed_sql
 from state_admin.models.feed_sql import FeedFilter, Position
-from state_admin.services import entries
+from state_admin.services import batches, clearing, entries, restores, slices
+from state_admin.services.batches import BatchOperation
 from tests.builders import Person, make_namespace, put, raw
 from tests.project.running import wait_for
+from tests.services.faults import beside_others
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -96,3 +101,89 @@ def test_order__began_first_and_waited_for_the_other__version_order(
             alice.actor, after=Position(), until=end, wanted=FeedFilter(), limit=100
         )
         assert len({row.xid for row in rows if row.key in ("a", "c")}) == 1
+
+
+# One moment ------------------------------------------------------------------------------------
+
+
+def change_together(person: Person) -> None:
+    operations = [
+        BatchOperation("put", "notes", "a", value=raw(1), if_version=1),
+        BatchOperation("delete", "notes", "b"),
+        BatchOperation("patch", "notes", "c", operations={"n": 1}),
+    ]
+    batches.run_batch(actor=person.actor, operations=operations)
+
+
+def clear(person: Person) -> None:
+    assert clearing.clear_matching(actor=person.actor, namespace="notes") == 3
+
+
+def restore(person: Person) -> None:
+    at = datetime(2020, 1, 1, tzinfo=UTC)
+    restores.restore_entries(actor=person.actor, at=at, namespace="notes")
+
+
+@pytest.mark.parametrize("work", [change_together, clear, restore])
+def test_feed__transaction_of_several_statements__is_seen_as_a_whole(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, work: Callable[[Person], None]
+) -> None:
+    """Somebody else's change lands behind each statement and one of them stays open: a reader whose
+    horizon lies in the midst of the transaction sees none of it."""
+    monkeypatch.setattr(clearing, "_CHUNK", 1)
+    monkeypatch.setattr(restores, "slices", partial(slices.slices, most=1))
+    make_namespace(alice.actor, "notes")
+    for key in ("a", "b", "c"):
+        put(alice.actor, "notes", key, {})
+    before = feed_sql.read_end(alice.workspace.pk).position
+
+    def seen() -> list[str]:
+        end = feed_sql.read_end(alice.workspace.pk).position
+        rows = feed_sql.read_page(
+            alice.actor, after=before, until=end, wanted=FeedFilter(namespace="notes"), limit=100
+        )
+        return [row.key for row in rows]
+
+    with beside_others(stay_open=True):
+        work(alice)
+        assert Change.objects.filter(version=2, namespace="notes").count() == 3
+        assert seen() == []
+    assert seen() == ["a", "b", "c"]
+    own = Change.objects.filter(namespace="notes", version=2)
+    assert len(set(own.values_list("xid", flat=True))) == 1
+
+
+def test_gather__changes_of_others__keep_their_place(alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    with transaction.atomic():
+        put(alice.actor, "notes", "a", 1)
+        in_another_transaction(lambda: put(alice.actor, "notes", "other", 1)).join()
+        with transaction.atomic():  # a number of its own
+            put(alice.actor, "notes", "b", 1)
+        theirs = Change.objects.get(key="other").xid
+        assert changes_sql.gather_changes(alice.workspace.pk) == 1
+        assert changes_sql.gather_changes(alice.workspace.pk) == 0
+    clocks = dict(Change.objects.filter(namespace="notes").values_list("key", "xid"))
+    assert clocks["a"] == clocks["b"]
+    assert clocks["other"] == theirs
+
+
+def test_gather__many_changes_there__reads_its_own_range_only(alice: Person) -> None:
+    """One range of the feed's index, whatever the feed holds."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO changes (workspace_id, kind) SELECT %s, 'test.filler'"
+            " FROM generate_series(1, 20000)",
+            [alice.workspace.pk],
+        )
+        cursor.execute("ANALYZE changes")
+    make_namespace(alice.actor, "notes")
+    with transaction.atomic(), connection.cursor() as cursor:
+        put(alice.actor, "notes", "a", 1)
+        put(alice.actor, "notes", "b", 1)
+        cursor.execute(
+            f"EXPLAIN (FORMAT JSON) {changes_sql._GATHER}", {"workspace": alice.workspace.pk}
+        )
+        plan = json.dumps(cursor.fetchone()[0])
+    assert "Seq Scan" not in plan
+    assert "changes_feed_order" in plan

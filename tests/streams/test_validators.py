@@ -45,6 +45,8 @@ class World:
     # (key, version) of every write that was acknowledged, and those of one transaction together
     acked: list[tuple[str, int]] = field(default_factory=list)
     transactions: list[list[tuple[str, int]]] = field(default_factory=list)
+    # of these, atomic batches of several statements
+    conditional: int = 0
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
@@ -90,20 +92,23 @@ def world(start: Callable[..., Running], folder: Path) -> World:
 
 
 def write_by_api(world: World, seed: int) -> None:
-    """Puts, deletes and atomic batches, some of which are refused as a whole."""
+    """Puts and atomic batches; half of these are several statements, and refused as a whole now and
+    then."""
     dice = random.Random(seed)
+    version: dict[str, int] = {}  # of the writer's own keys
     while not world.over.is_set():
         namespace = dice.choice(("notes", "team.x"))
         keys = dice.sample([f"{namespace}-{n}" for n in range(6)], dice.randint(1, 5))
+        own = f"{namespace}-of-{seed}"
         operations: list[dict[str, Any]] = [
             {"op": "put", "namespace": namespace, "key": key, "value": dice.random()}
             for key in keys
         ]
-        plain = dice.random() < 0.7
-        if not plain:  # several statements, and refused as a whole now and then
-            operations[-1]["if_match"] = dice.choice((0, 1, 2, 3))
+        if dice.random() < 0.5:
+            expected = version.get(own, 0) + (dice.random() < 0.2)
+            operations.append({**operations[0], "key": own, "if_version": expected})
         try:
-            if len(keys) == 1:
+            if len(operations) == 1:
                 path = f"/state/{namespace}/{keys[0]}"
                 status, body = world.call("PUT", path, {"value": 1})
                 landed = [(keys[0], body.get("version"))]
@@ -114,10 +119,14 @@ def write_by_api(world: World, seed: int) -> None:
                 ]
         except BROKEN:
             continue  # nobody knows: it may be in the feed
+        assert status in (200, 201, 412, 503), body
+        if status == 412:
+            version[own] = body["actual"]
         if status < 300:
+            version |= dict(landed)
             world.acked += landed
-            if plain:
-                world.transactions.append(landed)
+            world.transactions.append(landed)
+            world.conditional += operations[-1].get("key") == own
 
 
 def write_slowly(world: World, seed: int) -> None:
@@ -265,6 +274,7 @@ def check(world: World, subscribers: list[Subscriber], seed: int) -> None:
     for subscriber in subscribers[:3]:  # those that want whole transactions
         assert validators.broke_atomic(subscriber.history, world.transactions) == []
     assert len(world.transactions) > 20
+    assert world.conditional > 10
 
 
 def test_feed__writers_and_subscribers_come_and_go_while_postgresql_dies__keeps_its_promises(

@@ -199,6 +199,7 @@ WITH x AS (
         x.at + x.ttl * interval '1 second', '{{}}', false, x.size, x.tokens,
         %(actor_kind)s, %(actor_name)s, x.at, x.at
     FROM (SELECT x.*, clock_timestamp() AS at FROM x
+        WHERE (SELECT count(*) FROM x) = cardinality(%(key)b::text[])
         ORDER BY x.namespace COLLATE "C", x.key COLLATE "C") x
     {_OVER}
     RETURNING e.*
@@ -301,8 +302,8 @@ class NewEntry(NamedTuple):
 def put_entries(
     parameters: Mapping[str, Any], entries: Sequence[NewEntry]
 ) -> dict[tuple[int, str], Written]:
-    """Insert or replace one or many, by (namespace id, key). A row is missing when its namespace
-    is no longer what its `schema_version` says: then the caller rolls back."""
+    """Insert or replace one or many, by (namespace id, key): all, or none, when the namespace of
+    one is no longer what its `schema_version` says."""
     columns = dict(zip(NewEntry._fields, map(list, zip(*entries, strict=True)), strict=True))
     rows = hot.fetch_all(_PUT_MANY, {**parameters, **columns, "tags": None, "pinned": None})
     return {(row[0], row[1]): Written._make(row[2:]) for row in rows}

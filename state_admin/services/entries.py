@@ -196,8 +196,8 @@ def put_entries(
     """Store many values at distinct (namespace, key), unconditionally, in one statement.
 
     None: a namespace changed meanwhile, or a quota must be watched, and nothing was written;
-    write one by one instead. Raises
-    what put_entry raises, with the `index` of the first that is refused.
+    write one by one instead. Raises what put_entry raises, with the `index` of the first that is
+    refused.
     """
     require(actor, Role.EDITOR)
     if quotas.limited(actor):
@@ -215,11 +215,9 @@ def put_entries(
         for found, (_, key, value) in zip(known, puts, strict=True)
     ]
     parameters = {**journal.parameters(actor, reason), "operation": Operation.PUT.value}
-    with transaction.atomic():
-        written = entries_sql.put_entries(parameters, rows)
-        if len(written) < len(puts):
-            transaction.set_rollback(True)
-            return None
+    written = entries_sql.put_entries(parameters, rows)
+    if not written:
+        return None
     made = [written[found.id, key] for found, (_, key, _) in zip(known, puts, strict=True)]
     return [
         Put(_written(actor, new, row), row.created) for new, row in zip(rows, made, strict=True)

@@ -175,7 +175,7 @@ def _carry_out(
     if rows:
         _check_quota(actor, plan, sum(row.size for row in rows))
         written = entries_sql.put_entries(parameters, rows)
-        if len(written) < len(rows):
+        if not written:
             raise Conflict("a namespace changed meanwhile; try again")
     doomed = [each for step, each in plan if step.action == "delete"]
     if doomed:

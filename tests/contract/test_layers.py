@@ -24,7 +24,7 @@ WRITES = {
 }
 # Names of ours that hold no model and no QuerySet.
 HARMLESS = re.compile(
-    r"(bar|digest|hashlib.*|hash|fields|params|merged|context|headers|extra|body)$"
+    r"(bar|digest|hashlib.*|hash|fields|params|merged|context|headers|extra|body|session)$"
 )
 
 

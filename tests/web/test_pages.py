@@ -108,8 +108,8 @@ ADDRESSES = {
     Role.ADMIN: {
         "access", "audit-list", "config-delete", "config-edit", "config-new", "mailbox-clear",
         "member-list", "namespace-compact", "namespace-edit", "namespace-new",
-        "namespace-unregister", "plugin-uninstall", "thread-compact-snapshots", "thread-delete",
-        "token-list", "webhook-resume",
+        "namespace-unregister", "plugin-install", "plugin-uninstall", "thread-compact-snapshots",
+        "thread-delete", "token-list", "webhook-resume",
     },
 }  # fmt: skip
 

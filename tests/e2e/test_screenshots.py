@@ -12,10 +12,12 @@ from itertools import count, product
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from django.db.models.functions import Now
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from project import broker
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Compaction, Run, Webhook, WebhookDelivery, Workspace
 from state_admin.models.sessions import SessionStore
@@ -308,6 +310,7 @@ def test_screenshots__demo__every_page_and_state(
 ) -> None:
     load_demo()
     make_deliveries()
+    make_queue()
     silent = Now() - timedelta(minutes=14)
     Run.objects.filter(public_id="review-lisbon-1").update(lease_expires_at=silent)
     maintenance.run_sweep("flag stuck runs", maintenance.flag_stuck_runs)
@@ -338,6 +341,13 @@ def test_screenshots__empty_workspace__every_first_page(
         for name, path in {"login": "/login", "login-once": "/login/once/anything"}.items():
             page.goto(path)
             take(page, f"{name}-{end}")
+
+
+def make_queue() -> None:
+    """As a worker does when it starts."""
+    broker.prepare()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pgmq.create('statehouse')")
 
 
 def choose_demo(session_key: str) -> None:

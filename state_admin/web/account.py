@@ -23,6 +23,7 @@ from state_admin.services.users import use_login_link
 
 from . import sessions
 from .actors import CONFIRMED, WORKSPACE, page
+from .errors import title_of
 from .htmx import AnyRequest, Request, render, toast
 from .shell import DENSITIES, DENSITY_COOKIE, THEME_COOKIE, THEMES
 
@@ -125,8 +126,11 @@ def password(request: Request) -> HttpResponse:
         _check_new_password(request, given, needs_old=bool(shown["needs_old"]))
         set_password(user=request.user, password=given, request_id=request.request_id)
     except (Invalid, QuotaExceeded) as problem:
-        title = problem.title[:1].upper() + problem.title[1:]
-        shown |= {"title": title, "detail": problem.detail, "errors": problem.data.get("errors")}
+        shown |= {
+            "title": title_of(problem),
+            "detail": problem.detail,
+            "errors": problem.data.get("errors"),
+        }
         return render(request, "account/password.html", shown, status=422)
     auth.update_session_auth_hash(request, request.user)
     request.session.pop(_CAME_BY_LINK, None)

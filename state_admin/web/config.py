@@ -53,10 +53,10 @@ from .drafts import (
     marks_of,
     read_value,
     seen_version,
-    title_of,
     typed_text,
 )
 from .entry_undo import undo_of
+from .errors import title_of
 from .htmx import Request, render, see_other, toast
 from .lists import list_paths
 

@@ -15,6 +15,7 @@ from state_admin.services.entries import EntryView
 from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
 from state_admin.templatetags.json_html import pretty
 
+from .errors import title_of
 from .json_lines import line_of, span_of, utf16
 
 # How the parser says where it stopped. It counts from the first character that is no space.
@@ -71,8 +72,21 @@ def marks_of(text: str, problem: Problem) -> list[Mark]:
     return [{"message": problem.detail}]
 
 
-def title_of(problem: Problem) -> str:
-    return problem.title[:1].upper() + problem.title[1:]
+def show_refused(text: str, problem: Problem) -> dict[str, Any]:
+    """What a form without marks tells of a text: the problem, and the lines it is about (0 where
+    the text is not even JSON)."""
+    errors = [
+        {**error, "line": _line_of(text, error["pointer"])}
+        for error in problem.data.get("errors", [])
+    ]
+    return {"title": title_of(problem), "detail": problem.detail, "errors": errors}
+
+
+def _line_of(text: str, pointer: str) -> int:
+    try:
+        return line_of(text, pointer)
+    except (ValueError, IndexError):
+        return 0
 
 
 def answer_check(text: str, check: Callable[[], object]) -> JsonResponse:

@@ -45,12 +45,12 @@ from .drafts import (
     marks_of,
     read_value,
     seen_version,
-    title_of,
     typed_text,
 )
 from .entry_address import entry_page, entry_paths
 from .entry_detail import BIG
 from .entry_undo import checked_tags, seconds_left, undo_of
+from .errors import title_of
 from .htmx import Request, render, see_other, toast
 
 _MOST_TTL = 10 * 365 * 86400

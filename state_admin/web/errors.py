@@ -45,10 +45,15 @@ def status_of(problem: Problem) -> int:
     return next((status for kind, status in _STATUS if isinstance(problem, kind)), 400)
 
 
+def title_of(problem: Problem) -> str:
+    """As a heading."""
+    return problem.title[:1].upper() + problem.title[1:]
+
+
 def answer(request: HttpRequest, problem: Problem) -> HttpResponse:
     """A service's problem with its title, detail, and errors by pointer."""
     shown = {
-        "title": problem.title[:1].upper() + problem.title[1:],
+        "title": title_of(problem),
         "detail": problem.detail,
         "errors": problem.data.get("errors", []),
     }

@@ -28,10 +28,10 @@ from . import paging
 from .actors import page
 from .addresses import namespace_url
 from .confirm import PREVIEW, Choice, Confirm, ask
+from .drafts import show_refused
 from .entry_undo import MOST_CARRIED, REFUSED
 from .forms import NamespaceForm, NamespaceLimitsForm
 from .htmx import Request, Undo, render, see_other, toast
-from .json_lines import line_of
 
 _COUNTED = 1000
 _TEXTS = ("schema", "default")
@@ -201,22 +201,8 @@ def _form(
     if problem is not None:
         about = "default" if "default" in problem.title else "schema"
         text = form.cleaned_data.get(about, "")
-        context |= {
-            "title": problem.title[:1].upper() + problem.title[1:],
-            "detail": problem.detail,
-            "errors": [
-                {**error, "line": _line(text, error["pointer"])}
-                for error in problem.data.get("errors", [])
-            ],
-        }
+        context |= show_refused(text, problem)
     return render(request, "namespaces/edit.html", context, part="namespace-form", status=status)
-
-
-def _line(text: str, pointer: str) -> int:
-    try:
-        return line_of(text, pointer)
-    except (ValueError, IndexError):  # not even JSON
-        return 0
 
 
 @require_http_methods(["GET", "POST"])

@@ -23,8 +23,8 @@ from state_admin.services.plugins import MAX_PARTS, install_plugin
 
 from . import snippets
 from .actors import page
+from .drafts import show_refused
 from .htmx import Request, render, see_other, toast
-from .json_lines import line_of
 
 # What is read of a part: its text, or with None in place of a reader its exact JSON.
 Reader = Callable[[Any], str]
@@ -242,22 +242,8 @@ def _form(
         ),
     }
     if problem is not None:
-        context |= {
-            "title": problem.title[:1].upper() + problem.title[1:],
-            "detail": problem.detail,
-            "errors": [
-                {**error, "line": _line(text, error["pointer"])}
-                for error in problem.data.get("errors", [])
-            ],
-        }
+        context |= show_refused(text, problem)
     return render(request, "plugins/install.html", context, part="plugin-form", status=status)
-
-
-def _line(text: str, pointer: str) -> int:
-    try:
-        return line_of(text, pointer)
-    except (ValueError, IndexError):  # not even JSON
-        return 0
 
 
 urlpatterns = [path("plugins/+install", plugin_install, name="plugin-install")]

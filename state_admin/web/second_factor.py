@@ -110,7 +110,7 @@ def enrol(request: Request) -> HttpResponse:
             actor=request.actor, secret=secret, code=request.POST.get("code", "")[:32]
         )
     except Problem as problem:
-        shown = {"title": problem.title[:1].upper() + problem.title[1:], "detail": problem.detail}
+        shown = {"title": errors.title_of(problem), "detail": problem.detail}
         return _enrolling(request, shown, status=errors.status_of(problem))
     del request.session[_SECRET]
     request.session[CONFIRMED] = True
@@ -168,7 +168,7 @@ def _ask_again(request: Request, what: str, problem: Problem | None = None) -> H
     shown: dict[str, Any] = {"what": what, "has_password": request.user.has_usable_password()}
     if problem is None:
         return render(request, "account/totp_again.html", shown)
-    shown |= {"title": problem.title[:1].upper() + problem.title[1:], "detail": problem.detail}
+    shown |= {"title": errors.title_of(problem), "detail": problem.detail}
     return render(request, "account/totp_again.html", shown, status=errors.status_of(problem))
 
 

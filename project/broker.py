@@ -15,8 +15,7 @@ import psycopg
 import structlog
 from django.conf import settings
 from django.db import connections, transaction
-from kombu import Connection
-from kombu.pools import producers
+from kombu import Connection, pools
 from kombu.transport import TRANSPORT_ALIASES, pgmq
 from kombu.utils.url import maybe_sanitize_url
 from pgmq import PGMQueue
@@ -190,10 +189,12 @@ def _ring(task: str, args: tuple[Any, ...]) -> None:
     from project.celery import app
 
     try:
-        with producers[_bell()].acquire(block=True, timeout=_RING_SECONDS) as producer:
+        with pools.producers[_bell()].acquire(block=True, timeout=_RING_SECONDS) as producer:
             app.send_task(task, args=args, producer=producer, retry=False, ignore_result=True)
     except Exception as error:
         _silent_until = time.monotonic() + _SILENCE_SECONDS
+        # A connection remembers for ever that its queue was made; it may be gone by now.
+        pools.reset()
         log.warning("doorbell.silent", task=task, error=type(error).__name__)
 
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from kombu import pools
 
+from project import broker
 from tests.project.running import Running, is_alive, wait_for
 
 Start = Callable[..., Running]
@@ -38,6 +40,17 @@ def start(folder: Path) -> Iterator[Start]:
     yield begin
     for running in started:
         running.kill_all()
+
+
+@pytest.fixture
+def ears() -> Iterator[None]:
+    """The doorbell as at the start of a process: neither silenced nor connected by an earlier
+    test. Nor does it stay connected, which would keep the test database from being dropped."""
+    broker._silent_until = 0.0
+    pools.reset()
+    yield
+    broker._silent_until = 0.0
+    pools.reset()
 
 
 def _end_postgresql(path: Path) -> None:

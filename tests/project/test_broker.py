@@ -25,14 +25,6 @@ SAMPLE = {"DJANGO_SETTINGS_MODULE": "tests.project.sample"}
 MODULE = ("-m", "tests.project.sample_worker")
 
 
-@pytest.fixture
-def ears():
-    """The doorbell as at the start of a process: not silenced by an earlier failure."""
-    broker._silent_until = 0.0
-    yield
-    broker._silent_until = 0.0
-
-
 def notes(folder: Path) -> list[str]:
     try:
         return (folder / "notes").read_text().splitlines()
@@ -171,6 +163,25 @@ def test_wake__broker_is_down__warns_once_and_lets_the_caller_go(ears, scheme):
 
     assert [entry["event"] for entry in logs] == ["doorbell.silent"]
     assert logs[0]["task"] == "tests.note"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_wake__queue_is_gone__warns_once_and_makes_it_anew(ears):
+    broker.prepare()
+    broker.wake("tests.note", "a")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pgmq.drop_queue('statehouse')")
+
+    with capture_logs() as logs:
+        broker.wake("tests.note", "b")
+        broker._silent_until = 0.0
+        broker.wake("tests.note", "c")
+
+    assert [entry["event"] for entry in logs] == ["doorbell.silent"]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pgmq.q_statehouse")
+        assert cursor.fetchone() == (1,)
+        cursor.execute("SELECT pgmq.drop_queue('statehouse')")
 
 
 @pytest.mark.parametrize("url", ["http://x", "nonsense", "sqs://x", "pgmq://elsewhere/db"])

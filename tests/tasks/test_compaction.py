@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,24 +11,23 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db.models.functions import Now
-from kombu import pools
 
 from project import broker
 from state_admin.models import Compaction, Message, Thread
-from state_admin.services import compaction_jobs, compactions, doorbell, messages
+from state_admin.services import compaction_jobs, compactions, messages
 from state_admin.tasks.compaction import run as task
 from state_admin.tasks.maintenance import find_lost_compactions
 from tests import builders
 from tests.builders import Person, append, conversation, make_record, make_thread, raw
 from tests.modelling import completion, in_turn, replies
-from tests.project.conftest import folder, start
+from tests.project.conftest import ears, folder, start
 from tests.project.running import Running, wait_for
 from tests.receiving import Receiver, hang, receiving
 from tests.tasks.test_webhooks import database_url
 
-__all__ = ["folder", "start"]
+__all__ = ["ears", "folder", "start"]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ears")]
 
 Worker = Callable[[], Running]
 KEY = "sk-registry-1234567890"
@@ -47,16 +46,6 @@ def worker(start: Callable[..., Running], folder: Path, db: None) -> Worker:
         )  # fmt: skip
 
     return begin
-
-
-@pytest.fixture(autouse=True)
-def ears() -> Iterator[None]:
-    """The doorbell as at the start of a process: not silenced by an earlier failure."""
-    broker._silent_until = 0.0
-    doorbell.install(broker.wake)
-    yield
-    broker._silent_until = 0.0
-    pools.reset()  # its connections would keep the test database from being dropped
 
 
 def status(thread_id: str = "t1") -> str | None:

@@ -8,14 +8,14 @@ from project import broker
 from state_admin.models import Dispatch, Sweep
 from state_admin.tasks import mailbox
 from tests.builders import Person, make_thread
-from tests.project.conftest import folder, start
+from tests.project.conftest import ears, folder, start
 from tests.project.running import wait_for
 from tests.services.test_dispatches import enqueue, shift, status, take
-from tests.tasks.test_compaction import Worker, ears, worker
+from tests.tasks.test_compaction import Worker, worker
 
 __all__ = ["ears", "folder", "start", "worker"]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ears")]
 
 
 def test_settle__by_a_worker__brings_back_what_a_dead_claimer_held(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +13,6 @@ import pytest
 from django.conf import settings
 from django.db import connection
 from django.db.models.functions import Now
-from kombu import pools
 
 from project import broker
 from state_admin.models import Sweep, Webhook, WebhookDelivery
@@ -21,13 +20,13 @@ from state_admin.services import webhook_flow, webhooks
 from state_admin.services.webhooks import Filter
 from tests.builders import Person, make_namespace, put
 from tests.feeding import wait_for_feed
-from tests.project.conftest import folder, start
+from tests.project.conftest import ears, folder, start
 from tests.project.running import Running, wait_for
 from tests.receiving import Handler, Receiver, answer, is_signed, receiving
 
-__all__ = ["folder", "start"]
+__all__ = ["ears", "folder", "start"]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ears")]
 
 Worker = Callable[[], Running]
 
@@ -55,15 +54,6 @@ def worker(start: Callable[..., Running], folder: Path, db: None) -> Worker:
         )  # fmt: skip
 
     return begin
-
-
-@pytest.fixture(autouse=True)
-def ears() -> Iterator[None]:
-    """The doorbell as at the start of a process: not silenced by an earlier failure."""
-    broker._silent_until = 0.0
-    yield
-    broker._silent_until = 0.0
-    pools.reset()  # its connections would keep the test database from being dropped
 
 
 @pytest.fixture(autouse=True)

@@ -35,6 +35,9 @@ _WORD: Final = re.compile(r"(?:[^\W_]|[\u0300-\u036f])+")
 _ALONE: Final = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+# What parts words in JSON text: anything else, or an escape that ends in a letter.
+_BEFORE_WORD: Final = r"([^a-z0-9]|\\[bfnrt])"
+_BEHIND_WORD: Final = "[^a-z0-9]"
 _TERM: Final = re.compile(r'"([^"]*)"?|(\S+)')
 
 
@@ -201,6 +204,18 @@ def tsquery(query: Query, home: str) -> str:
     for pointer, equals in query.where:
         wanted += [_quoted(_fact(pointer + below, leaf)) for below, leaf in _leaves(equals)]
     return f"{_quoted(home)} & ({_quoted(_EVERY)} | ({' & '.join(dict.fromkeys(wanted))}))"
+
+
+def spellings(query: Query) -> list[str]:
+    """For each word of the terms a regular expression, the same to Python and PostgreSQL, that is
+    found in the lowered JSON text of a value that meets the query, if that is ASCII without `\\u`:
+    JSON escapes nothing else that could belong to a word."""
+    wanted = []
+    for term in query.terms:
+        *before, last = term.words
+        wanted += [_BEFORE_WORD + word + _BEHIND_WORD for word in before]
+        wanted.append(_BEFORE_WORD + last + ("" if term.prefix else _BEHIND_WORD))
+    return list(dict.fromkeys(wanted))
 
 
 def home_of(kind: str, identity: int) -> str:

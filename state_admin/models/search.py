@@ -150,6 +150,21 @@ def find_candidates(
     return made[:limit]
 
 
+# The spellings hold for text that is all ASCII and without \\u: other text is always opened.
+_SPELLS = """(
+    lower(entries.value::text COLLATE "C") ~ ALL (%s)
+    OR octet_length(entries.value::text) <> length(entries.value::text)
+    OR strpos(entries.value::text, '\\u') > 0
+)"""
+
+
+def spelling(rows: EntryQuerySet, spellings: Sequence[str]) -> EntryQuerySet:
+    """Without those of `rows` whose value surely lacks a word (domain/search.py, `spellings`)."""
+    if not spellings:
+        return rows
+    return rows.filter(RawSQL(_SPELLS, [list(spellings)], models.BooleanField()))  # noqa: S611
+
+
 _STORE = """
 INSERT INTO search_documents AS d (entry_id, version, terms)
 SELECT x.id, x.version, array_to_tsvector(x.terms)

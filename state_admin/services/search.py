@@ -22,7 +22,7 @@ from .slices import slices
 # What one search opens at most. A search that meets more candidates than that answers a short
 # page: the next one goes on from there.
 MOST_OPENED = 2000
-_OPENED_AT_ONCE = 100
+_OPENED_AT_ONCE = 200
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,13 @@ def search_entries(
         rows = rows.filter(key__startswith=prefix)
     if scope_kind:
         rows = rows.in_scope(scope_kind)
+    judged = search_models.spelling(rows, search.spellings(query)).select_related("namespace")
+    if since:
+        judged = judged.filter(updated_at__gte=since)
+    if tag:
+        judged = judged.filter(tags__contains=[tag])
+    if writer:
+        judged = judged.filter(actor_name=writer)
     lexemes = search.tsquery(query, home)
     reach = search_models.read_reach(actor.workspace_id)
     hits: list[Hit] = []
@@ -90,13 +97,7 @@ def search_entries(
             rows, actor.workspace_id, reach, lexemes, before=after, limit=size
         )
         for part in slices(candidates, _OPENED_AT_ONCE):
-            for row in rows.filter(id__in=part).select_related("namespace").order_by("-id"):
-                if (
-                    (since and row.updated_at < since)
-                    or (tag and tag not in row.tags)
-                    or (writer and row.actor_name != writer)
-                ):
-                    continue
+            for row in judged.filter(id__in=part).order_by("-id"):
                 matches = _judge(row, query)
                 if matches is None:
                     continue

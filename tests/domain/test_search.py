@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.domain import search, values
-from state_admin.domain.search import BadQuery, find, lexemes, parse, words
+from state_admin.domain.search import BadQuery, find, lexemes, parse, spellings, words
 from tests.domain import strategies
 
 
@@ -171,7 +172,10 @@ def test_index__any_value_that_matches__is_never_missed(value: object, data: st.
     assert holds(held, query)
 
 
-@given(st.text(), st.data())
+_ASCII = st.text(st.sampled_from('abAB01 _-/\\"\b\f\n\r\t'))
+
+
+@given(st.text() | _ASCII, st.data())
 def test_index__any_text_that_matches__is_never_missed(text: str, data: st.DataObject) -> None:
     spelled = list(words(text))
     if not spelled:
@@ -184,3 +188,11 @@ def test_index__any_text_that_matches__is_never_missed(text: str, data: st.DataO
     )
     assert find({"a": [text]}, query) is not None
     assert holds(lexemes({"a": [text]}, []), query)
+    spelling = json.dumps({"a": [text]}, ensure_ascii=False)
+    if spelling.isascii() and r"\u" not in spelling:
+        assert all(re.search(each, spelling.lower()) for each in spellings(query))
+
+
+@pytest.mark.parametrize("text", ["a", "a*", '"b a"'])
+def test_spellings__part_of_a_word__is_none(text: str) -> None:
+    assert not all(re.search(each, '{"x": "cab bad"}') for each in spellings(parse(text, [])))

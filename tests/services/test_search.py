@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.db.models.functions import Now
 
+from state_admin.domain import values
 from state_admin.domain.scopes import ScopeKind
 from state_admin.models import Change, SearchDocument, SearchPosition
 from state_admin.services import entries, indexing, namespaces, search
@@ -134,6 +135,29 @@ def test_search__huge_and_odd_values__are_found(alice: Person) -> None:
         assert keys(alice, "it's") == ["odd"]
         assert keys(alice, "", ("/quote ' \\ & | !", "it's 50% & \\ more")) == ["odd"]
         assert indexing.index_entries()["removed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("spelled", "word"),
+    [
+        (r'"Two\nwords"', "WORDS"),
+        (r'"a\tb"', "b"),
+        (r'"caf\u00e9"', "café"),
+        ('"CAFÉ"', "café"),
+        (r'"\u0072eport"', "report"),
+        (r'{"deep": ["\ud83d\ude00 smile"]}', "smile"),
+        ('"\uff52eport"', "report"),  # fullwidth r
+        ('"\u212aelvin"', "kelvin"),  # the sign of the unit
+        ('"日本語の本"', "本語"),
+    ],
+)
+def test_search__word_however_spelled__is_found(alice: Person, spelled: str, word: str) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "other", "nothing of it: caf elvin two a port mile")
+    entries.put_entry(actor=alice.actor, namespace="notes", key="k", value=values.read(spelled))
+    for _ in range(2):
+        assert keys(alice, word) == ["k"]
+        indexing.index_entries()
 
 
 # The index -----------------------------------------------------------------------------------

@@ -260,7 +260,7 @@ def _failed(actor: Actor) -> list[Compaction]:
     newest = (
         Compaction.objects.visible_to(actor)
         .select_related("thread")
-        .defer("policy", "summary_text", "instructions", "thread__metadata", "thread__policy")
+        .only("public_id", "kind", "status", "detail", "finished_at", "thread__public_id")
         .order_by("-id")[:200]
     )
     settled: set[int | None] = set()

@@ -22,8 +22,8 @@ help: ## list the targets
 run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C stops it
 	@exec $(BIN)/python manage.py serve
 
-test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL
-	$(PYTEST) -n 2 -m "not slow"
+test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL; ARGS goes to pytest
+	$(PYTEST) -n 2 -m "not slow" $(ARGS)
 
 check: $(VENV)/dev.stamp ## lint, formats, types, layers, migrations, deployment settings
 	$(BIN)/ruff check .

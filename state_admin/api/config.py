@@ -69,6 +69,7 @@ class RecordList(Endpoint):
 
 class RecordDetail(Endpoint):
     roles = {"PUT": Role.ADMIN, "PATCH": Role.ADMIN, "DELETE": Role.ADMIN}
+    conditional = ("PUT", "PATCH", "DELETE")
 
     @extend_schema(operation_id="read_config")
     def get(self, request: Request, kind: str, record_id: str) -> HttpResponse:
@@ -159,6 +160,7 @@ class RecordHistory(Endpoint):
 
 class RecordRestore(Endpoint):
     roles = {"POST": Role.ADMIN}
+    conditional = ("POST",)
 
     @extend_schema(operation_id="restore_config", request=RestoreBody)
     def post(self, request: Request, kind: str, record_id: str) -> HttpResponse:

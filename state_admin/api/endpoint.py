@@ -25,6 +25,8 @@ class Endpoint(APIView):
     write. Services check again: an interface can forget."""
 
     roles: ClassVar[dict[str, Role]] = {}
+    # The methods that heed If-Match. The others refuse it: who sends it counts on it.
+    conditional: ClassVar[tuple[str, ...]] = ()
 
     @property
     def actor(self) -> Actor:
@@ -53,6 +55,10 @@ class Endpoint(APIView):
         if method.lower() in self.http_method_names and hasattr(self, method.lower()):
             fallback = Role.VIEWER if method in _SAFE else Role.EDITOR
             require(self.actor, self.roles.get(method, fallback))
+        if "HTTP_IF_MATCH" in request.META and method not in (*_SAFE, *self.conditional):
+            raise BadRequest(
+                f"{method} takes no If-Match here", detail="Nothing was done. Leave the header out."
+            )
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         def work() -> HttpResponse:

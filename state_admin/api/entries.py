@@ -151,6 +151,8 @@ class EntryList(Endpoint):
 
 
 class EntryDetail(Endpoint):
+    conditional = ("PUT", "PATCH", "DELETE")
+
     @extend_schema(operation_id="read_entry")
     def get(self, request: Request, namespace: str, key: str) -> HttpResponse:
         """The entry, or the namespace's default with version 0. `at_version` and `at` read the
@@ -321,6 +323,8 @@ def show_diff(before: Any, after: Any) -> dict[str, Any]:
 
 
 class EntryRestore(Endpoint):
+    conditional = ("POST",)
+
     @extend_schema(operation_id="restore_entry", request=RestoreBody)
     def post(self, request: Request, namespace: str, key: str) -> HttpResponse:
         """Write a new version equal to an old one; with `If-Match` it refuses to clobber."""

@@ -85,6 +85,7 @@ class NamespaceList(Endpoint):
 
 class NamespaceDetail(Endpoint):
     roles = {"PUT": Role.ADMIN, "DELETE": Role.ADMIN}
+    conditional = ("PUT",)
 
     @extend_schema(operation_id="get_namespace")
     def get(self, request: Request, namespace: str) -> HttpResponse:

@@ -86,6 +86,7 @@ OPERATIONS: dict[str, Operation] = {
             201: ref("Namespace"),
         },
         {"dry_run": _BOOL},
+        _GUARDS[:2],
     ),
     "unregister_namespace": Operation({204: None}, {"entries": one_of(["retain", "delete"])}),
     "run_batch": Operation(_ok("BatchResults")),
@@ -179,10 +180,10 @@ OPERATIONS: dict[str, Operation] = {
     "change_run": Operation(_ok("Run"), headers=_GUARDS[:1]),
     "commit": Operation(_ok("Committed"), headers=_GUARDS[:1]),
     "heartbeat_run": Operation(_ok("Run")),
-    "cancel_run": Operation(_ok("Run")),
+    "cancel_run": Operation(_ok("Run"), headers=_GUARDS[:1]),
     "take_lease": Operation(_ok("Run")),
     "release_lease": Operation(_ok("Run"), {"fencing_token": _VERSION}),
-    "fail_run": Operation(_ok("Run")),
+    "fail_run": Operation(_ok("Run"), headers=_GUARDS[:1]),
     "resume_run": Operation(_ok("Run")),
     "read_knowledge": Operation(
         _ok("Knowledge"), {"step": _VERSION, "revision": _VERSION, **_PAGE}

@@ -14,7 +14,6 @@ from state_admin.domain.access import Role
 from state_admin.domain.policies import EXTRACTIVE, LONGEST_PROMPT, MODES
 from state_admin.domain.values import Raw
 from state_admin.services import policies
-from state_admin.services.errors import BadRequest
 from state_admin.services.policies import PolicyView, Scope
 from state_admin.services.threads import EMPTY_OBJECT
 
@@ -91,16 +90,13 @@ class _Policy(Endpoint):
         return no_content()
 
     def _put(self, request: Request, named: dict[str, str], body: Raw) -> PolicyView:
-        expected = etags.expected_version(request)
-        if expected is not None and self.scope == "thread":
-            raise BadRequest("a thread's policy has no version", detail="Leave If-Match out.")
         values.check(body)
         return policies.put_policy(
             actor=self.actor,
             scope=self.scope,
             name=self._name(named),
             body=body,
-            expected_version=expected,
+            expected_version=etags.expected_version(request),
             reason=self.reason,
         )
 
@@ -123,12 +119,14 @@ def _documented(scope: Scope) -> Any:
 @_documented("workspace")
 class WorkspacePolicy(_Policy):
     roles = _ADMIN
+    conditional = ("PUT", "DELETE")
     scope = "workspace"
 
 
 @_documented("agent")
 class AgentPolicy(_Policy):
     roles = _ADMIN
+    conditional = ("PUT", "DELETE")
     scope = "agent"
 
 

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from state_admin.domain import values
+from state_admin.domain.access import Actor
 from state_admin.domain.merging import Batch, Update
 from state_admin.domain.values import Raw
 from state_admin.models import Origin, Run, RunStatus
@@ -102,7 +103,9 @@ class UpdateBody(Body):
     clear = Flag(required=False)
 
 
-def show_run(row: Run) -> dict[str, Any]:
+def show_run(row: Run, actor: Actor) -> dict[str, Any]:
+    """The run as `actor` may see it: a parent thread outside a token's prefixes does not exist."""
+    parent = row.parent_thread_id
     return {
         "id": row.public_id,
         "thread_id": row.thread.public_id,
@@ -111,7 +114,7 @@ def show_run(row: Run) -> dict[str, Any]:
         "waiting": row.waiting,
         "termination_reason": row.termination_reason,
         "parent_run_id": row.parent_run_id or None,
-        "parent_thread_id": row.parent_thread_id or None,
+        "parent_thread_id": parent if parent and actor.sees_thread(parent) else None,
         "origin": row.origin,
         "metadata": verbatim(row.metadata or "{}"),
         "step_count": row.step_count,
@@ -144,7 +147,7 @@ class RunStart(Endpoint):
         run, created = runs.start_run(
             actor=self.actor, thread_id=thread_id, reason=self.reason, **given, **body
         )
-        return answer(show_run(run), 201 if created else 200, etag=run.last_revision)
+        return answer(show_run(run, self.actor), 201 if created else 200, etag=run.last_revision)
 
 
 class RunList(Endpoint):
@@ -167,10 +170,14 @@ class RunList(Endpoint):
         if page.after is not None:
             rows = rows.filter(id__lt=page.after)
         shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.pk)
-        return answer({"items": [show_run(row) for row in shown], "next_cursor": cursor})
+        return answer(
+            {"items": [show_run(row, self.actor) for row in shown], "next_cursor": cursor}
+        )
 
 
 class RunDetail(Endpoint):
+    conditional = ("PATCH",)
+
     @extend_schema(operation_id="get_run")
     def get(self, request: Request, run_id: str) -> HttpResponse:
         """A run. `wait=30&since={last_revision}` answers when it has a newer revision."""
@@ -186,7 +193,7 @@ class RunDetail(Endpoint):
             FeedFilter(run=run_id),
             look=lambda: runs.find_run(self.actor, run_id),
             is_news=lambda run: run.last_revision > since,
-            show=lambda run: answer(show_run(run), etag=run.last_revision),
+            show=lambda run: answer(show_run(run, self.actor), etag=run.last_revision),
             memory=since,
         )
 
@@ -203,7 +210,7 @@ class RunDetail(Endpoint):
             expected_revision=etags.expected_version(request),
             reason=self.reason,
         )
-        return answer(show_run(run), etag=run.last_revision)
+        return answer(show_run(run, self.actor), etag=run.last_revision)
 
 
 class RunHeartbeat(Endpoint):
@@ -211,7 +218,7 @@ class RunHeartbeat(Endpoint):
     def post(self, request: Request, run_id: str) -> HttpResponse:
         """Renew the lease."""
         body = read_optional(FencedBody, request)
-        return answer(show_run(runs.heartbeat(actor=self.actor, run_id=run_id, **body)))
+        return answer(show_run(runs.heartbeat(actor=self.actor, run_id=run_id, **body), self.actor))
 
 
 class RunLease(Endpoint):
@@ -220,7 +227,7 @@ class RunLease(Endpoint):
         """Take the run over: a new fencing token; the worker before is refused from now on."""
         body = read_optional(LeaseBody, request)
         run = leases.take_lease(actor=self.actor, run_id=run_id, reason=self.reason, **body)
-        return answer(show_run(run))
+        return answer(show_run(run, self.actor))
 
     @extend_schema(operation_id="release_lease")
     def delete(self, request: Request, run_id: str) -> HttpResponse:
@@ -230,16 +237,24 @@ class RunLease(Endpoint):
         run = leases.release_lease(
             actor=self.actor, run_id=run_id, fencing_token=token, reason=self.reason
         )
-        return answer(show_run(run))
+        return answer(show_run(run, self.actor))
 
 
 class RunFail(Endpoint):
+    conditional = ("POST",)
+
     @extend_schema(operation_id="fail_run", request=FailBody)
     def post(self, request: Request, run_id: str) -> HttpResponse:
-        """End the run with an error; its pending tickets become void."""
+        """End the run with an error; its pending tickets become void. `If-Match` as for a change."""
         body = read_optional(FailBody, request)
-        run = recoveries.fail_run(actor=self.actor, run_id=run_id, reason=self.reason, **body)
-        return answer(show_run(run))
+        run = recoveries.fail_run(
+            actor=self.actor,
+            run_id=run_id,
+            expected_revision=etags.expected_version(request),
+            reason=self.reason,
+            **body,
+        )
+        return answer(show_run(run, self.actor), etag=run.last_revision)
 
 
 class RunResume(Endpoint):
@@ -248,18 +263,27 @@ class RunResume(Endpoint):
         """Let the run go on, from the state of `revision` if given, with a new fencing token."""
         body = read_optional(RecoveryBody, request)
         run = recoveries.resume_run(actor=self.actor, run_id=run_id, reason=self.reason, **body)
-        return answer(show_run(run))
+        return answer(show_run(run, self.actor))
 
 
 class RunCancel(Endpoint):
+    conditional = ("POST",)
+
     @extend_schema(operation_id="cancel_run", request=None)
     def post(self, request: Request, run_id: str) -> HttpResponse:
-        """End the run as cancelled; its pending tickets become void."""
-        run = runs.cancel_run(actor=self.actor, run_id=run_id, reason=self.reason)
-        return answer(show_run(run))
+        """End the run as cancelled; its pending tickets become void. `If-Match` as for a change."""
+        run = runs.cancel_run(
+            actor=self.actor,
+            run_id=run_id,
+            expected_revision=etags.expected_version(request),
+            reason=self.reason,
+        )
+        return answer(show_run(run, self.actor), etag=run.last_revision)
 
 
 class RunCommits(Endpoint):
+    conditional = ("POST",)
+
     @extend_schema(operation_id="commit", request=CommitBody)
     def post(self, request: Request, run_id: str) -> HttpResponse:
         """The atomic step: updates, messages and run fields land together, as one revision.
@@ -280,7 +304,7 @@ class RunCommits(Endpoint):
             "revision": done.revision,
             "touched_keys": list(done.touched),
             "message_count": done.message_count,
-            "run": show_run(done.run),
+            "run": show_run(done.run, self.actor),
         }
         return answer(shown, etag=done.revision)
 

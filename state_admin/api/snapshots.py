@@ -135,6 +135,8 @@ class ThreadDiff(Endpoint):
 
 
 class ThreadRestore(Endpoint):
+    conditional = ("POST",)
+
     @extend_schema(operation_id="restore_snapshot", request=RestoreSnapshotBody)
     def post(self, request: Request, thread_id: str) -> HttpResponse:
         """Make a new revision whose state equals an old one."""
@@ -150,6 +152,8 @@ class ThreadRestore(Endpoint):
 
 
 class ThreadImport(Endpoint):
+    conditional = ("POST",)
+
     @extend_schema(operation_id="import_snapshot", request=ImportSnapshotBody)
     def post(self, request: Request, thread_id: str) -> HttpResponse:
         """Take an exported snapshot as a new revision. `mode` replace (default) or merge;

@@ -55,7 +55,8 @@ class MessagesBody(Body):
 
 
 def show_thread(row: Thread, actor: Actor) -> dict[str, Any]:
-    """The thread as `actor` may see it: a parent outside a token's prefixes does not exist."""
+    """The thread as `actor` may see it: one outside a token's prefixes does not exist, be it the
+    parent or where this one was forked from."""
     parent = row.parent.public_id if row.parent else None
     return {
         "id": row.public_id,
@@ -69,10 +70,15 @@ def show_thread(row: Thread, actor: Actor) -> dict[str, Any]:
         "context_tokens": row.context_tokens,
         "active_run_id": row.active_run.public_id if row.active_run else None,
         "latest_run_id": row.latest_run.public_id if row.latest_run else None,
-        "forked_from": row.forked_from,
+        "forked_from": _origin(row, actor),
         "created_at": row.created_at,
         "updated_at": row.updated_at,
     }
+
+
+def _origin(row: Thread, actor: Actor) -> dict[str, Any] | None:
+    origin: dict[str, Any] | None = row.forked_from
+    return origin if origin and actor.sees_thread(origin["thread_id"]) else None
 
 
 def show_message(row: Message) -> dict[str, Any]:
@@ -118,8 +124,8 @@ class ThreadList(Endpoint):
             rows = rows if self.actor.sees_thread(parent) else rows.none()
         if query.get("prefix"):
             rows = rows.filter(public_id__startswith=query["prefix"])
-        if query.get("forked_from"):
-            rows = rows.forks_of(query["forked_from"])
+        if origin := query.get("forked_from"):
+            rows = rows.forks_of(origin) if self.actor.sees_thread(origin) else rows.none()
         if root:
             rows = rows.filter(parent=None)
         if page.after is not None:
@@ -149,6 +155,7 @@ class ThreadList(Endpoint):
 
 class ThreadDetail(Endpoint):
     roles = {"DELETE": Role.ADMIN}
+    conditional = ("PATCH", "DELETE")
 
     @extend_schema(operation_id="get_thread")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
@@ -224,13 +231,15 @@ class ThreadLineage(Endpoint):
                 "thread_id": thread_id,
                 "ancestors": lineage.ancestors,
                 "child_count": lineage.children,
-                "forked_from": lineage.thread.forked_from,
+                "forked_from": _origin(lineage.thread, self.actor),
                 "fork_count": lineage.forks,
             }
         )
 
 
 class ThreadMessages(Endpoint):
+    conditional = ("POST",)
+
     @extend_schema(operation_id="list_messages")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """The log. `after`, `before` (seq), `order`, `visibility=external|internal|all`, `run_id`."""

@@ -27,6 +27,8 @@ class Endpoint(APIView):
     write. Services check again."""
 
     roles: ClassVar[dict[str, Role]] = {}
+    # The methods that heed If-Match. The others refuse it, as the API does.
+    conditional: ClassVar[tuple[str, ...]] = ()
     # Answers are not kept here: the protocols have their own ways to repeat a request.
     write_headers: ClassVar[tuple[str, ...]] = ()
 
@@ -46,6 +48,10 @@ class Endpoint(APIView):
             raise BadRequest(
                 "Idempotency-Key is not kept here",
                 detail="Use the same verb of /api/v1, or the protocol's own guard.",
+            )
+        if "HTTP_IF_MATCH" in request.META and method not in (*_SAFE, *self.conditional):
+            raise BadRequest(
+                f"{method} takes no If-Match here", detail="Nothing was done. Leave the header out."
             )
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

@@ -18,11 +18,25 @@ from .state_keys import hold_registry
 from .threads import guard
 
 
-def fail_run(*, actor: Actor, run_id: str, message: str = "", reason: str = "") -> Run:
-    """End an active run with an error: `message`, or the reason, or who did it."""
+def fail_run(
+    *,
+    actor: Actor,
+    run_id: str,
+    message: str = "",
+    expected_revision: int | None = None,
+    reason: str = "",
+) -> Run:
+    """End an active run with an error: `message`, or the reason, or who did it. Errors as for
+    change_run."""
     ended = {"type": "error", "value": message or reason or f"failed by {actor.name}"}
     change = RunChange(status=RunStatus.DONE, termination_reason=ended)
-    return runs.change_run(actor=actor, run_id=run_id, change=change, reason=reason)
+    return runs.change_run(
+        actor=actor,
+        run_id=run_id,
+        change=change,
+        expected_revision=expected_revision,
+        reason=reason,
+    )
 
 
 def resume_run(

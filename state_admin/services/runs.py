@@ -235,10 +235,18 @@ def heartbeat(
     return run
 
 
-def cancel_run(*, actor: Actor, run_id: str, reason: str = "") -> Run:
-    """End an active run as cancelled; its pending tickets become void."""
+def cancel_run(
+    *, actor: Actor, run_id: str, expected_revision: int | None = None, reason: str = ""
+) -> Run:
+    """End an active run as cancelled; its pending tickets become void. Errors as for change_run."""
     change = RunChange(status=RunStatus.DONE, termination_reason={"type": "cancelled"})
-    return change_run(actor=actor, run_id=run_id, change=change, reason=reason)
+    return change_run(
+        actor=actor,
+        run_id=run_id,
+        change=change,
+        expected_revision=expected_revision,
+        reason=reason,
+    )
 
 
 def apply_change(

@@ -18,6 +18,8 @@ WRITES = [
     ("POST", "/threads/t1/restore", {"revision": 1}),
     ("POST", "/threads/t1/import", {"snapshot": {"revision": 1, "extensions": {"plan": 2}}}),
     ("PATCH", "/runs/r1", {"step_count": 3}),
+    ("POST", "/runs/r1/cancel", None),
+    ("POST", "/runs/r1/fail", {"message": "no"}),
     ("POST", "/runs/r1/commits", {"updates": [{"key": "plan", "update": 2}]}),
 ]
 
@@ -119,3 +121,10 @@ def test_export__key_registered_since__is_answered_anew(moved: Person) -> None:
     again = moved.api("GET", "/threads/t1/state?export=true", If_None_Match=tag)
     assert again.status_code == 200
     assert "plan" not in again.json()["extensions"]
+
+
+def test_if_match__where_nothing_has_it__is_refused_and_nothing_happens(moved: Person) -> None:
+    before = all_of_it(moved)
+    answer = moved.api("POST", "/runs/r1/resume", If_Match='"2"')
+    assert (answer.status_code, answer.json()["title"]) == (400, "POST takes no If-Match here")
+    assert all_of_it(moved) == before

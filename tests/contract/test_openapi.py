@@ -89,6 +89,19 @@ def test_document__query_parameters__are_those_that_the_view_takes(world: Person
     assert wrong == {}
 
 
+def test_document__if_match__is_told_where_it_counts_and_refused_elsewhere(world: Person) -> None:
+    wrong = []
+    for name, (method, path, operation) in operations().items():
+        if method == "GET":
+            continue
+        answer = world.api(method, _filled(path), _BODIES.get(name), If_Match="nonsense")
+        assert answer.status_code in (400, 422), name
+        counts = "takes no If-Match here" not in answer.text
+        if counts != any(p["name"] == "If-Match" for p in operation.get("parameters", ())):
+            wrong.append(name)
+    assert wrong == []
+
+
 # Bodies that get far enough for the query to be looked at.
 _BODIES: dict[str, Any] = {
     "erase": {"key": "x", "reason": "x"},

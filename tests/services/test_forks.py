@@ -306,6 +306,16 @@ def test_lineage__of_forks_and_families__is_told(source: Person, bob: Person) ->
     assert (hidden["child_count"], hidden["fork_count"]) == (0, 0)
 
 
+def test_origin__outside_the_tokens_prefixes__does_not_exist_for_it(source: Person) -> None:
+    fork(source)
+    secret, _ = builders.make_token(source, thread_prefixes=["f"])
+    ask = partial(builders.call, secret)
+    assert ask("GET", "/threads/f1").json()["forked_from"] is None
+    assert ask("GET", "/threads/f1/lineage").json()["forked_from"] is None
+    assert ask("GET", "/threads?forked_from=t1").json()["items"] == []
+    assert source.api("GET", "/threads/f1").json()["forked_from"]["thread_id"] == "t1"
+
+
 def test_forks_of_a_thread__among_many__are_found_by_their_index(source: Person) -> None:
     fork(source)
     with connection.cursor() as cursor:

@@ -189,6 +189,9 @@ def test_parent__outside_the_tokens_prefixes__does_not_exist_for_it(family: Pers
     assert ask("PATCH", "/threads/child", {"title": "x"}).json()["parent_thread_id"] is None
     assert {row["parent_thread_id"] for row in ask("GET", "/threads").json()["items"]} == {None}
     assert ask("GET", "/threads?parent_thread_id=root").json()["items"] == []
+    started = ask("POST", "/threads/child/runs", {"id": "below", "agent_id": "a"}).json()
+    assert started["parent_thread_id"] is None
+    assert family.api("GET", "/runs/below").json()["parent_thread_id"] == "root"
     assert family.api("GET", "/threads/child").json()["parent_thread_id"] == "root"
 
 

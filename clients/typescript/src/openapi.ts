@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 1cb7fc15a2610c89570e42e923bbbab4dbce80ab638fbddbdaf587ced18b252a
+// sha256 of docs/openapi.json: dc2bfd622889d5078591dfe83cf8c47063eda052b5a9c4862c75b6240bfc5408
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1129,7 +1129,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description End the run as cancelled; its pending tickets become void. */
+        /** @description End the run as cancelled; its pending tickets become void. `If-Match` as for a change. */
         post: operations["cancel_run"];
         delete?: never;
         options?: never;
@@ -1166,7 +1166,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description End the run with an error; its pending tickets become void. */
+        /** @description End the run with an error; its pending tickets become void. `If-Match` as for a change. */
         post: operations["fail_run"];
         delete?: never;
         options?: never;
@@ -5744,6 +5744,8 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
+                "If-None-Match"?: string;
             };
             path: {
                 namespace: string;
@@ -6306,6 +6308,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 run_id: string;
@@ -6379,6 +6382,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 run_id: string;

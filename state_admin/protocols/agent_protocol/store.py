@@ -38,6 +38,8 @@ _COMPARE = {
 
 
 class StoreItems(Endpoint):
+    conditional = ("PUT", "DELETE")
+
     @extend_schema(operation_id="get_store_item")
     def get(self, request: Request) -> HttpResponse:
         """The item at `namespace` (labels joined by full stops) and `key`, or null."""

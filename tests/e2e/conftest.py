@@ -25,8 +25,9 @@ from tests.builders import Person
 # Playwright runs an event loop in this thread; the ORM calls of a test are not in it.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
-# Longer than a page needs to notice, on a busy machine.
-expect.set_options(timeout=10_000)
+# Milliseconds. Far longer than a page needs to notice, on a busy machine too.
+PATIENCE = 30_000
+expect.set_options(timeout=PATIENCE)
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
@@ -89,7 +90,7 @@ def open_context(browser: Browser, server: Site, person: Person, **options: Any)
     context = browser.new_context(base_url=server.url, **options)
     session = client.cookies["statehouse_session"]
     context.add_cookies([{"name": "statehouse_session", "value": session.value, "url": server.url}])
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE)
     return context
 
 

@@ -110,7 +110,9 @@ def test_editor__escape__leaves_but_asks_when_something_was_typed(
 
 
 @pytest.mark.usefixtures("team")
-def test_editor__login_ended_meanwhile__asks_before_the_text_is_left(page: Page) -> None:
+def test_editor__login_ended_meanwhile__asks_before_the_text_is_left(watched: Watched) -> None:
+    watched.expected.add(401)  # the change stream, if it comes again
+    page = watched.page
     page.goto("/entry/edit/team/thread::t1")
     editor(page).fill('{"goal": "mine"}')
     page.context.clear_cookies(name="statehouse_session")

@@ -14,6 +14,8 @@ from tests.builders import Person
 from .conftest import Watched, open_context
 from .pages import ANONYMOUS_PAGES, EMPTY_PAGES, PAGES, fill
 
+pytestmark = pytest.mark.timeout(900)  # more than a hundred pages in each
+
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 # What a window of 1280 by 800 shows at a zoom of 200 %.
 ZOOMED = {"width": 640, "height": 400}

@@ -103,7 +103,7 @@ def test_worker__test_event_is_asked_for__the_doorbell_is_enough(
         hook, _ = make(alice, receiver)
         running = worker()
         webhook_flow.send_test(actor=alice.actor, webhook_id=hook.public_id)
-        wait_for(lambda: receiver.received, f"it comes; {running.output()}", 15)
+        wait_for(lambda: receiver.received, f"it comes; {running.output()}")
         wait_for(finished, "it is recorded")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from django.http import HttpResponse
@@ -103,9 +104,11 @@ class UpdateBody(Body):
     clear = Flag(required=False)
 
 
-def show_run(row: Run, actor: Actor) -> dict[str, Any]:
-    """The run as `actor` may see it: a parent thread outside a token's prefixes does not exist."""
+def show_run(row: Run, actor: Actor, above: Container[str] | None = None) -> dict[str, Any]:
+    """The run as `actor` may see it: a parent outside a token's prefixes does not exist. `above`:
+    runs.parents_of, where many are shown."""
     parent = row.parent_thread_id
+    above = runs.parents_of(actor, [row]) if above is None else above
     return {
         "id": row.public_id,
         "thread_id": row.thread.public_id,
@@ -113,7 +116,7 @@ def show_run(row: Run, actor: Actor) -> dict[str, Any]:
         "status": row.status,
         "waiting": row.waiting,
         "termination_reason": row.termination_reason,
-        "parent_run_id": row.parent_run_id or None,
+        "parent_run_id": row.parent_run_id if row.parent_run_id in above else None,
         "parent_thread_id": parent if parent and actor.sees_thread(parent) else None,
         "origin": row.origin,
         "metadata": verbatim(row.metadata or "{}"),
@@ -170,9 +173,9 @@ class RunList(Endpoint):
         if page.after is not None:
             rows = rows.filter(id__lt=page.after)
         shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.pk)
-        return answer(
-            {"items": [show_run(row, self.actor) for row in shown], "next_cursor": cursor}
-        )
+        above = runs.parents_of(self.actor, shown)
+        items = [show_run(row, self.actor, above) for row in shown]
+        return answer({"items": items, "next_cursor": cursor})
 
 
 class RunDetail(Endpoint):

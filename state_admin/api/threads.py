@@ -127,7 +127,7 @@ class ThreadList(Endpoint):
         if origin := query.get("forked_from"):
             rows = rows.forks_of(origin) if self.actor.sees_thread(origin) else rows.none()
         if root:
-            rows = rows.filter(parent=None)
+            rows = rows.roots_for(self.actor)
         if page.after is not None:
             rows = rows.filter(id__lt=page.after)
         rows = rows.select_related("parent", "active_run", "latest_run")

@@ -59,6 +59,8 @@ __all__ = [
 MAX_MEMBERS: Final = 10_000
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_SORTED: Final = json.JSONEncoder(sort_keys=True)
+_SPREAD: Final = 2**61 - 1  # integers below are their own hashes
 _BIGGEST: Final = 10**MAX_DIGITS
 _LONG_NUMBER: Final = re.compile(f"(?<![0-9])[0-9]{{{MAX_DIGITS + 1}}}")
 _DOUBTFUL_ESCAPE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
@@ -227,14 +229,28 @@ def same(a: JSON, b: JSON) -> bool:
 
 
 def identity(value: JSON) -> Hashable:
-    """Something hashable that is equal for two values exactly when they are `same`."""
-    if isinstance(value, bool):
-        return ("bool", value)
+    """Something hashable that is equal for two values exactly when they are `same`.
+
+    Text where it must be: Python hashes big integers and tuples without a secret, so that a client
+    could send thousands of different ones with one hash, and a set of them would take the square of
+    their number.
+    """
+    if isinstance(value, str):
+        return value
+    value = _counted(value)
+    if type(value) in (int, float) and -_SPREAD < value < _SPREAD:
+        return value  # type: ignore[no-any-return]
+    # No string of a value holds NUL.
+    return f"\0{value}" if type(value) is int else "\0" + _SORTED.encode(value)
+
+
+def _counted(value: JSON) -> JSON:
+    """The value with each whole number as an integer: 1.0 is 1."""
     if isinstance(value, dict):
-        return frozenset((name, identity(member)) for name, member in value.items())
+        return {name: _counted(member) for name, member in value.items()}
     if isinstance(value, list):
-        return ("list", *map(identity, value))
-    return value  # type: ignore[no-any-return]
+        return list(map(_counted, value))
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def strings(value: JSON) -> Iterator[str]:

@@ -29,6 +29,13 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         rows = self.filter(workspace_id=actor.workspace_id)
         return rows.filter(thread_prefix(actor.thread_prefixes)) if actor.thread_prefixes else rows
 
+    def roots_for(self, actor: Actor) -> Self:
+        """Threads without a parent that the actor sees: for it, one outside does not exist."""
+        root = Q(parent=None)
+        if actor.thread_prefixes:
+            root |= ~thread_prefix(actor.thread_prefixes, "parent__public_id")
+        return self.filter(root)
+
     def forks_of(self, public_id: str) -> Self:
         """Threads that were copied from the thread with this id."""
         return self.filter(forked_from__thread_id=public_id)

@@ -19,6 +19,7 @@ from state_admin.models import Message, Run, RunStatus, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
 from state_admin.services import snapshots, threads
 from state_admin.services.errors import BadRequest, Invalid
+from state_admin.services.runs import parents_of
 
 from . import ag_ui_events, parts
 from .ag_ui_events import Event
@@ -71,6 +72,10 @@ class _Thread:
         self._seq = max(thread.message_count, log[-1].seq if log else 0)
         return log
 
+    def _started(self, run_id: str, run: Run | None) -> Event:
+        above = parents_of(self.actor, [run]) if run else ()
+        return ag_ui_events.run_started(self.thread_id, run_id, *above)
+
     def _end(self, run: Run) -> Event:
         pending = list(Ticket.objects.filter(run=run).pending().order_by("pk"))
         return ag_ui_events.run_finished(self.thread_id, run.public_id, run, pending)
@@ -119,7 +124,7 @@ class Onlooker(_Thread):
         made = []
         going = run.status in _GOING
         if self._open != run.public_id and (started or going):
-            made.append(ag_ui_events.run_started(self.thread_id, run.public_id, run))
+            made.append(self._started(run.public_id, run))
             self._open = run.public_id
         if not going and (ended or self._open == run.public_id):
             made.append(self._end(run))
@@ -141,7 +146,7 @@ class Participant(_Thread):
         run = named or thread.active_run
         if run is not None:
             self._run_id = run.public_id
-        started = ag_ui_events.run_started(self.thread_id, self._run_id, run)
+        started = self._started(self._run_id, run)
         return _encode([started, *self._whole(thread), *self._ended(run)])
 
     def tell(self, rows: Sequence[FeedRow]) -> bytes:

@@ -131,8 +131,9 @@ def message_events(log: Sequence[Said]) -> list[Event] | None:
     return made
 
 
-def run_started(thread_id: str, run_id: str, run: Run | None = None) -> Event:
-    parent = {"parentRunId": run.parent_run_id} if run and run.parent_run_id else {}
+def run_started(thread_id: str, run_id: str, above: str = "") -> Event:
+    """`above`: the run that started it."""
+    parent = {"parentRunId": above} if above else {}
     about = {"threadId": thread_id, "runId": run_id, "protocolVersion": VERSION}
     return {"type": "RUN_STARTED", **about, **parent}
 

@@ -56,7 +56,7 @@ def read_knowledge(
     """
     run = find_run(actor, run_id)
     found = _find_revision(run, step, revision)
-    keys = keys_of(run)
+    keys = keys_of(actor, run)
     try:
         state: Snapshot | None = snapshots.read_snapshot(
             actor=actor, thread_id=run.thread.public_id, revision=found.number
@@ -76,11 +76,12 @@ def read_knowledge(
     )
 
 
-def keys_of(run: Run) -> list[str]:
+def keys_of(actor: Actor, run: Run) -> list[str]:
     """The keys of the scopes that a run can see; those that `thread` shares with its children
-    among them."""
+    among them. A parent outside a token's prefixes does not exist."""
     agents = [run.agent_id] if run.agent_id else []
-    return _keys(run.thread.public_id, run.parent_thread_id, agents)
+    parent = run.parent_thread_id
+    return _keys(run.thread.public_id, parent if actor.sees_thread(parent) else "", agents)
 
 
 def keys_of_thread(thread: Thread) -> list[str]:

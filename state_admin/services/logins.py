@@ -3,6 +3,7 @@ their workspaces, since all of them are opened by it."""
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -29,7 +30,7 @@ def check_password(*, username: str, password: str, address: str) -> User | None
     The attempt is stored before the password is looked at, so that many tries at once count too;
     a success forgets the failures before it.
     """
-    username = username[:150]
+    username, address = username[:150], _subscriber(address)
     tries = LoginAttempt.objects.filter(username=username, address=address)
     LoginAttempt.objects.create(username=username, address=address)
     if tries.filter(at__gt=Now() - WINDOW).count() > MOST_FAILURES:
@@ -44,6 +45,15 @@ def check_password(*, username: str, password: str, address: str) -> User | None
         return None
     tries.delete()
     return user
+
+
+def _subscriber(address: str) -> str:
+    """Whom an address belongs to, as far as it tells: each host of IPv6 has a /64 to itself, and could
+    try from another of its addresses each time."""
+    ip = ipaddress.ip_address(address)
+    if isinstance(ip, ipaddress.IPv4Address):
+        return str(ip)
+    return str(ip.ipv4_mapped or ipaddress.IPv6Network((int(ip), 64), strict=False).network_address)
 
 
 def start_session(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -63,6 +63,16 @@ def find_run(actor: Actor, run_id: str) -> Run:
     if run is None:
         raise NotFound(f"run not found: {run_id}")
     return run
+
+
+def parents_of(actor: Actor, runs: Sequence[Run]) -> set[str]:
+    """The ids of the runs above `runs` that the actor may know of: outside a token's prefixes there
+    are none, and what is hidden must not differ from what never was."""
+    named = {run.parent_run_id for run in runs if run.parent_run_id}
+    if not (named and actor.thread_prefixes):
+        return named
+    seen = Run.objects.visible_to(actor).filter(public_id__in=named)
+    return set(seen.values_list("public_id", flat=True))
 
 
 def lock_run(actor: Actor, run_id: str) -> tuple[Run, Thread]:

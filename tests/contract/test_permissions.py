@@ -315,6 +315,27 @@ class World:
 @pytest.fixture
 def world(alice: Person, bob: Person, mallory: Person) -> World:
     editor = make_person("erin", "acme", Role.EDITOR)
+    names = fill(alice)
+    return World(
+        alice,
+        {
+            "viewer": bob.token,
+            "editor": editor.token,
+            "admin": alice.token,
+            "foreign": mallory.token,
+            "other namespaces": make_token(alice, Role.ADMIN, namespaces=["else.*"])[0],
+            "other threads": make_token(alice, Role.ADMIN, thread_prefixes=["else-"])[0],
+            "anonymous": None,
+            "garbage": "sh_0123456789ab_" + "0" * 64,
+            "expired": _dead(alice, expires_at=Now() - timedelta(hours=1)),
+            "revoked": _dead(alice, revoked_at=Now()),
+        },
+        names,
+    )
+
+
+def fill(alice: Person) -> dict[str, str]:
+    """One of everything that a row of the table names; answers the words in capitals."""
     make_namespace(alice.actor, "notes")
     make_namespace(alice.actor, "empty")
     make_namespace(alice.actor, "agent_store")
@@ -343,24 +364,7 @@ def world(alice: Person, bob: Person, mallory: Person) -> World:
         webhook=hook, public_id=uuid7(), change_xid=1, change_id=1, status="dead", body="{}"
     )
     storage.measure_storage()
-    names |= _fill_mailboxes(alice)
-    names |= {"HOOK": hook.public_id, "LETTER": letter.public_id}
-    return World(
-        alice,
-        {
-            "viewer": bob.token,
-            "editor": editor.token,
-            "admin": alice.token,
-            "foreign": mallory.token,
-            "other namespaces": make_token(alice, Role.ADMIN, namespaces=["else.*"])[0],
-            "other threads": make_token(alice, Role.ADMIN, thread_prefixes=["else-"])[0],
-            "anonymous": None,
-            "garbage": "sh_0123456789ab_" + "0" * 64,
-            "expired": _dead(alice, expires_at=Now() - timedelta(hours=1)),
-            "revoked": _dead(alice, revoked_at=Now()),
-        },
-        names,
-    )
+    return names | _fill_mailboxes(alice) | {"HOOK": hook.public_id, "LETTER": letter.public_id}
 
 
 def _fill_mailboxes(alice: Person) -> dict[str, str]:

@@ -329,6 +329,21 @@ def test_identity__of_two_values__is_equal_exactly_when_they_are_the_same(
     assert (identity(a) == identity(b)) == same(a, b)
 
 
+@pytest.mark.parametrize(
+    "crafted",
+    [
+        [n * (2**61 - 1) for n in range(1000)],
+        [[n * (2**61 - 1)] for n in range(1000)],
+        # For Python's hash, -1 is -2.
+        [[-1 - (n >> bit & 1) for bit in range(10)] for n in range(1000)],
+    ],
+)
+def test_identity__of_values_made_to_collide__has_as_many_hashes(
+    crafted: list[values.JSON],
+) -> None:
+    assert len({hash(identity(value)) for value in crafted}) == len(crafted)
+
+
 def test_identity__of_a_list_that_spells_a_boolean__is_its_own() -> None:
     assert identity(["bool", 1]) != identity(True)
 

@@ -71,6 +71,28 @@ def test_login__too_many_failures__refuses_even_the_right_one(
     assert log_in(client).status_code == 302
 
 
+def test_login__many_addresses_of_one_subscriber__are_throttled_together(
+    client: Client, known: Person
+) -> None:
+    def refused(address: str) -> bool:
+        said = {"username": "alice", "password": "wrong"}
+        return client.post("/login", said, REMOTE_ADDR=address).status_code == 429
+
+    for number in range(MOST_FAILURES):
+        assert not refused(f"2001:db8:0:1:{number:x}::1")
+    assert refused("2001:db8:0:1:ffff::1")
+    assert not refused("2001:db8:0:2::1")
+    # With a zone, as a socket of the link itself says it; and IPv4 in the clothes of IPv6.
+    assert not refused("fe80::1%eth0")
+    assert not refused("::ffff:192.0.2.1")
+    assert set(LoginAttempt.objects.values_list("address", flat=True)) == {
+        "2001:db8:0:1::",
+        "2001:db8:0:2::",
+        "fe80::",
+        "192.0.2.1",
+    }
+
+
 def test_login__throttled_name__leaves_others_alone(
     client: Client, known: Person, bob: Person
 ) -> None:

@@ -44,6 +44,8 @@ SAID = {
     "thread.fork": "forked thread",
     "thread.import": "imported the state of thread",
     "thread.interrupt": "interrupted thread",
+    "thread.uninstall": "removed the keys of a plugin from thread",
+    "message.append": "added messages to thread",
     "thread.mark": "marked a revision of thread",
     "thread.restore": "restored thread",
     "run.start": "started run",
@@ -73,6 +75,7 @@ SAID = {
     "compaction.request": "asked to compact thread",
     "compaction.apply": "compacted thread",
     "compaction.undo": "undid a compaction of thread",
+    "compaction.remove": "removed what was old of",
     "compaction_policy.put": "set a compaction policy",
     "state_key.register": "registered state key",
     "state_key.change": "changed state key",
@@ -163,14 +166,17 @@ def tell(row: Happened, kind: str, who: str) -> Told:
         also.append(("thread", row.thread, thread_url(row.thread)))
     if row.run and place != row.run:
         also.append(("run", row.run, run_url(row.run)))
-    if row.thread and row.version and not row.namespace:
-        state = thread_url(row.thread, tab="state", at=row.version)
-        also.append(("revision", str(row.version), state))
+    version = row.version
+    if kind == "message.append" and version:  # its version counts messages
+        last = thread_url(row.thread, message=version)
+        also.append(("message", str(version), f"{last}#m{version}"))
+        version = 0
+    elif row.thread and version and not row.namespace:
+        state = thread_url(row.thread, tab="state", at=version)
+        also.append(("revision", str(version), state))
     gone = kind.endswith("delete") and noun != "entry"
     said = SAID.get(kind) or kind.replace(".", " ").replace("_", " ")
-    return Told(
-        who, said, place, "" if gone else url, row.version, row.at, kind, [] if gone else also
-    )
+    return Told(who, said, place, "" if gone else url, version, row.at, kind, [] if gone else also)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from django.http import JsonResponse, QueryDict
 from state_admin.domain import diffs, values
 from state_admin.domain.diffs import Clash
 from state_admin.domain.values import JSON, Raw
-from state_admin.services.entries import EntryView
+from state_admin.services.entries import EntryView, check_value
 from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
+from state_admin.services.namespaces import Definition
 from state_admin.templatetags.json_html import pretty
 
 from .errors import title_of
@@ -54,6 +55,15 @@ def read_value(text: str) -> Raw:
     except values.RefusedJSON as refused:
         raise Invalid("the value cannot be stored", refused.faults) from refused
     return Raw(values.dump(values.load(raw.text)), raw.value)
+
+
+def refusal_of(known: Definition, stored: str) -> Problem | None:
+    """What saving a stored value again would say of it: the schema may have changed since."""
+    try:
+        check_value(known, values.read(stored))
+    except (Invalid, TooLarge) as problem:
+        return problem
+    return None
 
 
 def marks_of(text: str, problem: Problem) -> list[Mark]:

@@ -19,9 +19,11 @@ from state_admin.services.access import who_reaches
 from state_admin.services.blame import blame_entry
 from state_admin.services.entries import EntryView, check_address, read_entry
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
+from state_admin.services.namespaces import definition
 
 from . import paging, snippets
 from .addresses import entry_action_url, entry_url, with_query
+from .drafts import refusal_of
 from .entry_address import entry_page, entry_paths
 from .entry_past import orphan_entry, shown_entry
 from .htmx import Request, render
@@ -111,6 +113,9 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         context |= {"blame": blamed[:BLAMED], "blamed": len(blamed)}
     if context["tab"] == "code":
         context["snippets"] = _snippets(now)
+    if registered and not past and not shown.valid and not context["big"]:
+        refusal = refusal_of(definition(request.actor, namespace), shown.value)
+        context["faults"] = refusal.data.get("errors", []) if refusal else []
     return render(request, "entries/detail.html", context, part="entry")
 
 

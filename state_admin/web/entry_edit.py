@@ -44,6 +44,7 @@ from .drafts import (
     conflict_context,
     marks_of,
     read_value,
+    refusal_of,
     seen_version,
     typed_text,
 )
@@ -80,6 +81,8 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
         if len(now.value) > BIG and "whole" not in request.GET:
             return render(request, "entries/edit_big.html", {"entry": now}, part="entry")
         draft = Draft(pretty(values.load(now.value)), now.version, ", ".join(now.tags), now.pinned)
+        if not now.valid and (problem := refusal_of(known, now.value)):
+            draft.title, draft.errors = title_of(problem), marks_of(draft.text, problem)
         return _form(request, known, now, draft)
     draft = _draft(request.POST)
     try:
@@ -179,7 +182,7 @@ def _ttl(draft: Draft, now: EntryView) -> int | None:
 def _form(
     request: Request, known: Definition, now: EntryView, draft: Draft, *, status: int = 200
 ) -> HttpResponse:
-    context = _frame(known, now) | {"draft": draft}
+    context = _frame(known, now) | {"draft": draft, "unsaved": status != 200}
     return render(request, "entries/edit.html", context, part="entry", status=status)
 
 

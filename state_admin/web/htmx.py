@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
@@ -78,7 +79,12 @@ def toast(request: HttpRequest, text: str, *, undo: Undo | None = None, kind: st
 
     `kind` is `done`, `note` or `failed`.
     """
-    said = {"text": text, "kind": kind, "undo": asdict(undo) if undo else None}
+    said = {
+        "id": secrets.token_hex(4),  # two answers at once may both deliver it: shown once
+        "text": text,
+        "kind": kind,
+        "undo": asdict(undo) if undo else None,
+    }
     # Django keeps messages as text.
     messages.add_message(request, messages.INFO, json.dumps(said))
 

@@ -162,7 +162,7 @@ def payload(request: Request, dispatch_id: str) -> HttpResponse:
 def replay(request: Request, dispatch_id: str) -> HttpResponse:
     row = replay_dispatch(actor=request.actor, dispatch_id=dispatch_id)
     toast(request, "It is in line again")
-    return _back(request, thread=row.thread.public_id)
+    return _stay(request, row)
 
 
 @require_http_methods(["GET", "POST"])
@@ -181,7 +181,7 @@ def cancel(request: Request, dispatch_id: str) -> HttpResponse:
         actor=request.actor, dispatch_id=dispatch_id, reason=request.POST.get("reason", "")
     )
     toast(request, "Dispatch cancelled")
-    return _back(request, thread=row.thread.public_id)
+    return _stay(request, row)
 
 
 @require_http_methods(["GET", "POST"])
@@ -252,6 +252,14 @@ def _ask_about_letters(
         kind=kind,
     )
     return ask(request, confirm, part="mailbox")
+
+
+def _stay(request: Request, row: Dispatch) -> HttpResponse:
+    """To the list as it was filtered; without htmx to the thread's, in which the row is seen."""
+    here = request.htmx.current_url_abs_path or ""
+    if here.partition("?")[0] == reverse("web:mailbox"):
+        return see_other(request, here, part="mailbox")
+    return _back(request, thread=row.thread.public_id)
 
 
 def _back(request: Request, **wanted: str) -> HttpResponse:

@@ -38,7 +38,7 @@ from .actors import page
 from .addresses import namespace_url, run_url, with_query
 from .changes import tell
 from .health import broker_health, database_health, worker_state
-from .htmx import Request, render, target_id, wants_part
+from .htmx import Request, render, target_id
 from .usage import TREND_DAYS, said, saved_trend
 
 _EACH = 6
@@ -129,9 +129,9 @@ def overview(request: Request) -> HttpResponse:
         "traffic": _traffic(actor),
         "curl": "",
     }
-    if not wants_part(request):  # they stand in no part
-        context["trends"] = _trends(actor)
     part = "overview-now" if target_id(request) == "overview-now" else "overview"
+    if part == "overview":  # not with the numbers that are fetched again and again
+        context["trends"] = _trends(actor)
     return render(request, "overview.html", context, part=part)
 
 

@@ -43,7 +43,12 @@ function startToast(toast) {
   tick();
 }
 
-function showToast({ text, kind, undo }) {
+// The answer to a write and a live region that is fetched meanwhile may bring the same toast.
+const shown = new Set();
+
+function showToast({ id, text, kind, undo }) {
+  if (shown.has(id)) return;
+  if (id) shown.add(id);
   const toast = $("#toast-template").content.firstElementChild.cloneNode(true);
   toast.dataset.kind = kind;
   $("[data-text]", toast).textContent = text;
@@ -104,20 +109,26 @@ document.addEventListener(
 // Focus ----------------------------------------------------------------------------------------
 
 // Whoever acted from the keyboard goes on where they were: when what had the focus was swapped away,
-// it moves to the row that stands there now, else to the top of what is new.
+// it moves to the row that stands there now, else to what is called the same, else to the top of
+// what is new.
 const rows = () => $$("main [data-row]").filter((row) => row.offsetParent);
 const current = () =>
   rows().findIndex((row) => (row.closest("tr, li, [data-ticket]") ?? row).contains(document.activeElement));
+const called = (control) => `${control.tagName} ${control.ariaLabel ?? control.textContent.trim()}`;
 let place = -1;
+let name = "";
 
 document.addEventListener("htmx:before:swap", () => {
+  const { activeElement } = document;
   place = current();
+  name = activeElement?.matches("a, button") ? called(activeElement) : "";
 });
 document.addEventListener("htmx:after:swap", (event) => {
   const { ctx } = event.detail;
   if (isLive(ctx) || document.activeElement !== document.body) return;
-  const row = place < 0 ? null : (rows()[place] ?? rows().at(-1));
-  (row ?? $("#main")).focus({ preventScroll: true });
+  const same = () => $$("main :is(a, button)").find((each) => each.offsetParent && called(each) === name);
+  const next = place < 0 ? name && same() : (rows()[place] ?? rows().at(-1));
+  (next || $("#main")).focus({ preventScroll: true });
 });
 
 // Palette --------------------------------------------------------------------------------------
@@ -167,6 +178,12 @@ function step(direction) {
   next.scrollIntoView({ block: "nearest" });
 }
 
+// What this page can do to what it shows: all that asks before it does something.
+function reachAction() {
+  const all = $$('main [hx-target="#dialog"]').filter((action) => action.offsetParent);
+  all[(all.indexOf(document.activeElement) + 1) % all.length]?.focus();
+}
+
 // Approve or refuse the ticket that j and k have reached; the browser points at what is not filled in.
 function decide(action) {
   const row = document.activeElement?.closest("[data-ticket]");
@@ -180,6 +197,7 @@ const KEYS = {
   a: () => decide("resume"),
   r: () => decide("cancel"),
   e: () => $("[data-edit]")?.click(),
+  x: reachAction,
   u: () => $$("[data-undo] button").at(-1)?.click(),
   p: () => document.dispatchEvent(new CustomEvent("live-toggle")),
   ".": () => document.dispatchEvent(new CustomEvent("live-show")),
@@ -206,7 +224,11 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, .code, [contenteditable]")) {
     // The editor has its own use of Escape (editor.js).
-    if (event.key === "Escape" && !event.target.matches(".code")) event.target.blur();
+    if (event.key === "Escape" && !event.target.matches(".code")) {
+      // A search field would clear itself, and its list lose the filter; a dialog closes by it.
+      if (!event.target.closest("dialog")) event.preventDefault();
+      event.target.blur();
+    }
     return;
   }
   if (document.querySelector("dialog[open]")) return;

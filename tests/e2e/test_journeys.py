@@ -116,6 +116,47 @@ def test_focus__after_each_swap__stays_where_a_person_was(page: Page, alice: Per
 
 
 @pytest.mark.usefixtures("team")
+def test_focus__of_a_tab_that_is_swapped__stays_on_it(page: Page) -> None:
+    page.goto("/state/team/thread::t1")
+    page.get_by_role("link", name="History", exact=True).press("Enter")
+    expect(page.get_by_role("region", name="Versions")).to_be_visible()
+    expect(page.get_by_role("link", name="History", exact=True)).to_be_focused()
+
+
+@pytest.mark.usefixtures("team")
+def test_filter__left_by_escape__stays(page: Page) -> None:
+    page.goto("/state?namespace=team")
+    press(page, "/")
+    page.keyboard.type("thread::t2")
+    expect(page.get_by_role("link", name="thread::t1")).to_have_count(0)
+    press(page, "Escape")
+    expect(page.locator("#prefix")).not_to_be_focused()
+    expect(page.locator("#prefix")).to_have_value("thread::t2")
+    press(page, "j", "Enter")
+    expect(page.get_by_role("heading", name="thread::t2")).to_be_visible()
+
+
+@pytest.mark.usefixtures("team")
+def test_x__reaches_the_actions_of_the_page(page: Page) -> None:
+    page.goto("/state/team/thread::t1")
+    press(page, "x")
+    expect(page.get_by_role("link", name="Delete…")).to_be_focused()
+    press(page, "x", "Enter")
+    expect(page.get_by_role("dialog", name="Delete thread::t1?")).to_be_visible()
+
+
+@pytest.mark.usefixtures("team")
+def test_toast__delivered_by_two_answers__is_shown_once(page: Page) -> None:
+    page.goto("/state/team/thread::t1")
+    once = [{"id": "1", "text": "Run resumed", "kind": "done", "undo": None}]
+    for said in (once, once, [once[0] | {"id": "2"}]):
+        page.evaluate(
+            "toasts => document.dispatchEvent(new CustomEvent('toast', {detail: {toasts}}))", said
+        )
+    expect(page.locator("[data-toast]")).to_have_count(2)
+
+
+@pytest.mark.usefixtures("team")
 def test_edit__invalid__keeps_the_text_and_points(watched: Watched, alice: Person) -> None:
     watched.expected.add(422)
     page = watched.page

@@ -14,7 +14,7 @@ from state_admin.models import AuditRow, Change
 from state_admin.models.audit import id_at
 from state_admin.services.entries import delete_entry
 from state_admin.web import audit, changes
-from tests.builders import Person, make_namespace, make_run, make_thread, put
+from tests.builders import Person, append, make_namespace, make_run, make_thread, put
 
 # The feed shows what is final: nothing of a transaction that is still open.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,6 +44,15 @@ def test_changes__every_kind__links_to_what_it_made(admin: Client) -> None:
     assert 'href="/runs/r1"' in shown
     assert 'href="/threads/t1"' in shown
     assert re.search(r'revision <a class="mono" href="/threads/t1\?tab=state&amp;at=\d+"', shown)
+
+
+def test_changes__messages__link_to_the_last_one(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *({"role": "user", "content": text} for text in "ab"))
+    shown = text(admin.get("/changes?thread=t1"))
+    assert "added messages to thread" in shown
+    assert 'message <a class="mono" href="/threads/t1?message=2#m2"' in shown
+    assert "tab=state" not in shown
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,13 @@ def test_entry__schema_moved_on__is_marked_invalid(admin: Client, alice: Person)
     put(alice.actor, "n", "good", {"v": 1})
     schema = {"properties": {"v": {"type": "integer"}}}
     make_namespace(alice.actor, "n", schema=schema)
-    assert b"The present schema refuses this value" in admin.get("/state/n/bad").content
+    page = admin.get("/state/n/bad").content.decode()
+    assert "The present schema refuses this value" in page
+    assert "<code>/v</code>" in page
+    edit = admin.get("/entry/edit/n/bad").content.decode()
+    assert 'id="value-errors"' in edit
+    assert "<code>/v</code>" in edit
+    assert "data-unsaved" not in edit
     listed = admin.get("/state?namespace=n&show=invalid").content.decode()
     assert re.findall(r"Tick (\w+)", listed) == ["all", "bad"]
     assert "<code>" not in listed or "bad" in listed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -93,6 +94,14 @@ def test_letter__replayed__is_in_line_again(box: dict[str, str], admin: Client) 
     assert "mailbox" in response["HX-Location"]
     assert status(box["DeadLetter"]) == "Queued"
     assert admin.post(f"/mailbox/{box['DeadLetter']}/replay").status_code == 409
+
+
+def test_letter__replayed__leaves_the_list_as_it_was_filtered(
+    box: dict[str, str], admin: Client
+) -> None:
+    here = {"HX-Current-URL": "http://testserver/mailbox?status=DeadLetter"}
+    response = admin.post(f"/mailbox/{box['DeadLetter']}/replay", headers=htmx("mailbox") | here)
+    assert json.loads(response["HX-Location"])["path"] == "/mailbox?status=DeadLetter"
 
 
 def test_letters__replayed_all__after_a_look_at_them(box: dict[str, str], editor: Client) -> None:

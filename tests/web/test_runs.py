@@ -118,6 +118,14 @@ def test_runs__stuck_one__stands_first_with_the_reason(admin: Client, alice: Per
     assert shown.count('href="/runs/r1"') == 1
 
 
+def test_run__stuck__says_what_an_editor_can_do(
+    admin: Client, viewer: Client, alice: Person
+) -> None:
+    make_stuck(alice)
+    assert "If its agent still works, renew the lease." in page(admin, "/runs/r1")
+    assert "renew the lease" not in page(viewer, "/runs/r1")
+
+
 @pytest.mark.parametrize(
     ("query", "found"),
     [

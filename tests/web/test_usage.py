@@ -125,7 +125,11 @@ def test_usage__nothing_saved__says_so(admin: Client, measured: Person) -> None:
 def test_overview__polled_part__does_not_draw_the_trends_again(
     admin: Client, measured: Person
 ) -> None:
-    headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "div#overview"}
+    headers = {
+        "HX-Request": "true",
+        "HX-Request-Type": "partial",
+        "HX-Target": "section#overview-now",
+    }
     assert b"sparkline" not in admin.get("/", headers=headers).content
 
 

@@ -23,7 +23,16 @@ from state_admin.models import (
     Thread,
     hot,
 )
-from state_admin.services import compaction_jobs, compactions, messages, threads
+from state_admin.services import (
+    compaction_jobs,
+    compactions,
+    erasures,
+    forks,
+    messages,
+    runs,
+    state_removals,
+    threads,
+)
 from state_admin.services.batches import BatchOperation
 from state_admin.services.entries import read_entry
 from state_admin.services.errors import (
@@ -37,7 +46,7 @@ from state_admin.services.errors import (
 from tests import builders
 from tests.builders import Person, append, call, make_namespace, make_thread, make_token, put, raw
 from tests.services.canary import tables_with
-from tests.services.racing import race, split
+from tests.services.racing import overlap, race, split
 
 USER = {"role": "user", "content": "hi"}
 
@@ -515,6 +524,35 @@ def test_race__delete_amid_commits_and_children__is_never_an_error(family: Perso
     for problem in lost:
         assert problem.title in ("run not found: run-grandchild", "parent thread not found: child")
     assert left() == ["stranger"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("verb", ["detach", "cascade", "erase", "clear"])
+def test_race__work_on_a_child__against_those_who_lock_it_with_its_parent__both_land(
+    family: Person, verb: str
+) -> None:
+    """At the end of work PostgreSQL looks at the parent of a thread that it changed twice."""
+    a = family.actor
+    parent(family, "grandchild", "root")
+    Thread.objects.update(resource_id="x")
+    verbs = {
+        "detach": partial(delete, family),
+        "cascade": partial(delete, family, children="cascade"),
+        "erase": partial(erasures.erase, actor=a, resource_id="x", reason="asked"),
+        "clear": partial(state_removals.unregister_state_key, actor=a, name="plan", clear=True),
+    }
+    overlap(partial(runs.cancel_run, actor=a, run_id="run-grandchild"), verbs[verb])
+    rest = {"detach": ["child", "grandchild", "stranger"], "cascade": ["stranger"], "erase": []}
+    assert left() == rest.get(verb, ["child", "grandchild", "root", "stranger"])
+    assert not StateValue.objects.current().filter(key="plan", thread__public_id="root").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__fork_and_child_of_one_id__one_is_refused(family: Person) -> None:
+    child = partial(make_thread, family.actor, "same", parent_thread_id="root")
+    fork = partial(forks.fork_thread, actor=family.actor, thread_id="root", fork_id="same")
+    with pytest.raises(Conflict, match="already exists"):
+        overlap(child, fork)
 
 
 @pytest.mark.parametrize(

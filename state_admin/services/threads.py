@@ -90,6 +90,14 @@ def thread_not_found(thread_id: str) -> NotFound:
     return NotFound(f"thread not found: {thread_id}")
 
 
+def read_thread(actor: Actor, thread_id: str) -> Thread:
+    """The thread with its parent and runs, for those who show it; or NotFound."""
+    found = Thread.objects.visible_to(actor).whole().filter(public_id=thread_id).first()
+    if found is None:
+        raise thread_not_found(thread_id)
+    return found
+
+
 def guard(thread: Thread, expected_revision: int | None) -> None:
     """Raise RevisionConflict when the state is not where the caller believes."""
     if expected_revision is not None and expected_revision != thread.revision:
@@ -171,13 +179,12 @@ def insert_thread(
     )
     if created:
         quotas.add_usage(actor, threads=1)
-        thread.refresh_from_db()
     elif not values.same(values.load(thread.created_from or "{}"), content):
         raise Conflict(
             f"thread already exists with other content: {public_id}",
             detail="Use PATCH to change a thread.",
         )
-    return thread, created
+    return read_thread(actor, public_id), created
 
 
 def read_lineage(*, actor: Actor, thread_id: str) -> Lineage:
@@ -244,8 +251,7 @@ def change_thread(
             update_fields=["title", "resource_id", "metadata", "policy", "parent", "updated_at"]
         )
         journal.record(actor, [journal.Trace("thread.change", thread=thread_id)], reason=reason)
-        thread.refresh_from_db()
-    return thread
+        return read_thread(actor, thread_id)
 
 
 def _check_retention(actor: Actor, before: JSON, after: JSON) -> None:

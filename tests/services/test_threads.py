@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from state_admin.api.threads import show_thread
 from state_admin.domain.access import Role
 from state_admin.models import (
     AuditRow,
@@ -510,6 +511,21 @@ def test_delete__everything_in_it__is_nowhere_but_in_the_history_of_entries(alic
     delete(alice, "t1")
     assert tables_with(secret) == {"entry_revisions"}
     assert not Compaction.objects.exists()
+
+
+def test_read__thread_deleted_behind_it__can_still_be_shown(family: Person) -> None:
+    a = family.actor
+    make_thread(a, "leaf", parent_thread_id="root")
+    builders.make_run(a, "leaf", "run-leaf")
+    found = [
+        threads.read_thread(a, "leaf"),
+        make_thread(a, "leaf", parent_thread_id="root"),
+        threads.change_thread(actor=a, thread_id="leaf", title=""),
+    ]
+    delete(family, children="cascade")
+    for thread in found:
+        shown = show_thread(thread, a)
+        assert (shown["parent_thread_id"], shown["active_run_id"]) == ("root", "run-leaf")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -44,9 +44,12 @@ def race(works: Sequence[Callable[[], Any]], *, patience: float = 60) -> list[An
     return outcomes
 
 
-def overlap(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-    """Do `first` in a transaction that ends only when `second`, begun meanwhile, waits for it or is
-    done. Answers what `second` did; a deadlock is an error of either."""
+def overlap(
+    first: Callable[[], Any], second: Callable[[], Any], last: Callable[[], Any] = lambda: None
+) -> Any:
+    """Do `first` in a transaction that goes on with `last`, and ends, only when `second`, begun
+    meanwhile, waits for it or is done. Answers what `second` did; a deadlock is an error of either.
+    """
 
     def work() -> Any:
         try:
@@ -59,6 +62,7 @@ def overlap(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
             first()
             later = other.submit(work)
             wait_for(lambda: later.done() or holds_up(), "the second waits for the first")
+            last()
         return later.result(60)
 
 

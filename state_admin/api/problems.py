@@ -3,6 +3,7 @@ of errors; views never build one by hand."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -16,6 +17,8 @@ from state_admin.domain import values
 from state_admin.domain.values import MalformedJSON, RefusedJSON
 from state_admin.services import errors
 from state_admin.services.errors import Problem
+
+from .bodies import timestamp
 
 log = structlog.get_logger()
 
@@ -62,7 +65,7 @@ def status_of(problem: Problem) -> int:
 def body_of(problem: Problem, request_id: str = "") -> dict[str, Any]:
     """The members of the problem document; `data` cannot overwrite the standard ones."""
     body: dict[str, Any] = {
-        **problem.data,
+        **{name: _plain(member) for name, member in problem.data.items()},
         "type": f"/problems/{problem.slug}",
         "title": problem.title,
         "status": status_of(problem),
@@ -166,6 +169,10 @@ def _answer(body: dict[str, Any], status: int) -> HttpResponse:
     # may quote a name from the request that no UTF-8 can hold.
     content = values.dump(body).encode(errors="replace")
     return HttpResponse(content, status=status, content_type="application/problem+json")
+
+
+def _plain(member: Any) -> Any:
+    return timestamp(member) if isinstance(member, datetime) else member
 
 
 def _is_conditional(request: Any) -> bool:

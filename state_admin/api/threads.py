@@ -130,7 +130,7 @@ class ThreadList(Endpoint):
             rows = rows.roots_for(self.actor)
         if page.after is not None:
             rows = rows.filter(id__lt=page.after)
-        rows = rows.select_related("parent", "active_run", "latest_run")
+        rows = rows.whole()
         shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.pk)
         return answer(
             {"items": [show_thread(row, self.actor) for row in shown], "next_cursor": cursor}
@@ -159,7 +159,7 @@ class ThreadDetail(Endpoint):
 
     @extend_schema(operation_id="get_thread")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
-        row = threads.find_thread(self.actor, thread_id)
+        row = threads.read_thread(self.actor, thread_id)
         return answer(show_thread(row, self.actor), etag=row.revision)
 
     @extend_schema(operation_id="change_thread", request=ThreadChangeBody)

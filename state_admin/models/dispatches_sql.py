@@ -25,12 +25,20 @@ class Returned(NamedTuple):
     claimed_by: str
 
 
+# What is settled may be claimed in the same transaction: of rows that it changed twice the foreign
+# keys are looked at again when it ends. So the thread is held before its mailbox, as in open_mailbox.
 # Nobody waits here: what another one holds is not free.
 _LOCK_DUE = """
-SELECT thread_id FROM mailboxes
-WHERE workspace_id = %(workspace)s AND due_at <= statement_timestamp()
-ORDER BY due_at LIMIT %(limit)s
-FOR UPDATE SKIP LOCKED
+SELECT m.thread_id FROM mailboxes m JOIN threads t ON t.id = m.thread_id
+WHERE m.workspace_id = %(workspace)s AND m.due_at <= statement_timestamp()
+ORDER BY m.due_at LIMIT %(limit)s
+FOR KEY SHARE OF t SKIP LOCKED FOR UPDATE OF m SKIP LOCKED
+"""
+
+_LOCK_MAILBOX = """
+SELECT m.thread_id FROM mailboxes m JOIN threads t ON t.id = m.thread_id
+WHERE m.thread_id = %(thread)s
+FOR KEY SHARE OF t FOR UPDATE OF m
 """
 
 _WITH_DUE = """
@@ -132,6 +140,11 @@ def lock_due(workspace_id: int, limit: int) -> list[int]:
     """Lock mailboxes of a workspace that have something to settle, those due longest first."""
     rows = hot.fetch_all(_LOCK_DUE, {"workspace": workspace_id, "limit": limit})
     return [row[0] for row in rows]
+
+
+def lock_mailbox(thread: int) -> list[int]:
+    """Lock the mailbox of one thread, if it has any: waits."""
+    return [row[0] for row in hot.fetch_all(_LOCK_MAILBOX, {"thread": thread})]
 
 
 def workspaces_with_due() -> list[int]:

@@ -27,7 +27,7 @@ WHERE r.workspace_id = %(workspace)s AND r.public_id = %(run)s
     AND (%(prefixes)s::text[] = '{{}}' OR EXISTS (
         SELECT FROM unnest(%(prefixes)s::text[]) AS p(prefix) WHERE starts_with(t.public_id, p.prefix)
     ))
-FOR UPDATE OF t, r
+FOR NO KEY UPDATE OF t, r
 """
 
 

@@ -36,6 +36,10 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
             root |= ~thread_prefix(actor.thread_prefixes, "parent__public_id")
         return self.filter(root)
 
+    def whole(self) -> Self:
+        """With parent and runs, all of one moment: looked up later, they may be gone."""
+        return self.select_related("workspace", "parent", "active_run", "latest_run")
+
     def forks_of(self, public_id: str) -> Self:
         """Threads that were copied from the thread with this id."""
         return self.filter(forked_from__thread_id=public_id)

@@ -89,7 +89,7 @@ class Onlooker(_Thread):
         self._open = ""  # the run whose beginning was told, and not yet its end
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
-        thread = threads.find_thread(self.actor, self.thread_id)
+        thread = threads.read_thread(self.actor, self.thread_id)
         made = self._whole(thread) + self._runs(thread, missed)
         active = thread.active_run
         if active is not None and active.public_id != self._open:
@@ -141,7 +141,7 @@ class Participant(_Thread):
         self._run_id = run_id
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
-        thread = threads.find_thread(self.actor, self.thread_id)
+        thread = threads.read_thread(self.actor, self.thread_id)
         named = Run.objects.filter(thread=thread, public_id=self._run_id).first()
         run = named or thread.active_run
         if run is not None:

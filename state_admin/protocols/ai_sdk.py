@@ -138,7 +138,7 @@ class UiMessageStream(Endpoint):
         """The reply of the active run as a UI message stream, from its beginning until the run ends
         or waits. 204 when no run is active: there is nothing to resume."""
         refuse_unknown(request)
-        thread = threads.find_thread(self.actor, thread_id)
+        thread = threads.read_thread(self.actor, thread_id)
         if thread.active_run is None:
             return HttpResponse(status=204)
         run = Run.objects.select_related("thread").get(pk=thread.active_run.pk)

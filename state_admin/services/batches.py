@@ -67,7 +67,7 @@ def run_batch(
     )
     outcomes: dict[int, Outcome] = {}
     if not atomic:
-        for index in range(len(operations)):
+        for index in in_key_order:  # with an Idempotency-Key all are in one transaction
             try:
                 outcomes[index] = _run(actor, operations[index])
             except Problem as problem:

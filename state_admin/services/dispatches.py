@@ -145,11 +145,10 @@ def claim_dispatches(
     thread = find_thread(actor, thread_id) if thread_id else None
     token = secrets.token_urlsafe(24)
     with transaction.atomic():
-        due: list[int] = []
         if thread is None:
             due = dispatches_sql.lock_due(actor.workspace_id, _DUE_AT_ONCE)
-        elif Mailbox.objects.select_for_update().filter(thread=thread).first():
-            due = [thread.pk]
+        else:
+            due = dispatches_sql.lock_mailbox(thread.pk)
         _, told = _settle(actor.workspace_id, due)
         claimed = dispatches_sql.claim(
             actor,

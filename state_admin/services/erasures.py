@@ -20,7 +20,7 @@ from state_admin.models.erasures_sql import Scope
 from . import journal, replays
 from .actors import require
 from .errors import BadRequest, Forbidden, Invalid
-from .threads import lock_hierarchy
+from .threads import lock_doomed, lock_hierarchy
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,11 @@ def _find(actor: Actor, resource_id: str, key: str, *, lock: bool) -> Scope:
     threads = Thread.objects.none()
     if resource_id:
         threads = Thread.objects.visible_to(actor).filter(resource_id=resource_id).order_by("id")
-    held = threads.select_for_update() if lock else threads
-    found = dict(held.values_list("id", "public_id"))
+    found = dict(threads.values_list("id", "public_id"))
+    if lock:
+        lock_doomed(list(found))
+        # Some may have gone to another resource meanwhile.
+        found = dict(threads.filter(id__in=list(found)).values_list("id", "public_id"))
     keys = [key] if key else []
     for public_id in found.values():
         keys += [scopes.thread_key(public_id), scopes.parent_thread_key(public_id)]

@@ -24,6 +24,7 @@ from . import journal, threads
 from .actors import require
 from .batches import BatchOperation, Outcome, run_batch
 from .errors import Conflict, Invalid, VersionConflict
+from .state_keys import hold_registry
 
 MAX_MESSAGES = 1000
 # System messages that a log may begin with and that stay in every context, as far as people see.
@@ -81,6 +82,8 @@ def append_messages(
     require(actor, Role.EDITOR)
     parsed = parse_messages(messages)
     with transaction.atomic():
+        if operations:  # who uninstalls a plugin comes from the entries to the threads
+            hold_registry(actor)
         thread = threads.find_thread(actor, thread_id, lock=True)
         threads.guard(thread, expected_revision)
         guard(thread, expected_message_count)

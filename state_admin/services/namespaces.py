@@ -174,7 +174,7 @@ def register_namespace(
         _refuse_owned(found, plugin, expected_version)
         return Registered(found, False, differs(found, content), find_violations(found, validator))
     with transaction.atomic():
-        held, created = Namespace.objects.select_for_update().get_or_create(
+        held, created = Namespace.objects.select_for_update(no_key=True).get_or_create(
             workspace_id=actor.workspace_id, name=name, defaults=content
         )
         _refuse_owned(None if created else held, plugin, expected_version)
@@ -265,7 +265,7 @@ def withdraw_namespace(actor: Actor, name: str, entries: str, reason: str) -> tu
         held = (
             Namespace.objects.visible_to(actor)
             .registered()
-            .select_for_update()
+            .select_for_update(no_key=True)
             .filter(name=name)
             .first()
         )
@@ -299,7 +299,7 @@ def _settle(actor: Actor, held: Namespace, entries: str, reason: str) -> int:
     with transaction.atomic():
         # Not if somebody has registered it meanwhile: they see what is there.
         mine = Namespace.objects.filter(pk=held.pk, unregistered_at=held.unregistered_at)
-        if not mine.select_for_update().exists():
+        if not mine.select_for_update(no_key=True).exists():
             return 0
         late = Entry.objects.filter(namespace=held).live()
         if entries == "delete":

@@ -54,4 +54,4 @@ def patch_thread(
                 reason=reason,
             )
         journal.gather(actor)
-    return threads.find_thread(actor, thread_id)
+    return threads.read_thread(actor, thread_id)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 from django.db import connection, transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from state_admin.domain import scopes, values
@@ -58,18 +59,43 @@ class Lineage:
 
 
 def find_thread(actor: Actor, thread_id: str, *, lock: bool = False) -> Thread:
-    """The thread, or NotFound. `lock` takes its row lock: the order of all thread work."""
+    """The thread, or NotFound. `lock` takes its row lock: the order of all thread work.
+
+    It is one that lets rows point at the thread: whoever changes a row twice in a transaction has
+    its foreign keys looked at again when that ends, a child its parent, and would wait for us.
+    """
     threads = Thread.objects.visible_to(actor).select_related("workspace")
     if lock:
-        threads = threads.select_for_update(of=("self",))
+        threads = threads.select_for_update(of=("self",), no_key=True)
     found = threads.filter(public_id=thread_id).first()
     if found is None:
         raise thread_not_found(thread_id)
     return found
 
 
+def lock_doomed(ids: Sequence[int]) -> None:
+    """Lock threads that are to be deleted. The caller has locked the hierarchy.
+
+    First with their children as all work locks them: the ends of what is under way on a child may
+    still look at its parent, and then nothing more comes. Only then against rows that would point
+    at them.
+    """
+    rows = Thread.objects.order_by("pk").values_list("pk")
+    family = rows.filter(Q(pk__in=ids) | Q(parent__in=ids))
+    list(family.select_for_update(no_key=True))
+    list(rows.filter(pk__in=ids).select_for_update())
+
+
 def thread_not_found(thread_id: str) -> NotFound:
     return NotFound(f"thread not found: {thread_id}")
+
+
+def read_thread(actor: Actor, thread_id: str) -> Thread:
+    """The thread with its parent and runs, for those who show it; or NotFound."""
+    found = Thread.objects.visible_to(actor).whole().filter(public_id=thread_id).first()
+    if found is None:
+        raise thread_not_found(thread_id)
+    return found
 
 
 def guard(thread: Thread, expected_revision: int | None) -> None:
@@ -153,13 +179,12 @@ def insert_thread(
     )
     if created:
         quotas.add_usage(actor, threads=1)
-        thread.refresh_from_db()
     elif not values.same(values.load(thread.created_from or "{}"), content):
         raise Conflict(
             f"thread already exists with other content: {public_id}",
             detail="Use PATCH to change a thread.",
         )
-    return thread, created
+    return read_thread(actor, public_id), created
 
 
 def read_lineage(*, actor: Actor, thread_id: str) -> Lineage:
@@ -226,8 +251,7 @@ def change_thread(
             update_fields=["title", "resource_id", "metadata", "policy", "parent", "updated_at"]
         )
         journal.record(actor, [journal.Trace("thread.change", thread=thread_id)], reason=reason)
-        thread.refresh_from_db()
-    return thread
+        return read_thread(actor, thread_id)
 
 
 def _check_retention(actor: Actor, before: JSON, after: JSON) -> None:
@@ -256,19 +280,21 @@ def delete_thread(
     require(actor, Role.ADMIN)
     with transaction.atomic():
         lock_hierarchy(actor.workspace_id)
-        thread = find_thread(actor, thread_id, lock=True)
+        thread = find_thread(actor, thread_id)
+        below = lineages_sql.read_descendants(thread.pk) if children == "cascade" else []
+        ids = [thread.pk, *below]
+        # So that no step of theirs lands in between and is left behind.
+        lock_doomed(ids)
+        thread.refresh_from_db(fields=["revision"])
         guard(thread, expected_revision)
         has_children = thread.children.exists()
         if children == "reject" and has_children:
             raise Conflict(f"thread '{thread_id}' has child threads; choose 'detach' or 'cascade'")
-        below = lineages_sql.read_descendants(thread.pk) if children == "cascade" else []
-        # Locked, so that no step of theirs lands in between and is left behind.
-        held = Thread.objects.filter(pk__in=below).order_by("pk").select_for_update()
-        doomed = {thread.pk: thread.public_id, **dict(held.values_list("pk", "public_id"))}
-        if not all(actor.sees_thread(public_id) for public_id in doomed.values()):
+        rows = Thread.objects.filter(pk__in=below).order_by("pk")
+        doomed = [thread.public_id, *rows.values_list("public_id", flat=True)]
+        if not all(actor.sees_thread(public_id) for public_id in doomed):
             raise Forbidden("a child thread lies outside this token's prefixes")
-        ids = list(doomed)
-        keys = [scopes.thread_key(public_id) for public_id in doomed.values()]
+        keys = [scopes.thread_key(public_id) for public_id in doomed]
         entries = Entry.objects.visible_to(actor).live().filter(key__in=keys)
         held_by_all = Entry.objects.filter(namespace__workspace_id=actor.workspace_id).live()
         # A new thread of the same id would find them.
@@ -286,7 +312,7 @@ def delete_thread(
         thread.children.exclude(pk__in=ids).update(parent=None, updated_at=Now())
         clear_entries(actor, entries.values_list("namespace_id", "namespace__name", "key"), reason)
         erasures_sql.delete_threads(actor.workspace_id, ids)
-        traces = [journal.Trace("thread.delete", thread=name) for name in doomed.values()]
+        traces = [journal.Trace("thread.delete", thread=name) for name in doomed]
         journal.record(actor, traces, reason=reason)
         journal.gather(actor)
     quotas.add_usage(actor, threads=-len(ids))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from django.db import connections
+from django.db import connection, connections, transaction
 
 from state_admin.services.errors import Problem
+from tests.project.running import wait_for
 
 
 def race(works: Sequence[Callable[[], Any]], *, patience: float = 60) -> list[Any]:
@@ -40,6 +42,38 @@ def race(works: Sequence[Callable[[], Any]], *, patience: float = 60) -> list[An
     if crashes:
         raise crashes[0]
     return outcomes
+
+
+def overlap(
+    first: Callable[[], Any], second: Callable[[], Any], last: Callable[[], Any] = lambda: None
+) -> Any:
+    """Do `first` in a transaction that goes on with `last`, and ends, only when `second`, begun
+    meanwhile, waits for it or is done. Answers what `second` did; a deadlock is an error of either.
+    """
+
+    def work() -> Any:
+        try:
+            return second()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            first()
+            later = other.submit(work)
+            wait_for(lambda: later.done() or holds_up(), "the second waits for the first")
+            last()
+        return later.result(60)
+
+
+def holds_up() -> bool:
+    """Whether somebody waits for a lock of this transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks"
+            " WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+        )
+        return cursor.fetchone() != (0,)
 
 
 def split(outcomes: Sequence[Any]) -> tuple[list[Any], list[Problem]]:

@@ -15,7 +15,7 @@ from state_admin.services import batches, clearing, entries
 from state_admin.services.batches import BatchOperation
 from state_admin.services.errors import Forbidden, Invalid, NotRegistered, VersionConflict
 from tests.builders import Person, make_namespace, make_token, put, raw
-from tests.services.racing import race, split
+from tests.services.racing import overlap, race, split
 
 
 def op(verb: str, key: str, value: Any = None, namespace: str = "notes", **options: Any) -> Any:
@@ -177,6 +177,23 @@ def test_race__batches_of_opposite_order__never_deadlock(notes: Person) -> None:
     values = {value for key, value in held().items() if key in keys}
     assert len(values) == 1, "each batch is atomic: the last one stands on every key"
     assert EntryRevision.objects.filter(entry__key="k0").count() == 36
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__batch_of_single_operations_in_one_transaction__never_deadlocks(
+    notes: Person,
+) -> None:
+    """An Idempotency-Key makes one transaction of it."""
+    puts = [
+        {"op": "put", "namespace": "notes", "key": key, "value": 1, "if_version": 1} for key in "ba"
+    ]
+    body = {"atomic": False, "operations": puts}
+    answer = overlap(
+        partial(put, notes.actor, "notes", "a", 2),
+        partial(notes.api, "POST", "/state/batch", body, Idempotency_Key="once"),
+        partial(put, notes.actor, "notes", "b", 2),
+    )
+    assert [result["status"] for result in answer.json()["results"]] == [412, 412]
 
 
 @pytest.mark.django_db(transaction=True)

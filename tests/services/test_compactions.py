@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection, connections
+from django.db import connections
 from django.db.models import Q
 from django.db.models.functions import Now
 from hypothesis import HealthCheck, given, settings
@@ -32,7 +32,7 @@ from state_admin.summarizers import SUMMARIZERS, Summary, SummaryFailed, Summary
 from tests import builders
 from tests.builders import Person, append, conversation, make_thread, raw
 from tests.project.running import wait_for
-from tests.services.racing import race, split
+from tests.services.racing import holds_up, race, split
 
 
 class Fake:
@@ -237,16 +237,6 @@ def test_race__askers__get_one_job(thread: Person) -> None:
     assert lost == []
     assert len(set(won)) == 1
     assert Compaction.objects.count() == 1
-
-
-def holds_up() -> bool:
-    """Whether somebody waits for a lock of this transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_locks"
-            " WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
-        )
-        return cursor.fetchone() != (0,)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -20,7 +20,7 @@ from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound
 from state_admin.services.runs import RunChange
 from tests import builders
 from tests.builders import Person, make_run, make_thread, make_token, raw
-from tests.services.racing import race, split
+from tests.services.racing import overlap, race, split
 
 
 def enqueue(person: Person, payload: Any = None, thread: str = "t1", **fields: Any) -> str:
@@ -588,6 +588,20 @@ def test_race__ack_against_a_claim_that_takes_it_back__has_one_winner(box: Perso
             assert isinstance(lost[0], Conflict)
         Dispatch.objects.all().delete()
         dispatches_sql.refresh(list(Mailbox.objects.values_list("pk", flat=True)), "test")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("where", [{}, {"thread_id": "t1"}])
+def test_race__claim_of_a_lapsed_one__against_deletion_of_its_thread__is_no_deadlock(
+    box: Person, where: dict[str, str]
+) -> None:
+    """At the end of the claim PostgreSQL looks at the thread of what it changed twice."""
+    made = enqueue(box)
+    take(box)
+    shift(made, 31)
+    delete = partial(threads.delete_thread, actor=box.actor, thread_id="t1")
+    assert overlap(partial(claim, box, **where), delete).threads == 1
+    assert not Dispatch.objects.exists()
 
 
 def take_again(person: Person) -> list[str]:

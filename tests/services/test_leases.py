@@ -101,6 +101,12 @@ def test_take__only_if_free__leaves_a_live_lease_alone(run: Person) -> None:
     assert take(run, only_if_free=True).fencing_token == 2
 
 
+def test_take__only_if_free_over_the_api__is_409_with_the_moment(run: Person) -> None:
+    held = run.api("GET", "/runs/r1").json()["lease_expires_at"]
+    answer = run.api("POST", "/runs/r1/lease", {"only_if_free": True})
+    assert (answer.status_code, answer.json()["until"]) == (409, held)
+
+
 def test_release__running__is_stuck_in_words_until_somebody_takes_it(run: Person) -> None:
     released = release(run)
     assert (released.status, released.lease_expires_at) == ("running", None)

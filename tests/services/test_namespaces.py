@@ -18,7 +18,7 @@ from state_admin.services.errors import Conflict, Invalid, VersionConflict
 from state_admin.services.namespaces import Registered
 from tests.builders import Person, put, raw
 from tests.project.running import wait_for
-from tests.services.racing import race, split
+from tests.services.racing import overlap, race, split
 
 OBJECT = {"type": "object"}
 TEXT = {"type": "string"}
@@ -74,7 +74,7 @@ def test_dry_run__tells_what_would_break_and_stores_and_locks_nothing(alice: Per
     assert tried.violations is not None
     assert (tried.changed, tried.violations.count) == (True, 2)
     assert [row["key"] for row in tried.violations.first] == ["a", "c"]
-    assert not any("FOR UPDATE" in query["sql"] for query in queries)
+    assert not any(" UPDATE" in query["sql"] for query in queries)
     assert Namespace.objects.get(name="notes").schema_version == 1
 
 
@@ -174,6 +174,26 @@ def test_unregister__write_under_way_that_commits_behind_it__counts_as_there_bef
         assert answer.data["count"] == 1
         assert not is_unregistered()
         assert put(alice.actor, "notes", "late", 2).version == 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("verb", ["unregister", "uninstall"])
+def test_race__batch_that_ends__against_those_who_clear_its_namespace__both_land(
+    alice: Person, verb: str
+) -> None:
+    """At its end PostgreSQL looks at the namespace of what the batch inserted."""
+    actor, note = alice.actor, {"name": "notes", "schema": raw({}), "default": raw(None)}
+    plugins.install_plugin(actor=actor, name="kit", namespaces=[note])
+    put(actor, "notes", "k", 0)
+    verbs = {
+        "unregister": partial(
+            namespaces.unregister_namespace, actor=actor, name="notes", entries="delete"
+        ),
+        "uninstall": partial(plugins.uninstall_plugin, actor=actor, name="kit", entries="delete"),
+    }
+    overlap(lambda: [put(actor, "notes", key, 1) for key in ("k", "late")], verbs[verb])
+    assert not Entry.objects.live().exists()
+    assert is_unregistered()
 
 
 @pytest.mark.django_db(transaction=True)

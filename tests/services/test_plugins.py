@@ -22,7 +22,15 @@ from state_admin.models import (
     StateValue,
     Thread,
 )
-from state_admin.services import namespaces, plugins, snapshots, state_keys, state_removals
+from state_admin.services import (
+    messages,
+    namespaces,
+    plugins,
+    snapshots,
+    state_keys,
+    state_removals,
+)
+from state_admin.services.batches import BatchOperation
 from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound
 from state_admin.services.plugins import install_plugin, uninstall_plugin
 from tests.builders import (
@@ -410,15 +418,23 @@ def test_race__commits_and_uninstall__each_is_cleared_or_refused(used: Person, _
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("writer", ["commit", "restore"])
+@pytest.mark.parametrize("writer", ["commit", "restore", "append"])
 def test_registry__closed__writers_of_state_wait_before_they_lock_a_thread(
     used: Person, writer: str
 ) -> None:
     """Else an uninstallation that walks the threads and a writer would wait for each other."""
+    make_namespace(used.actor)
     verbs = {
         "commit": partial(commit, used.actor, "r1", {"own": 1}),
         "restore": partial(
             snapshots.restore_snapshot, actor=used.actor, thread_id="t1", revision=1
+        ),
+        "append": partial(
+            messages.append_messages,
+            actor=used.actor,
+            thread_id="t1",
+            messages=[raw({"role": "user", "content": "hi"})],
+            operations=[BatchOperation("put", "notes", "k", raw(1))],
         ),
     }
 

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from state_admin.api.threads import show_thread
 from state_admin.domain.access import Role
 from state_admin.models import (
     AuditRow,
@@ -23,7 +24,16 @@ from state_admin.models import (
     Thread,
     hot,
 )
-from state_admin.services import compaction_jobs, compactions, messages, threads
+from state_admin.services import (
+    compaction_jobs,
+    compactions,
+    erasures,
+    forks,
+    messages,
+    runs,
+    state_removals,
+    threads,
+)
 from state_admin.services.batches import BatchOperation
 from state_admin.services.entries import read_entry
 from state_admin.services.errors import (
@@ -37,7 +47,7 @@ from state_admin.services.errors import (
 from tests import builders
 from tests.builders import Person, append, call, make_namespace, make_thread, make_token, put, raw
 from tests.services.canary import tables_with
-from tests.services.racing import race, split
+from tests.services.racing import overlap, race, split
 
 USER = {"role": "user", "content": "hi"}
 
@@ -503,6 +513,21 @@ def test_delete__everything_in_it__is_nowhere_but_in_the_history_of_entries(alic
     assert not Compaction.objects.exists()
 
 
+def test_read__thread_deleted_behind_it__can_still_be_shown(family: Person) -> None:
+    a = family.actor
+    make_thread(a, "leaf", parent_thread_id="root")
+    builders.make_run(a, "leaf", "run-leaf")
+    found = [
+        threads.read_thread(a, "leaf"),
+        make_thread(a, "leaf", parent_thread_id="root"),
+        threads.change_thread(actor=a, thread_id="leaf", title=""),
+    ]
+    delete(family, children="cascade")
+    for thread in found:
+        shown = show_thread(thread, a)
+        assert (shown["parent_thread_id"], shown["active_run_id"]) == ("root", "run-leaf")
+
+
 @pytest.mark.django_db(transaction=True)
 def test_race__delete_amid_commits_and_children__is_never_an_error(family: Person) -> None:
     a = family.actor
@@ -515,6 +540,35 @@ def test_race__delete_amid_commits_and_children__is_never_an_error(family: Perso
     for problem in lost:
         assert problem.title in ("run not found: run-grandchild", "parent thread not found: child")
     assert left() == ["stranger"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("verb", ["detach", "cascade", "erase", "clear"])
+def test_race__work_on_a_child__against_those_who_lock_it_with_its_parent__both_land(
+    family: Person, verb: str
+) -> None:
+    """At the end of work PostgreSQL looks at the parent of a thread that it changed twice."""
+    a = family.actor
+    parent(family, "grandchild", "root")
+    Thread.objects.update(resource_id="x")
+    verbs = {
+        "detach": partial(delete, family),
+        "cascade": partial(delete, family, children="cascade"),
+        "erase": partial(erasures.erase, actor=a, resource_id="x", reason="asked"),
+        "clear": partial(state_removals.unregister_state_key, actor=a, name="plan", clear=True),
+    }
+    overlap(partial(runs.cancel_run, actor=a, run_id="run-grandchild"), verbs[verb])
+    rest = {"detach": ["child", "grandchild", "stranger"], "cascade": ["stranger"], "erase": []}
+    assert left() == rest.get(verb, ["child", "grandchild", "root", "stranger"])
+    assert not StateValue.objects.current().filter(key="plan", thread__public_id="root").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race__fork_and_child_of_one_id__one_is_refused(family: Person) -> None:
+    child = partial(make_thread, family.actor, "same", parent_thread_id="root")
+    fork = partial(forks.fork_thread, actor=family.actor, thread_id="root", fork_id="same")
+    with pytest.raises(Conflict, match="already exists"):
+        overlap(child, fork)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ _STATUS = {
 
 
 def find(view: Endpoint, thread_id: str) -> Thread:
-    return threads.find_thread(view.actor, thread_id)
+    return threads.read_thread(view.actor, thread_id)
 
 
 def show(thread: Thread) -> Shape:

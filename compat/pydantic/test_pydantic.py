@@ -103,6 +103,36 @@ def test_model__in_memory__needs_no_server() -> None:
     assert access.read(plans, "k") == Plan(goal="x")
 
 
+class Named(BaseModel):
+    home_city: str = Field("", alias="homeCity")
+    steps: list[Step] = []
+
+
+class Told(BaseModel):
+    home_city: str = Field("", serialization_alias="homeCity")
+
+
+def test_model__with_aliases__reads_what_it_wrote() -> None:
+    backend = MemoryBackend()
+    named, told = profile_key("named", Named), profile_key("told", Told)
+    backend.register(named, told)
+    access = ProfileAccess(backend)
+    with access.edit(named, "k") as one, access.edit(told, "k") as other:
+        one.home_city = other.home_city = "Lisbon"
+    assert backend.get("named", "k").value == {"homeCity": "Lisbon", "steps": []}
+    assert access.read(named, "k").home_city == "Lisbon"
+    assert access.read(told, "k").home_city == "Lisbon"
+
+
+def test_model__within_a_list__says_which_and_where() -> None:
+    backend = MemoryBackend()
+    steps = profile_key("steps", list[Step], [])
+    backend.register(steps)
+    backend.put("steps", "k", [{"title": "a"}, {"title": 7}])
+    with pytest.raises(KeyDecode, match=r"^failed to decode key steps: /1/title: "):
+        ProfileAccess(backend).read(steps, "k")
+
+
 def test_command_line__put_and_get__speak_to_the_same_state(state: Statehouse, name: str) -> None:
     def statehouse(*arguments: str) -> str:
         command = [os.path.join(os.path.dirname(sys.executable), "statehouse"), *arguments]

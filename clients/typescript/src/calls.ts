@@ -142,12 +142,17 @@ function request(call: Call, settings: Settings): RequestInit {
     ...call.headers,
     "If-Match": if_version ? `"${if_version}"` : undefined,
     "If-None-Match": if_version === 0 ? "*" : undefined,
-    "Change-Reason": reason ? bytes(reason) : undefined,
+    "Change-Reason": bytes(oneLine(reason ?? "")) || undefined,
     "Content-Type": call.body === undefined ? undefined : (call.media_type ?? "application/json"),
     "Idempotency-Key": method === "GET" || call.keyed === false ? undefined : (call.idempotency_key ?? uuid()),
   };
   const given = Object.entries(headers).filter((each): each is [string, string] => each[1] !== undefined);
   return { method, headers: new Headers(given), ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }) };
+}
+
+/** As a header can carry it: a line break or another control character is a space. */
+export function oneLine(text: string): string {
+  return text.replace(/[\x00-\x08\x0a-\x1f\x7f]+/g, " ").trim();
 }
 
 /** Headers carry bytes: one character for each of the UTF-8. */

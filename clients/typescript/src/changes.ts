@@ -83,8 +83,15 @@ export class Watch implements AsyncIterableIterator<Change> {
       const response = await settings.fetch(url, { headers, signal, cache: "no-store" });
       if (response.status !== 200 || !response.body) {
         const problem = await problemIn(response);
-        if (!TRY_AGAIN.has(response.status)) throw problem;
-        return Math.max(problem.retry_after ?? 0, this.refused(problem));
+        const wanted = problem.retry_after ?? 0;
+        const { patience_seconds } = settings.retries;
+        // A server that asks for more than our patience is not waited for at first, and asked again after it later.
+        if (!TRY_AGAIN.has(response.status) || (wanted > patience_seconds && !this.everOpen)) throw problem;
+        return Math.max(Math.min(wanted, patience_seconds), this.refused(problem));
+      }
+      if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) {
+        connection.abort();
+        throw new Unreachable("the answer is no stream: is this the address of a Statehouse?");
       }
       const blocks = read(response.body, this.silence, connection);
       // The first block says where we are: from then on nothing is missed.
@@ -97,7 +104,7 @@ export class Watch implements AsyncIterableIterator<Change> {
       return undefined;
     } catch (error) {
       if (this.ended.signal.aborted) return undefined;
-      if (!isTransport(error) && !connection.signal.aborted) throw error;
+      if (error instanceof Unreachable || (!isTransport(error) && !connection.signal.aborted)) throw error;
       return this.refused(error as Error);
     } finally {
       clearTimeout(timer);

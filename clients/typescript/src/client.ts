@@ -3,6 +3,7 @@
 import {
   RETRIES,
   exchange,
+  oneLine,
   pause,
   segment,
   sleep,
@@ -84,7 +85,8 @@ export class Statehouse {
   constructor({ url, token, timeout_seconds = 30, retries, run_id, fetch }: ClientOptions) {
     this.settings = {
       base: new URL(url).href.replace(/\/+$/, "").replace(/\/api\/v1$/, "") + "/api/v1",
-      headers: { Authorization: `Bearer ${token}`, ...(run_id ? { "Run-Id": run_id } : {}) },
+      // A token out of a file ends with a line break; no error may quote it.
+      headers: { Authorization: `Bearer ${oneLine(token)}`, ...(run_id ? { "Run-Id": oneLine(run_id) } : {}) },
       timeout_seconds,
       retries: { ...RETRIES, ...retries },
       // Looked up at each call: whoever traces calls replaces it later.

@@ -56,7 +56,9 @@ export class Problem extends StatehouseError {
     readonly retry_after?: number,
   ) {
     const title = document.title ?? "no title";
-    const errors = document.errors ?? [];
+    // A proxy on the way may mean something else by the name.
+    const given: unknown = document.errors;
+    const errors = Array.isArray(given) ? given.filter((each) => isObject(each) && "pointer" in each && "message" in each) : [];
     const places = errors.map((each) => `${each.pointer || "/"} ${each.message}`).join("; ");
     super([title, places || document.detail].filter(Boolean).join(". "));
     this.title = title;

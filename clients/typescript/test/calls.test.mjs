@@ -45,6 +45,14 @@ test("a write: version, reason in UTF-8 and a key of its own", async (t) => {
   assert.equal(second.headers["idempotency-key"], "mine");
 });
 
+test("a reason of several lines and a token out of a file are sent as one line", async (t) => {
+  const { asked, client } = await serving(t, json({ version: 1 }));
+  await client({ token: "sh_test\n", run_id: "r\n1" }).put("notes", "k", 1, { reason: " one\r\ntwo\u0000\tü " });
+  const [{ headers }] = asked;
+  assert.equal(Buffer.from(headers["change-reason"], "latin1").toString(), "one two \tü");
+  assert.deepEqual([headers.authorization, headers["run-id"]], ["Bearer sh_test", "r 1"]);
+});
+
 test("a key that fetch would resolve away is refused before anything is sent", async (t) => {
   const { asked, state } = await serving(t, json({}));
   for (const key of ["", ".", ".."]) {
@@ -162,6 +170,13 @@ test("a proxy's page is a problem too", async (t) => {
     .catch((each) => each);
   assert.ok(error instanceof Unavailable);
   assert.equal(error.title, "502 Bad Gateway");
+});
+
+test("errors that a proxy means otherwise are left out", async (t) => {
+  for (const errors of [["x"], "x", [{ code: 1 }], { a: 1 }]) {
+    const { state } = await serving(t, json({ title: "bad gateway", errors }, 500));
+    await assert.rejects(state.me(), (error) => error instanceof Problem && error.message === "bad gateway");
+  }
 });
 
 test("an answer that is no JSON says so", async (t) => {

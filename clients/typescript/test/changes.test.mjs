@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Gone, Unreachable } from "../dist/index.js";
+import { Gone, Unavailable, Unreachable } from "../dist/index.js";
 import { change, hangUp, hello, problem, serving, silence, stream } from "./server.mjs";
 
 async function take(watch, count) {
@@ -65,6 +65,15 @@ test("an expired cursor is Gone, and a server that never answers Unreachable", a
   const { asked, state } = await serving(t, hangUp);
   await assert.rejects(take(state.watch(), 1), Unreachable);
   assert.equal(asked.length, 6);
+});
+
+test("a page of something else is no stream, and a server that is away for longer than our patience not waited for", async (t) => {
+  const page = await serving(t, (_, response) => response.writeHead(200, { "Content-Type": "text/html" }).end("<p>\n\n</p>\n"));
+  await assert.rejects(page.state.watch().open(), Unreachable);
+  assert.equal(page.asked.length, 1);
+  const away = await serving(t, problem("unavailable", 503, {}, { "Retry-After": "86400" }));
+  await assert.rejects(away.state.watch().open(), Unavailable);
+  assert.equal(away.asked.length, 1);
 });
 
 test("a signal ends the loop", async (t) => {

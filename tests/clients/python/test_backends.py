@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import enum
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 from hypothesis import given
@@ -120,7 +122,9 @@ def test_errors__are_the_exact_texts(backend: MemoryBackend) -> None:
     backend.put(Prefs.KEY, "k", {"home": {"floor": "two"}})
     with pytest.raises(KeyDecode, match=r"^failed to decode key user\.prefs: /home/floor: 'two'"):
         access.read(Prefs, "k")
-    with pytest.raises(KeyEncode, match=r"^failed to encode key user\.prefs: set is not JSON$"):
+    with pytest.raises(
+        KeyEncode, match=r"^failed to encode key user\.prefs: /anything: set is not JSON$"
+    ):
         access.write(Prefs, "k", Prefs(anything={1}))
     with pytest.raises(TypeError, match="not a ProfileKey"):
         access.read(int, "k")
@@ -296,7 +300,9 @@ def test_pydantic_model__where_it_is_installed__is_a_value_like_any(
         def model_json_schema(cls) -> dict[str, Any]:
             return {"title": cls.__name__}
 
-        def model_dump(self, mode: str) -> dict[str, Any]:
+        model_fields: ClassVar[dict[str, Any]] = {}
+
+        def model_dump(self, mode: str, by_alias: bool) -> dict[str, Any]:
             return {"goal": self.goal}
 
     class Team(BaseModel):
@@ -312,3 +318,75 @@ def test_pydantic_model__where_it_is_installed__is_a_value_like_any(
     backend.put("team_context", "k", {"goal": 1})
     with pytest.raises(KeyDecode, match=r"^failed to decode key team_context: goal: Input"):
         access.read(team, "k")
+
+
+@dataclass
+class Deep:
+    moods: dict[str, list[Mood]] = field(default_factory=dict)
+    inner: Deep | None = None
+    anything: Any = None
+    ratio: float = 0.0
+    count: int = 0
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            Deep(anything={"at": [datetime(2026, 1, 1, tzinfo=UTC)]}),
+            "/anything/at/0: datetime is not",
+        ),
+        (Deep(inner=Deep(ratio=float("nan"))), "/inner/ratio: nan is not JSON"),
+        (Deep(anything=["\ud800"]), "/anything/0: the string holds a lone surrogate"),
+        (Deep(anything={"a": {1: 2}}), "/anything/a: names of members must be strings"),
+    ],
+)
+def test_write__what_has_no_json__says_where(value: Deep, message: str) -> None:
+    backend = MemoryBackend()
+    deep = profile_key("deep", Deep)
+    backend.register(deep)
+    with pytest.raises(KeyEncode, match=f"^failed to encode key deep: {re.escape(message)}"):
+        ProfileAccess(backend).write(deep, "k", value)
+    assert not backend.get("deep", "k").exists
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"moods": {"a/b": ["good", "sad"]}}, "/moods/a/b/1: 'sad' is not one of ['good', 'bad']"),
+        ({"count": float("inf")}, "/count: inf is not of type integer"),
+    ],
+)
+def test_build__what_does_not_fit__says_where(document: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        shapes.build(Deep, document)
+
+
+def test_schema__of_a_dataclass_within_itself__ends() -> None:
+    members = shapes.schema_of(Deep)["properties"]
+    assert members["inner"] == {"anyOf": [{"type": "object"}, {"type": "null"}]}
+
+
+@dataclass(slots=True)
+class Slotted:
+    city: str = ""
+
+
+@dataclass
+class Derived:
+    city: str = ""
+    size: int = field(init=False, default=0)
+
+
+def test_edit__dataclass_with_slots_or_without_init__comes_back() -> None:
+    backend = MemoryBackend()
+    slotted, derived = profile_key("slotted", Slotted), profile_key("derived", Derived)
+    backend.register(slotted, derived)
+    access = ProfileAccess(backend)
+    with access.edit(slotted, "k") as one, access.edit(derived, "k") as other:
+        one.city, other.city, other.size = "Lisbon", "Porto", 5
+    assert access.read(slotted, "k") == Slotted("Lisbon")
+    assert access.read(derived, "k").size == 5
+    backend.put("slotted", "k", {"city": "Lisbon", "later": 1})
+    with pytest.raises(KeyDecode, match="no room to keep 'later'"):
+        access.read(slotted, "k")

@@ -76,6 +76,58 @@ def test_refusals__are_said_on_stderr_with_code_1(command: Command) -> None:
     assert command("nonsense").returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("NaN", "not JSON"),
+        ('"\\ud800"', "not JSON: a string holds a lone surrogate"),
+        ("[" * 5000, "not JSON: too deep"),
+    ],
+)
+def test_put__what_is_no_json__is_said_and_never_a_traceback(
+    command: Command, value: str, told: str
+) -> None:
+    refused = command("put", "notes", "k", "-", stdin=value)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("statehouse: the value is")
+    assert told in refused.stderr
+
+
+def test_arguments_and_stdin__of_no_utf8__are_said(env: dict[str, str], command: Command) -> None:
+    for arguments, stdin in (([b"notes", b"\xff", b"1"], b""), ([b"notes", b"k", b"-"], b"\xff")):
+        refused = subprocess.run(
+            [sys.executable, "-m", "statehouse", "put", *arguments],
+            capture_output=True,
+            input=stdin,
+            env=env,
+            timeout=60,
+            check=False,
+        )
+        assert refused.returncode == 1
+        assert refused.stderr.startswith(b"statehouse: ")
+
+
+def test_output__whatever_the_terminal__is_utf8(
+    env: dict[str, str], command: Command, state: Statehouse
+) -> None:
+    state.put("notes", "k", "ü😀")
+    shown = subprocess.run(
+        [sys.executable, "-m", "statehouse", "get", "notes", "k"],
+        capture_output=True,
+        env={**env, "PYTHONIOENCODING": "ascii"},
+        timeout=60,
+        check=True,
+    )
+    assert json.loads(shown.stdout.decode()) == "ü😀"
+
+
+def test_address__that_is_none__is_said(command: Command) -> None:
+    for url in ("nonsense", "http://x:y"):
+        refused = command("get", "notes", "k", STATEHOUSE_URL=url)
+        assert refused.returncode == 1
+        assert refused.stderr.startswith(f"statehouse: not an address: {url!r}")
+
+
 def edits(tmp_path: Path, source: str) -> str:
     """An editor that runs a program on the file's JSON, called `it`."""
     script = tmp_path / "editor.py"
@@ -95,6 +147,27 @@ def test_edit__in_the_editor__lands(command: Command, state: Statehouse, tmp_pat
     assert state.get("notes", "k").value == {"a": 2, "b": 1}
     unchanged = command("edit", "notes", "k", EDITOR="true", VISUAL="")
     assert (unchanged.returncode, state.get("notes", "k").version) == (1, 2)
+
+
+@pytest.mark.parametrize("editor", ["no-such-editor", "'"])
+def test_edit__no_editor__is_said(command: Command, editor: str) -> None:
+    done = command("edit", "notes", "k", EDITOR=editor, VISUAL="")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"statehouse: nothing was changed; {editor}: ")
+
+
+def test_edit__the_editor_fails__keeps_what_was_written(
+    command: Command, state: Statehouse, tmp_path: Path
+) -> None:
+    script = tmp_path / "editor.py"
+    script.write_text("import sys; open(sys.argv[1], 'w').write('[1]'); sys.exit(3)")
+    done = command("edit", "notes", "k", EDITOR=f"{sys.executable} {script}", VISUAL="")
+    assert done.returncode == 1
+    assert "ended with 3; nothing was written" in done.stderr
+    draft = Path(done.stderr.strip().rpartition("your draft: ")[2])
+    assert draft.read_text() == "[1]"
+    draft.unlink()
+    assert not state.get("notes", "k").exists
 
 
 @pytest.mark.parametrize(("theirs", "lands"), [("b", True), ("a", False)])

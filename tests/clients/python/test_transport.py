@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import copy
+import gc
 import http.server
 import json
+import os
+import pickle
 import socket
+import subprocess
+import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,14 +21,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from statehouse import (
+    AsyncStatehouse,
     Conflict,
     InFlight,
+    KeyDecode,
+    MutationBaseRevisionMismatch,
     Problem,
     RateLimited,
     Retries,
+    RevisionMismatch,
     Statehouse,
     StatehouseError,
     Unavailable,
+    UnknownKey,
     Unreachable,
     documents,
 )
@@ -28,6 +41,7 @@ from statehouse.calls import Reply, Request, Sleep, exchange
 from statehouse.entries import get_entry, put_entry
 from statehouse.problems import problem_of
 
+from project.env import BASE_DIR
 from state_admin.models import EntryRevision
 from state_admin.services import errors
 from tests.builders import Person
@@ -88,7 +102,23 @@ def test_retry_after__is_obeyed_up_to_our_patience() -> None:
     assert len(done) == 1
 
 
-@pytest.mark.parametrize("reply", [Reply(200, {}, b"<html>"), Reply(302, {}, b"")])
+@pytest.mark.parametrize("spelled", ["Wed, 21 Oct 2015 07:28:00 -0000", "nan", "soon", "-5"])
+def test_retry_after__spelled_oddly__is_no_error_of_its_own(spelled: str) -> None:
+    entry, done = drive(get_entry("n", "k"), answer(503, **{"retry-after": spelled}), OK)
+    assert entry.version == 1
+    assert done[1].seconds <= 0.1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(200, {}, b"<html>"),
+        Reply(200, {}, b"[]"),
+        Reply(200, {}, b'{"status": "ok"}'),
+        Reply(200, {}, b""),
+        Reply(302, {}, b""),
+    ],
+)
 def test_answer_of_something_else__is_an_error_of_ours(reply: Reply) -> None:
     with pytest.raises(StatehouseError):
         raise drive(get_entry("n", "k"), reply)[0]
@@ -129,6 +159,48 @@ def test_problem_of__what_a_proxy_sends__is_chosen_by_status(
 ) -> None:
     assert type(problem_of(status, None)) is kind
     assert type(problem_of(409, {"type": "/problems/in-flight"})) is InFlight
+
+
+@pytest.mark.parametrize("errors", [["x"], "x", [{"code": 1, "message": "x"}], {"a": 1}])
+def test_problem__with_errors_of_a_proxy__can_be_told(errors: Any) -> None:
+    assert str(problem_of(502, {"title": "bad gateway", "errors": errors})) == "bad gateway"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        problem_of(412, {"type": "/problems/version-conflict", "title": "t", "expected": 1}),
+        problem_of(429, None, "busy", 3.0),
+        KeyDecode("k", "m"),
+        RevisionMismatch(1, 2),
+        MutationBaseRevisionMismatch(1, 2),
+        UnknownKey("k"),
+    ],
+)
+def test_error__sent_to_another_process__is_the_same(error: StatehouseError) -> None:
+    """A pool of processes breaks for good when a worker's exception cannot be copied."""
+    for other in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):  # noqa: S301  # our own
+        assert type(other) is type(error)
+        assert str(other) == str(error)
+        assert vars(other) == vars(error)
+
+
+def test_headers__a_text_of_several_lines__is_sent_as_one() -> None:
+    _, done = drive(put_entry("n", "k", 1, reason=" first\r\nsecond\x00\tü "), OK)
+    assert ("Change-Reason", "first second \tü".encode()) in done[0].headers
+
+
+@pytest.mark.parametrize("url", ["nonsense", "ftp://x", "http://[::1", "http://x:y"])
+def test_client__of_no_address__is_refused_at_once(url: str) -> None:
+    with pytest.raises(ValueError, match="not an address"):
+        Statehouse(url, "t")
+
+
+def test_token__out_of_a_file__loses_its_line_break_and_is_never_told(
+    flaky: http.server.ThreadingHTTPServer,
+) -> None:
+    with Statehouse(f"http://127.0.0.1:{flaky.server_port}", "t0ken\n", retries=SWIFT) as state:
+        assert state.put("n", "k", 1).version == 1
 
 
 JSON = some.recursive(
@@ -188,6 +260,73 @@ def test_nobody_listens__is_unreachable() -> None:
         pytest.raises(Unreachable),
     ):
         state.me()
+
+
+FORKING = """
+import os, sys
+from statehouse import Statehouse
+
+state = Statehouse(sys.argv[1], "t")
+state.put("n", "k", 1)
+if (child := os.fork()) == 0:
+    state.put("n", "k", 2)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+state.put("n", "k", 3)
+"""
+
+
+def test_client__in_a_forked_process__has_a_connection_of_its_own(
+    flaky: http.server.ThreadingHTTPServer,
+) -> None:
+    source = str(BASE_DIR / "clients" / "python" / "src")
+    command = [sys.executable, "-c", FORKING, f"http://127.0.0.1:{flaky.server_port}"]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": source}, timeout=60, check=True)
+    ports = [port for _, (_, port) in Flaky.seen]
+    assert len(set(ports)) == 2, "the parent's, and the child's"
+    assert ports[0] == ports[-1] != ports[-2]
+
+
+def test_async_client__in_one_loop_after_the_other__has_connections_in_each(
+    flaky: http.server.ThreadingHTTPServer,
+) -> None:
+    state = AsyncStatehouse(f"http://127.0.0.1:{flaky.server_port}", "t", retries=SWIFT)
+    loops = [asyncio.new_event_loop() for _ in range(2)]
+    try:
+        for loop in (*loops, loops[0]):
+            assert loop.run_until_complete(state.put("n", "k", 1)).version == 1
+        for loop in (*loops, loops[0]):
+            loop.run_until_complete(state.close())
+        with pytest.raises(RuntimeError, match="closed"):
+            loops[0].run_until_complete(state.me())
+    finally:
+        for loop in loops:
+            loop.close()
+    third = asyncio.new_event_loop()
+    with pytest.raises(RuntimeError, match="closed"):
+        third.run_until_complete(state.me())
+    third.close()
+    assert len({address for _, address in Flaky.seen}) == 2
+
+
+def test_async_client__whose_loop_was_closed__works_in_the_next(
+    flaky: http.server.ThreadingHTTPServer,
+) -> None:
+    state = AsyncStatehouse(f"http://127.0.0.1:{flaky.server_port}", "t", retries=SWIFT)
+
+    async def work() -> int:
+        return (await state.put("n", "k", 1)).version
+
+    async def end() -> None:
+        assert await work() == 1
+        await state.close()
+
+    with warnings.catch_warnings():
+        # The first loop took its connection along, unclosed: that is what is tested.
+        warnings.simplefilter("ignore", ResourceWarning)
+        assert asyncio.run(work()) == 1
+        asyncio.run(end())
+        gc.collect()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import httpx2
 import pytest
-from statehouse import AsyncStatehouse, BadRequest, Gone, Retries, Statehouse, Unreachable
+from statehouse import (
+    AsyncStatehouse,
+    BadRequest,
+    Gone,
+    Retries,
+    Statehouse,
+    Unavailable,
+    Unreachable,
+)
 from statehouse.calls import Reply
 from statehouse.changes import Feed
 
@@ -43,6 +52,29 @@ def test_feed__an_expired_cursor__is_gone_and_a_busy_server_is_not() -> None:
     assert feed.refused(Reply(503, {"retry-after": "4"}, b"")) >= 4
 
 
+def test_feed__a_server_that_wants_more_than_our_patience__is_not_waited_for() -> None:
+    feed, _ = taken()
+    away = Reply(503, {"retry-after": "86400"}, b"")
+    with pytest.raises(Unavailable):
+        feed.refused(away)
+    feed.opened()
+    assert feed.refused(away) == 30
+
+
+def test_feed__a_page_of_something_else__is_no_stream() -> None:
+    feed, _ = taken()
+    assert not feed.begins(httpx2.Response(200, headers={"content-type": "text/html"}))
+    assert feed.begins(httpx2.Response(200, headers={"content-type": "text/event-stream; a=b"}))
+    with pytest.raises(Unreachable, match="the address of a Statehouse"):
+        feed.refused(Reply(200, {}, b"<html>"))
+
+
+def test_feed__lines__end_at_a_line_feed_only() -> None:
+    feed, _ = taken()
+    assert feed.lines("data: a\u2028b\x85\r\nid: ".encode()) == ["data: a\u2028b\x85"]
+    assert feed.lines(b"7\n\n") == ["id: 7", ""]
+
+
 def test_watch__nobody_listens__is_unreachable() -> None:
     with (
         Statehouse(f"http://127.0.0.1:{free_port()}", "t", retries=SWIFT) as state,
@@ -66,6 +98,14 @@ def test_watch__silence__is_taken_for_a_dead_connection(state: Statehouse) -> No
         changes._feed.closed = lambda: answers.append(state.put("notes", "k", 1)) or 0.0  # type: ignore[method-assign, func-returns-value]
         assert next(changes).kind == "entry.put"
         assert answers
+
+
+@pytest.mark.django_db(transaction=True)
+def test_watch__a_key_with_a_line_separator__is_a_change_like_any(state: Statehouse) -> None:
+    state.namespaces.register("notes")
+    with state.watch(namespace="notes") as changes:
+        state.put("notes", "a\u2028b", 1)
+        assert next(changes).key == "a\u2028b"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,12 +2,13 @@
 
 `Call` says what to send and how to read the answer. `exchange` is the conversation for one call,
 retries included: it yields what to do (a `Request` to send, a `Sleep` to take) and is sent what came
-of it (a `Reply`, or the `TransportError`).
+of it (a `Reply`, or the `RequestError`).
 """
 
 from __future__ import annotations
 
 import random
+import re
 import uuid
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from statehouse.problems import Problem, Unreachable, problem_of
 R = TypeVar("R")
 
 NOTHING: Final = object()
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
 _AGAIN: Final = frozenset({429, 502, 503, 504})
 
 
@@ -59,7 +61,8 @@ class Retries:
 
     def pause(self, attempt: int) -> float:
         """Seconds after the failed attempt number `attempt`, which counts from 0."""
-        return random.uniform(0, min(self.longest, self.first * 2.0**attempt))  # noqa: S311
+        # Beyond 2**60 seconds nobody waits, and beyond 2**1023 there is no float.
+        return random.uniform(0, min(self.longest, self.first * 2.0 ** min(attempt, 60)))  # noqa: S311
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class Sleep:
     seconds: float
 
 
-Exchange: TypeAlias = Generator[Request | Sleep, Reply | httpx2.TransportError | None, R]
+Exchange: TypeAlias = Generator[Request | Sleep, Reply | httpx2.RequestError | None, R]
 
 
 def exchange(call: Call[R], retries: Retries, *, decimals: bool = False) -> Exchange[R]:
@@ -98,7 +101,7 @@ def exchange(call: Call[R], retries: Retries, *, decimals: bool = False) -> Exch
         answer = yield request
         if isinstance(answer, Reply):
             if answer.status < 300:
-                return call.read(_document(answer, decimals))
+                return _result(call, answer, decimals)
             problem = problem_in(answer, decimals=decimals)
             wanted = problem.retry_after or 0.0
             if last or not _may_pass(problem) or wanted > retries.patience:
@@ -122,11 +125,15 @@ def problem_in(answer: Reply, *, decimals: bool = False) -> Problem:
     )
 
 
-def _document(answer: Reply, decimals: bool) -> Any:
+def _result(call: Call[R], answer: Reply, decimals: bool) -> R:
     try:
-        return documents.load(answer.content, decimals=decimals) if answer.content else None
+        document = documents.load(answer.content, decimals=decimals) if answer.content else None
     except ValueError as error:
         raise Unreachable("the answer is not JSON: is this the address of a Statehouse?") from error
+    try:
+        return call.read(document)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Unreachable("the answer is not ours: is this the address of a Statehouse?") from error
 
 
 def segment(text: str) -> str:
@@ -135,13 +142,20 @@ def segment(text: str) -> str:
     return quote(text, safe="").replace(".", "%2E") if text in (".", "..") else quote(text, safe="")
 
 
+def one_line(text: str) -> str:
+    """As a header can carry it: a line break or another control character is a space."""
+    return _CONTROL.sub(" ", text).strip()
+
+
 def given(**members: Any) -> dict[str, Any]:
     """Those that are not None."""
     return {name: value for name, value in members.items() if value is not None}
 
 
 def _request(call: Call[Any]) -> Request:
-    headers = {name: value for name, value in call.headers.items() if value}
+    headers = {
+        name: line for name, value in call.headers.items() if (line := one_line(value or ""))
+    }
     content = None
     if call.body is not NOTHING:
         content = documents.dump(call.body).encode()
@@ -181,4 +195,6 @@ def _seconds(retry_after: str | None) -> float | None:
         until = parsedate_to_datetime(retry_after)
     except ValueError:
         return None
+    # "-0000" is UTC, of a clock that does not say where it is.
+    until = until if until.tzinfo else until.replace(tzinfo=UTC)
     return max(0.0, (until - datetime.now(UTC)).total_seconds())

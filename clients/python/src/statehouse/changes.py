@@ -9,7 +9,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Self
 
 import httpx2
@@ -24,6 +24,10 @@ HEARTBEAT_TIMEOUT = 40.0
 _TRY_AGAIN = frozenset({429, 500, 502, 503, 504})
 
 
+class _Ended(Exception):
+    """A stream that ended before it began."""
+
+
 class Feed:
     def __init__(self, after: str, filters: dict[str, str], retries: Retries) -> None:
         self.cursor = after
@@ -32,6 +36,7 @@ class Feed:
         self._rest = 2.0
         self._failed = 0
         self._ever_open = False
+        self._rest_of_line = b""
         self._block: dict[str, str] = {}
 
     def arguments(self) -> dict[str, Any]:
@@ -41,10 +46,22 @@ class Feed:
             "headers": {"Last-Event-ID": self.cursor} if self.cursor else {},
         }
 
-    def opened(self) -> None:
+    def begins(self, answer: httpx2.Response) -> bool:
+        """Whether the answer is a stream; from here on `lines` are of it."""
+        self._rest_of_line = b""
         self._block = {}
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return answer.status_code == 200 and kind == "text/event-stream"
+
+    def opened(self) -> None:
+        """The stream has said where we are."""
         self._failed = 0
         self._ever_open = True
+
+    def lines(self, part: bytes) -> list[str]:
+        """The lines that this part completes. Only a line feed ends one: values hold U+2028 and its like."""
+        *whole, self._rest_of_line = (self._rest_of_line + part).split(b"\n")
+        return [line.removesuffix(b"\r").decode(errors="replace") for line in whole]
 
     def closed(self) -> float:
         """Seconds to rest before coming back; not all clients of a restarted server at once."""
@@ -52,11 +69,15 @@ class Feed:
 
     def refused(self, answer: Reply) -> float:
         """Likewise, after an answer that is no stream. Raises where coming back would not help:
-        Gone when the cursor has expired."""
+        Gone when the cursor has expired. A server that asks for more than our patience is not waited
+        for at first, and asked again after our patience when the watch has begun."""
+        if answer.status == 200:
+            raise Unreachable("the answer is no stream: is this the address of a Statehouse?")
         problem = problem_in(answer)
-        if answer.status not in _TRY_AGAIN:
+        wanted, patience = problem.retry_after or 0.0, self._retries.patience
+        if answer.status not in _TRY_AGAIN or (wanted > patience and not self._ever_open):
             raise problem
-        return max(problem.retry_after or 0.0, self.failed(problem))
+        return max(min(wanted, patience), self.failed(problem))
 
     def failed(self, error: Exception) -> float:
         """Likewise, after no answer. Before the first connection there is a bound."""
@@ -110,7 +131,7 @@ class Watch:
                     change = self._feed.take(line)
                     if change is not None:
                         return change
-            except httpx2.TransportError:
+            except httpx2.RequestError:
                 pass
             self.close()
             time.sleep(self._feed.closed())
@@ -122,24 +143,28 @@ class Watch:
                     "GET", self._url, timeout=self._timeout, **self._feed.arguments()
                 )
                 answer = self._http.send(request, stream=True)
-                if answer.status_code == 200:
-                    self._answer, self._lines = answer, answer.iter_lines()
-                    self._feed.opened()
+                if self._feed.begins(answer):
+                    self._answer, self._lines = answer, self._read(answer)
                     # The first block says where we are: from then on nothing is missed.
                     for line in self._lines:
                         self._feed.take(line)
                         if not line:
+                            self._feed.opened()
                             return
                     self.close()
-                    pause = self._feed.closed()
+                    pause = self._feed.failed(_Ended())
                 else:
                     reply = Reply(answer.status_code, answer.headers, answer.read())
                     answer.close()
                     pause = self._feed.refused(reply)
-            except httpx2.TransportError as error:
+            except httpx2.RequestError as error:
                 self.close()
                 pause = self._feed.failed(error)
             time.sleep(pause)
+
+    def _read(self, answer: httpx2.Response) -> Iterator[str]:
+        for part in answer.iter_bytes():
+            yield from self._feed.lines(part)
 
     def close(self) -> None:
         if self._answer is not None:
@@ -158,7 +183,11 @@ class AsyncWatch:
     """See Watch."""
 
     def __init__(
-        self, http: httpx2.AsyncClient, url: str, feed: Feed, heartbeat_timeout: float
+        self,
+        http: Callable[[], httpx2.AsyncClient],
+        url: str,
+        feed: Feed,
+        heartbeat_timeout: float,
     ) -> None:
         self._http, self._url, self._feed = http, url, feed
         self._timeout = httpx2.Timeout(heartbeat_timeout, pool=None)
@@ -181,7 +210,7 @@ class AsyncWatch:
                     change = self._feed.take(line)
                     if change is not None:
                         return change
-            except httpx2.TransportError:
+            except httpx2.RequestError:
                 pass
             await self.close()
             await asyncio.sleep(self._feed.closed())
@@ -189,27 +218,33 @@ class AsyncWatch:
     async def _open(self) -> None:
         while True:
             try:
-                request = self._http.build_request(
+                http = self._http()
+                request = http.build_request(
                     "GET", self._url, timeout=self._timeout, **self._feed.arguments()
                 )
-                answer = await self._http.send(request, stream=True)
-                if answer.status_code == 200:
-                    self._answer, self._lines = answer, answer.aiter_lines()
-                    self._feed.opened()
+                answer = await http.send(request, stream=True)
+                if self._feed.begins(answer):
+                    self._answer, self._lines = answer, self._read(answer)
                     async for line in self._lines:
                         self._feed.take(line)
                         if not line:
+                            self._feed.opened()
                             return
                     await self.close()
-                    pause = self._feed.closed()
+                    pause = self._feed.failed(_Ended())
                 else:
                     reply = Reply(answer.status_code, answer.headers, await answer.aread())
                     await answer.aclose()
                     pause = self._feed.refused(reply)
-            except httpx2.TransportError as error:
+            except httpx2.RequestError as error:
                 await self.close()
                 pause = self._feed.failed(error)
             await asyncio.sleep(pause)
+
+    async def _read(self, answer: httpx2.Response) -> AsyncIterator[str]:
+        async for part in answer.aiter_bytes():
+            for line in self._feed.lines(part):
+                yield line
 
     async def close(self) -> None:
         if self._answer is not None:

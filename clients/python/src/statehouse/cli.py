@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import os
 import shlex
 import subprocess
@@ -25,6 +26,10 @@ _RECALL = "how much an agent that cannot load a session is told of it; 0: nothin
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: done; 1: refused or not reached, said on stderr; 2: not understood."""
     options = _parser().parse_args(arguments)
+    # JSON is UTF-8, whatever the terminal's language is.
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
     try:
         # Digits of numbers are none of our business: they pass through as they are.
         with Statehouse.from_env(decimals=True) as state:
@@ -32,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return code or 0
     except KeyError as missing:
         return _complain(str(missing.args[0]))
-    except StatehouseError as error:
+    except UnicodeEncodeError:
+        return _complain("an argument or the value holds what is no UTF-8")
+    except (StatehouseError, ValueError) as error:
         return _complain(str(error))
     except KeyboardInterrupt:
         return 130
@@ -48,9 +55,9 @@ def get(state: Statehouse, options: argparse.Namespace) -> None:
 
 
 def put(state: Statehouse, options: argparse.Namespace) -> int | None:
-    text = sys.stdin.read() if options.value == "-" else options.value
     try:
-        value = documents.load(text, decimals=True)
+        text = sys.stdin.read() if options.value == "-" else options.value
+        value = _value(text)
     except ValueError as error:
         return _complain(f"the value is not JSON: {error}")
     entry = state.put(
@@ -72,13 +79,21 @@ def edit(state: Statehouse, options: argparse.Namespace) -> int | None:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(before)
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    done = subprocess.run([*shlex.split(editor), name], check=False)
-    after = draft.read_text(encoding="utf-8")
-    if done.returncode or after == before:
+    try:
+        done = subprocess.run([*(shlex.split(editor) or ["vi"]), name], check=False)
+        after = draft.read_bytes()
+    except (OSError, ValueError) as error:
+        draft.unlink(missing_ok=True)
+        return _complain(f"nothing was changed; {editor}: {error}")
+    if after == before.encode():
         draft.unlink()
         return _complain("nothing was changed")
+    if done.returncode:
+        return _complain(
+            f"{editor} ended with {done.returncode}; nothing was written; your draft: {draft}"
+        )
     try:
-        value = documents.load(after, decimals=True)
+        value = _value(after)
         written = state.put(
             options.namespace,
             options.key,
@@ -172,6 +187,18 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--recall", type=int, default=8000, metavar="TOKENS", help=_RECALL)
     one.add_argument("command", nargs="+", metavar="AGENT")
     return parser
+
+
+def _value(text: str | bytes) -> Any:
+    """ValueError: it is no JSON. Python's own reader knows NaN and Infinity, too."""
+    try:
+        value = documents.load(text, decimals=True)
+        documents.dump(value).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("a string holds a lone surrogate") from error
+    except RecursionError as error:
+        raise ValueError("too deep") from error
+    return value
 
 
 def _show(value: Any, *, indent: int = 0) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 import httpx2
 
 from statehouse.answers import Entry, Namespace, Page
-from statehouse.calls import Call, Reply, Request, Retries, Sleep, exchange
+from statehouse.calls import Call, Reply, Request, Retries, Sleep, exchange, one_line
 from statehouse.changes import HEARTBEAT_TIMEOUT, AsyncWatch, Feed, Watch
 from statehouse.entries import Entries, Filters, Namespaces, query_of, register_namespace
 from statehouse.keys import Profile, encode, profile_of
@@ -58,13 +58,17 @@ class _Settings:
         decimals: bool = False,
         run_id: str = "",
     ) -> None:
-        self.base = url.rstrip("/").removesuffix("/api/v1") + "/api/v1"
+        self.base = _address(url) + "/api/v1"
         self.timeout = timeout
         self.retries = retries
         self.decimals = decimals
-        self.headers = {b"Authorization": f"Bearer {token}".encode(), b"User-Agent": _AGENT}
+        # A token out of a file ends with a line break; no error may quote it.
+        self.headers = {
+            b"Authorization": f"Bearer {one_line(token)}".encode(),
+            b"User-Agent": _AGENT,
+        }
         if run_id:
-            self.headers[b"Run-Id"] = run_id.encode()
+            self.headers[b"Run-Id"] = one_line(run_id).encode()
         self.limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
 
     def arguments(self, request: Request) -> dict[str, Any]:
@@ -80,6 +84,17 @@ class _Settings:
         }
 
 
+def _address(url: str) -> str:
+    """ValueError: there can be no server."""
+    try:
+        scheme = httpx2.URL(url).scheme
+    except httpx2.InvalidURL as error:
+        raise ValueError(f"not an address: {url!r}: {error}") from error
+    if scheme not in ("http", "https"):
+        raise ValueError(f"not an address: {url!r}: it begins with http:// or https://")
+    return url.rstrip("/").removesuffix("/api/v1")
+
+
 def _from_env() -> tuple[str, str]:
     names = ("STATEHOUSE_URL", "STATEHOUSE_TOKEN")
     url, token = (os.environ.get(name, "") for name in names)
@@ -93,12 +108,13 @@ def _reply(answer: httpx2.Response) -> Reply:
 
 
 class Statehouse(Entries["Statehouse"]):
-    """The blocking client; threads may share one. For `options` see Options."""
+    """The blocking client; threads may share one, and processes forked from this one. For `options` see
+    Options."""
 
     def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
         super().__init__(self)
         self._settings = _Settings(url, token, **options)
-        self._http = httpx2.Client(headers=self._settings.headers, limits=self._settings.limits)
+        self._of_process: dict[int, httpx2.Client] = {}
         self.namespaces = Namespaces(self)
         self.threads = Threads(self)
         self.runs = Runs(self)
@@ -108,6 +124,16 @@ class Statehouse(Entries["Statehouse"]):
         self.plugins = Plugins(self)
         self.profile = ProfileAccess(self)
 
+    @property
+    def _http(self) -> httpx2.Client:
+        # A forked process must not read the answers that its parent waits for.
+        process = os.getpid()
+        found = self._of_process.get(process)
+        if found is None:
+            made = httpx2.Client(headers=self._settings.headers, limits=self._settings.limits)
+            found = self._of_process.setdefault(process, made)
+        return found
+
     @classmethod
     def from_env(cls, **options: Unpack[Options]) -> Self:
         """From STATEHOUSE_URL and STATEHOUSE_TOKEN. KeyError: one is not set."""
@@ -116,7 +142,7 @@ class Statehouse(Entries["Statehouse"]):
     def send(self, call: Call[R]) -> R:
         """Make a call, retries included. Raises Problem or Unreachable."""
         steps = exchange(call, self._settings.retries, decimals=self._settings.decimals)
-        came: Reply | httpx2.TransportError | None = None
+        came: Reply | httpx2.RequestError | None = None
         while True:
             try:
                 step = steps.send(came)
@@ -125,13 +151,13 @@ class Statehouse(Entries["Statehouse"]):
                 return done
             came = self._do(step)
 
-    def _do(self, step: Request | Sleep) -> Reply | httpx2.TransportError | None:
+    def _do(self, step: Request | Sleep) -> Reply | httpx2.RequestError | None:
         if isinstance(step, Sleep):
             time.sleep(step.seconds)
             return None
         try:
             return _reply(self._http.request(**self._settings.arguments(step)))
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             return error
 
     def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
@@ -212,14 +238,14 @@ class Statehouse(Entries["Statehouse"]):
 
 
 class AsyncStatehouse(Entries["AsyncStatehouse"]):
-    """The same for asyncio."""
+    """The same for asyncio. It has connections of its own in each event loop: programs that call
+    `asyncio.run` more than once may share one, too."""
 
     def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
         super().__init__(self)
         self._settings = _Settings(url, token, **options)
-        self._http = httpx2.AsyncClient(
-            headers=self._settings.headers, limits=self._settings.limits
-        )
+        self._of_loop: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = {}
+        self._closed = False
         self.namespaces = Namespaces(self)
         self.threads = Threads(self)
         self.runs = Runs(self)
@@ -227,6 +253,19 @@ class AsyncStatehouse(Entries["AsyncStatehouse"]):
         self.dispatches = Dispatches(self)
         self.state_keys = StateKeys(self)
         self.plugins = Plugins(self)
+
+    @property
+    def _http(self) -> httpx2.AsyncClient:
+        loop = asyncio.get_running_loop()
+        found = self._of_loop.get(loop)
+        if found is None:
+            if self._closed:
+                raise RuntimeError("the client has been closed")
+            # Those of a closed loop can neither be used again nor closed in order.
+            self._of_loop = {at: it for at, it in self._of_loop.items() if not at.is_closed()}
+            found = httpx2.AsyncClient(headers=self._settings.headers, limits=self._settings.limits)
+            self._of_loop[loop] = found
+        return found
 
     @classmethod
     def from_env(cls, **options: Unpack[Options]) -> Self:
@@ -236,7 +275,7 @@ class AsyncStatehouse(Entries["AsyncStatehouse"]):
     async def send(self, call: Call[R]) -> R:
         """Make a call, retries included. Raises Problem or Unreachable."""
         steps = exchange(call, self._settings.retries, decimals=self._settings.decimals)
-        came: Reply | httpx2.TransportError | None = None
+        came: Reply | httpx2.RequestError | None = None
         while True:
             try:
                 step = steps.send(came)
@@ -245,13 +284,13 @@ class AsyncStatehouse(Entries["AsyncStatehouse"]):
                 return done
             came = await self._do(step)
 
-    async def _do(self, step: Request | Sleep) -> Reply | httpx2.TransportError | None:
+    async def _do(self, step: Request | Sleep) -> Reply | httpx2.RequestError | None:
         if isinstance(step, Sleep):
             await asyncio.sleep(step.seconds)
             return None
         try:
             return _reply(await self._http.request(**self._settings.arguments(step)))
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             return error
 
     async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
@@ -341,7 +380,7 @@ class AsyncStatehouse(Entries["AsyncStatehouse"]):
         in changes: …`. Filters: namespace, key, prefix, thread, run, kind."""
         feed = Feed(after, query_of(filters), self._settings.retries)
         url = self._settings.base + "/changes/stream"
-        return AsyncWatch(self._http, url, feed, heartbeat_timeout)
+        return AsyncWatch(lambda: self._http, url, feed, heartbeat_timeout)
 
     async def every(self, call: Call[Page[R]]) -> AsyncIterator[R]:
         """All items of a list, page by page: `state.every(AsyncStatehouse.list("notes"))`."""
@@ -354,7 +393,11 @@ class AsyncStatehouse(Entries["AsyncStatehouse"]):
             call = replace(call, query={**call.query, "cursor": page.next_cursor})
 
     async def close(self) -> None:
-        await self._http.aclose()
+        """Close the connections of the running loop, and make no more. Again does nothing."""
+        self._closed = True
+        found = self._of_loop.get(asyncio.get_running_loop())
+        if found is not None:
+            await found.aclose()
 
     async def __aenter__(self) -> Self:
         return self

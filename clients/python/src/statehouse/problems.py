@@ -32,6 +32,10 @@ class Problem(StatehouseError):
         self.retry_after = retry_after
         super().__init__(self.title)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As Exception has it, a copy would be made of the title: no process could send it to another.
+        return _again, (type(self), self.document, self.retry_after), vars(self)
+
     def __str__(self) -> str:
         errors = "; ".join(f"{e['pointer'] or '/'} {e['message']}" for e in self.errors)
         return ". ".join(part for part in (self.title, errors or self.detail) if part)
@@ -39,7 +43,12 @@ class Problem(StatehouseError):
     @property
     def errors(self) -> list[dict[str, str]]:
         """Each refused place: `{"pointer": "/a/b", "message": …}`."""
-        return list(self.document.get("errors") or [])
+        errors = self.document.get("errors")
+        # A proxy on the way may mean something else by the name.
+        found = (
+            [each for each in errors if isinstance(each, dict)] if isinstance(errors, list) else []
+        )
+        return [each for each in found if {"pointer", "message"} <= each.keys()]
 
 
 class BadRequest(Problem):
@@ -167,6 +176,12 @@ class RateLimited(Problem):
 
 class Unavailable(Problem):
     slug = "unavailable"
+
+
+def _again(kind: type[Problem], document: dict[str, Any], retry_after: float | None) -> Problem:
+    made = kind.__new__(kind)
+    Problem.__init__(made, document, retry_after)
+    return made
 
 
 def _kinds(base: type[Problem]) -> Iterator[type[Problem]]:

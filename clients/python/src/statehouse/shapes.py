@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
+import re
 import sys
 import types
 import typing
@@ -19,6 +21,7 @@ T = TypeVar("T")
 
 # Members of a document that its dataclass does not know, kept for the way back.
 _OTHERS = "_statehouse_others"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def build(kind: type[T], document: Any) -> T:
@@ -27,35 +30,44 @@ def build(kind: type[T], document: Any) -> T:
     return made
 
 
-def plain(value: Any) -> Any:
-    """The JSON of a value, sharing nothing with it. TypeError: it has none."""
+def plain(value: Any, at: str = "") -> Any:
+    """The JSON of a value, sharing nothing with it. TypeError, ValueError: it has none, and where."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        known = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return known | plain(vars(value).get(_OTHERS, {}))
+        names = [field.name for field in dataclasses.fields(value)]
+        known = {name: plain(getattr(value, name), f"{at}/{name}") for name in names}
+        return known | plain(getattr(value, _OTHERS, {}), at)
     if isinstance(value, enum.Enum):
-        return plain(value.value)
+        return plain(value.value, at)
     if _is_model(type(value)):
-        return value.model_dump(mode="json")
+        return plain(value.model_dump(mode="json", by_alias=_reads_aliases(type(value))), at)
     if isinstance(value, Mapping):
         if not all(isinstance(name, str) for name in value):
-            raise TypeError("names of members must be strings")
-        return {name: plain(item) for name, item in value.items()}
+            raise TypeError(f"{at or '/'}: names of members must be strings")
+        return {plain(name, at): plain(item, f"{at}/{name}") for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [plain(item, f"{at}/{n}") for n, item in enumerate(value)]
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        raise ValueError(f"{at or '/'}: {value} is not JSON")
+    if isinstance(value, str) and _SURROGATE.search(value):
+        raise ValueError(f"{at or '/'}: the string holds a lone surrogate")
     if value is None or isinstance(value, bool | int | float | str | Decimal):
         return value
-    raise TypeError(f"{type(value).__name__} is not JSON")
+    raise TypeError(f"{at or '/'}: {type(value).__name__} is not JSON")
 
 
 def keep_others(old: T, new: T) -> T:
     """`new`, with the members of `old`'s document that their dataclass does not know."""
-    if type(old) is type(new) and dataclasses.is_dataclass(new) and _OTHERS in vars(old):
-        vars(new).setdefault(_OTHERS, vars(old)[_OTHERS])
+    if type(old) is type(new) and dataclasses.is_dataclass(new) and hasattr(old, _OTHERS):
+        vars(new).setdefault(_OTHERS, getattr(old, _OTHERS))
     return new
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """JSON Schema 2020-12 of a type."""
+    """JSON Schema 2020-12 of a type. A dataclass within itself stands there as any object."""
+    return _schema(kind, ())
+
+
+def _schema(kind: Any, within: tuple[Any, ...]) -> dict[str, Any]:
     if kind is Any or kind is object:
         return {}
     if kind in _TYPES:
@@ -64,11 +76,11 @@ def schema_of(kind: Any) -> dict[str, Any]:
     if origin is Literal:
         return {"enum": list(arguments)}
     if origin in (Union, types.UnionType):
-        return {"anyOf": [schema_of(each) for each in arguments]}
+        return {"anyOf": [_schema(each, within) for each in arguments]}
     if kind is list or origin is list:
-        return {"type": "array"} | ({"items": schema_of(arguments[0])} if arguments else {})
+        return {"type": "array"} | ({"items": _schema(arguments[0], within)} if arguments else {})
     if kind is dict or origin is dict:
-        rest = {"additionalProperties": schema_of(arguments[1])} if arguments else {}
+        rest = {"additionalProperties": _schema(arguments[1], within)} if arguments else {}
         return {"type": "object"} | rest
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return {"enum": [each.value for each in kind]}
@@ -76,7 +88,9 @@ def schema_of(kind: Any) -> dict[str, Any]:
         schema: dict[str, Any] = kind.model_json_schema()
         return schema
     if dataclasses.is_dataclass(kind):
-        members = {name: schema_of(each) for name, each in _fields(kind).items()}
+        if kind in within:
+            return {"type": "object"}
+        members = {name: _schema(each, (*within, kind)) for name, each in _fields(kind).items()}
         return {"type": "object", "properties": members}
     raise TypeError(f"no JSON type for {kind!r}")
 
@@ -115,9 +129,11 @@ def _build(kind: Any, document: Any, at: str) -> Any:
         item = arguments[1] if arguments else Any
         return {name: _build(item, each, f"{at}/{name}") for name, each in document.items()}
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        if document not in (values := [each.value for each in kind]):
+            raise _unfit(document, f"one of {values}", at)
         return kind(document)
     if _is_model(kind):
-        return kind.model_validate(document)
+        return _model(kind, document, at)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         return _record(kind, document, at)
     raise TypeError(f"no JSON type for {kind!r}")
@@ -132,10 +148,28 @@ def _record(kind: type, document: Any, at: str) -> Any:
         for name, each in known.items()
         if name in document
     }
-    made = kind(**members)
+    given = {field.name for field in dataclasses.fields(kind) if field.init}
+    made = kind(**{name: value for name, value in members.items() if name in given})
+    for name in members.keys() - given:
+        object.__setattr__(made, name, members[name])
     if others := {name: item for name, item in document.items() if name not in known}:
+        if not hasattr(made, "__dict__"):
+            names = ", ".join(map(repr, others))
+            raise ValueError(f"{at or '/'}: {kind.__name__} has slots and no room to keep {names}")
         object.__setattr__(made, _OTHERS, others)
     return made
+
+
+def _model(kind: Any, document: Any, at: str) -> Any:
+    try:
+        return kind.model_validate(document)
+    except ValueError as error:
+        errors: Any = getattr(error, "errors", list)()
+        places = [
+            (at + "".join(f"/{step}" for step in each["loc"]), each["msg"]) for each in errors
+        ]
+        told = "; ".join(f"{place or '/'}: {why}" for place, why in places)
+        raise ValueError(told or str(error)) from error
 
 
 def _scalar(kind: Any, document: Any, at: str) -> Any:
@@ -147,7 +181,9 @@ def _scalar(kind: Any, document: Any, at: str) -> Any:
             return float(document) if isinstance(document, Decimal) else document
         if wanted is Decimal:
             return Decimal(str(document))
-        if wanted is int and document == int(document):  # 1.0 is an integer to JSON Schema
+        if (
+            wanted is int and math.isfinite(document) and document == int(document)
+        ):  # 1.0 is an integer to JSON Schema
             return int(document)
     raise _unfit(document, f"of type {_TYPES[kind]}", at)
 
@@ -174,3 +210,10 @@ def _unfit(document: Any, wanted: str, at: str) -> ValueError:
 def _is_model(kind: Any) -> bool:
     pydantic = sys.modules.get("pydantic")
     return pydantic is not None and isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)
+
+
+def _reads_aliases(kind: Any) -> bool:
+    """Whether a model reads what it writes by alias: the names of its schema, too."""
+    return all(
+        field.serialization_alias == field.validation_alias for field in kind.model_fields.values()
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import time
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -194,8 +195,17 @@ def _ring(task: str, args: tuple[Any, ...]) -> None:
     except Exception as error:
         _silent_until = time.monotonic() + _SILENCE_SECONDS
         # A connection remembers for ever that its queue was made; it may be gone by now.
-        pools.reset()
+        _drop(_bell())
         log.warning("doorbell.silent", task=task, error=type(error).__name__)
+
+
+def _drop(bell: Connection) -> None:
+    """Close the pools of the bell, and no others: a worker goes on with its own."""
+    for group in (pools.producers, pools.connections):
+        with suppress(KeyError):  # another thread was quicker
+            if bell in group:
+                group[bell].force_close_all()
+                del group[bell]
 
 
 def _bell() -> Connection:

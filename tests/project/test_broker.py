@@ -166,6 +166,15 @@ def test_wake__broker_is_down__warns_once_and_lets_the_caller_go(ears, scheme):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_wake__broker_is_down__leaves_the_pool_of_the_process_open(ears):
+    """A worker wakes drains of webhooks by it, until it ends."""
+    pool = app.producer_pool
+    with override_settings(BROKER_URL=f"redis://127.0.0.1:{free_port()}"):
+        broker.wake("tests.note", "a")
+    pool.acquire(block=True, timeout=5).release()
+
+
+@pytest.mark.django_db(transaction=True)
 def test_wake__queue_is_gone__warns_once_and_makes_it_anew(ears):
     broker.prepare()
     broker.wake("tests.note", "a")

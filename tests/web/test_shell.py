@@ -80,6 +80,14 @@ def test_navigation__every_link__opens_for_who_sees_it(
     assert {link: client.get(link).status_code for link in links} == dict.fromkeys(links, 200)
 
 
+@pytest.mark.parametrize("who", ["alice", "mallory"])
+def test_navigation__workspace__is_named(who: str, request: pytest.FixtureRequest) -> None:
+    person: Person = request.getfixturevalue(who)
+    shown = person.browser().get("/threads").content.decode()
+    (link,) = re.findall(r'<a class="where" href="/workspaces"[^>]*>(.*?)</a>', shown)
+    assert link.split()[-1] == person.workspace.slug
+
+
 def test_navigation__letters__are_distinct() -> None:
     keys = [item.key for _, items in shell.NAVIGATION for item in items]
     assert len(set(keys)) == len(keys)

@@ -283,9 +283,10 @@ def delete_thread(
         thread = find_thread(actor, thread_id)
         below = lineages_sql.read_descendants(thread.pk) if children == "cascade" else []
         ids = [thread.pk, *below]
-        # So that no step of theirs lands in between and is left behind.
-        lock_doomed(ids)
-        thread.refresh_from_db(fields=["revision"])
+        if not dry_run:
+            # So that no step of theirs lands in between and is left behind.
+            lock_doomed(ids)
+            thread.refresh_from_db(fields=["revision"])
         guard(thread, expected_revision)
         has_children = thread.children.exists()
         if children == "reject" and has_children:

@@ -55,10 +55,11 @@ class Endpoint(APIView):
         if method.lower() in self.http_method_names and hasattr(self, method.lower()):
             fallback = Role.VIEWER if method in _SAFE else Role.EDITOR
             require(self.actor, self.roles.get(method, fallback))
-        if "HTTP_IF_MATCH" in request.META and method not in (*_SAFE, *self.conditional):
-            raise BadRequest(
-                f"{method} takes no If-Match here", detail="Nothing was done. Leave the header out."
-            )
+            if "HTTP_IF_MATCH" in request.META and method not in (*_SAFE, *self.conditional):
+                raise BadRequest(
+                    f"{method} takes no If-Match here",
+                    detail="Nothing was done. Leave the header out.",
+                )
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         def work() -> HttpResponse:

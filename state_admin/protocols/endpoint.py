@@ -44,14 +44,15 @@ class Endpoint(APIView):
         if hasattr(self, method.lower()):
             fallback = Role.VIEWER if method in _SAFE else Role.EDITOR
             require(self.actor, self.roles.get(method, fallback))
+            if "HTTP_IF_MATCH" in request.META and method not in (*_SAFE, *self.conditional):
+                raise BadRequest(
+                    f"{method} takes no If-Match here",
+                    detail="Nothing was done. Leave the header out.",
+                )
         if method not in _SAFE and "HTTP_IDEMPOTENCY_KEY" in request.META:
             raise BadRequest(
                 "Idempotency-Key is not kept here",
                 detail="Use the same verb of /api/v1, or the protocol's own guard.",
-            )
-        if "HTTP_IF_MATCH" in request.META and method not in (*_SAFE, *self.conditional):
-            raise BadRequest(
-                f"{method} takes no If-Match here", detail="Nothing was done. Leave the header out."
             )
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

@@ -214,8 +214,11 @@ def _refund(booker: Actor) -> None:
         "reason": "refunds above 200 euros need a person",
         "response_schema": {
             "type": "object",
-            "properties": {"approved": {"type": "boolean"}, "note": {"type": "string"}},
-            "required": ["approved"],
+            "properties": {
+                "refund_to": {"enum": ["card", "voucher"]},
+                "note": {"type": "string"},
+            },
+            "required": ["refund_to"],
         },
     }
     waiting = {"reason": "tool_permission", "tickets": [ticket]}

@@ -1,19 +1,27 @@
-"""Runs a coroutine from a test, also where Playwright has left its event loop in the main thread."""
+"""Runs coroutines from a test, also where Playwright has left its event loop in the main thread."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connections
 
+T = TypeVar("T")
+
 
 def run(work: Coroutine[Any, Any, Any], seconds: float = 60) -> Any:
-    def in_thread() -> Any:
+    return away(lambda: asyncio.run(asyncio.wait_for(work, seconds)))
+
+
+def away(work: Callable[[], T]) -> T:
+    """What `work` answers in a thread of its own, in which no event loop runs."""
+
+    def in_thread() -> T:
         try:
-            return asyncio.run(asyncio.wait_for(work, seconds))
+            return work()
         finally:
             connections.close_all()
 

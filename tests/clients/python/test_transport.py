@@ -46,6 +46,7 @@ from state_admin.models import EntryRevision
 from state_admin.services import errors
 from tests.builders import Person
 from tests.clients.python.conftest import SWIFT
+from tests.loops import away, run
 from tests.project.proxying import Proxy
 from tests.project.running import Running, free_port
 from tests.streams.listening import web_on_this_database
@@ -291,21 +292,22 @@ def test_async_client__in_one_loop_after_the_other__has_connections_in_each(
     flaky: http.server.ThreadingHTTPServer,
 ) -> None:
     state = AsyncStatehouse(f"http://127.0.0.1:{flaky.server_port}", "t", retries=SWIFT)
-    loops = [asyncio.new_event_loop() for _ in range(2)]
-    try:
-        for loop in (*loops, loops[0]):
-            assert loop.run_until_complete(state.put("n", "k", 1)).version == 1
-        for loop in (*loops, loops[0]):
-            loop.run_until_complete(state.close())
-        with pytest.raises(RuntimeError, match="closed"):
-            loops[0].run_until_complete(state.me())
-    finally:
-        for loop in loops:
-            loop.close()
-    third = asyncio.new_event_loop()
-    with pytest.raises(RuntimeError, match="closed"):
-        third.run_until_complete(state.me())
-    third.close()
+
+    def use_them() -> None:
+        loops = [asyncio.new_event_loop() for _ in range(3)]
+        try:
+            for loop in (*loops[:2], loops[0]):
+                assert loop.run_until_complete(state.put("n", "k", 1)).version == 1
+            for loop in (*loops[:2], loops[0]):
+                loop.run_until_complete(state.close())
+            for loop in (loops[0], loops[2]):
+                with pytest.raises(RuntimeError, match="closed"):
+                    loop.run_until_complete(state.me())
+        finally:
+            for loop in loops:
+                loop.close()
+
+    away(use_them)
     assert len({address for _, address in Flaky.seen}) == 2
 
 
@@ -324,8 +326,8 @@ def test_async_client__whose_loop_was_closed__works_in_the_next(
     with warnings.catch_warnings():
         # The first loop took its connection along, unclosed: that is what is tested.
         warnings.simplefilter("ignore", ResourceWarning)
-        assert asyncio.run(work()) == 1
-        asyncio.run(end())
+        assert run(work()) == 1
+        run(end())
         gc.collect()
 
 

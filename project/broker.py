@@ -195,14 +195,15 @@ def _ring(task: str, args: tuple[Any, ...]) -> None:
     except Exception as error:
         _silent_until = time.monotonic() + _SILENCE_SECONDS
         # A connection remembers for ever that its queue was made; it may be gone by now.
-        _drop(_bell())
+        _drop()
         log.warning("doorbell.silent", task=task, error=type(error).__name__)
 
 
-def _drop(bell: Connection) -> None:
+def _drop() -> None:
     """Close the pools of the bell, and no others: a worker goes on with its own."""
     for group in (pools.producers, pools.connections):
         with suppress(Exception):  # the bell never raises; another thread may have been quicker
+            bell = _bell()
             if bell in group:
                 group[bell].force_close_all()
                 del group[bell]

@@ -18,6 +18,12 @@ def run(work: Coroutine[Any, Any, Any], seconds: float = 60) -> Any:
 
 def away(work: Callable[[], T]) -> T:
     """What `work` answers in a thread of its own, in which no event loop runs."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(closing(work)).result()
+
+
+def closing(work: Callable[[], T]) -> Callable[[], T]:
+    """`work`, for a thread of its own: the connections it opened end with it."""
 
     def in_thread() -> T:
         try:
@@ -25,5 +31,4 @@ def away(work: Callable[[], T]) -> T:
         finally:
             connections.close_all()
 
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(in_thread).result()
+    return in_thread

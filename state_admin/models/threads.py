@@ -36,6 +36,14 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
             root |= ~thread_prefix(actor.thread_prefixes, "parent__public_id")
         return self.filter(root)
 
+    def held(self) -> Self:
+        """Locked, as all thread work locks them; only a deletion takes more.
+
+        The lock lets rows point at the thread: whoever changes a row twice in a transaction has its
+        foreign keys looked at again when that ends, a child its parent, and would wait for us.
+        """
+        return self.select_for_update(of=("self",), no_key=True)
+
     def whole(self) -> Self:
         """With parent and runs, all of one moment: looked up later, they may be gone."""
         return self.select_related("workspace", "parent", "active_run", "latest_run")

@@ -230,8 +230,7 @@ def _apply(
     so does the summary that it brings up to date (`standing`; None: there was none)."""
     actor = system_actor(job.workspace_id, "compaction")
     with transaction.atomic():
-        threads = Thread.objects.select_for_update(no_key=True)
-        thread = threads.filter(pk=job.thread_id or 0).first()
+        thread = Thread.objects.held().filter(pk=job.thread_id or 0).first()
         if thread is None or not _held(job).select_for_update().exists():
             raise _Lost
         log_now = Message.objects.filter(thread=thread)

@@ -88,7 +88,7 @@ def request_scheduled() -> int:
         for thread_id in due:
             with transaction.atomic():
                 # Locked, so that it cannot be deleted under the job.
-                thread = Thread.objects.select_for_update(no_key=True).filter(pk=thread_id).first()
+                thread = Thread.objects.held().filter(pk=thread_id).first()
                 if thread is None:
                     continue
                 policy = effective_policy(thread).policy

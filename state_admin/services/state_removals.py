@@ -106,9 +106,7 @@ def _clear(actor: Actor, names: Collection[str], reason: str) -> None:
         .order_by("pk")
     )
     last = 0
-    while threads := list(
-        holding.filter(pk__gt=last).select_for_update(of=("self",), no_key=True)[:_CHUNK]
-    ):
+    while threads := list(holding.filter(pk__gt=last).held()[:_CHUNK]):
         last = threads[-1].pk
         writes: dict[int, dict[str, NewValue]] = defaultdict(dict)
         rows = current.filter(thread__in=threads)

@@ -25,6 +25,7 @@ from state_admin.models import (
     erasures_sql,
     lineages_sql,
 )
+from state_admin.models.threads import ThreadQuerySet
 
 from . import journal, quotas
 from .actors import require
@@ -59,14 +60,17 @@ class Lineage:
 
 
 def find_thread(actor: Actor, thread_id: str, *, lock: bool = False) -> Thread:
-    """The thread, or NotFound. `lock` takes its row lock: the order of all thread work.
-
-    It is one that lets rows point at the thread: whoever changes a row twice in a transaction has
-    its foreign keys looked at again when that ends, a child its parent, and would wait for us.
-    """
+    """The thread, or NotFound. `lock` takes its row lock: the order of all thread work."""
     threads = Thread.objects.visible_to(actor).select_related("workspace")
-    if lock:
-        threads = threads.select_for_update(of=("self",), no_key=True)
+    return _the_one(threads.held() if lock else threads, thread_id)
+
+
+def read_thread(actor: Actor, thread_id: str) -> Thread:
+    """The thread with its parent and runs, for those who show it; or NotFound."""
+    return _the_one(Thread.objects.visible_to(actor).whole(), thread_id)
+
+
+def _the_one(threads: ThreadQuerySet, thread_id: str) -> Thread:
     found = threads.filter(public_id=thread_id).first()
     if found is None:
         raise thread_not_found(thread_id)
@@ -80,22 +84,13 @@ def lock_doomed(ids: Sequence[int]) -> None:
     still look at its parent, and then nothing more comes. Only then against rows that would point
     at them.
     """
-    rows = Thread.objects.order_by("pk").values_list("pk")
-    family = rows.filter(Q(pk__in=ids) | Q(parent__in=ids))
-    list(family.select_for_update(no_key=True))
-    list(rows.filter(pk__in=ids).select_for_update())
+    rows = Thread.objects.order_by("pk")
+    list(rows.filter(Q(pk__in=ids) | Q(parent__in=ids)).held().values_list("pk"))
+    list(rows.filter(pk__in=ids).select_for_update().values_list("pk"))
 
 
 def thread_not_found(thread_id: str) -> NotFound:
     return NotFound(f"thread not found: {thread_id}")
-
-
-def read_thread(actor: Actor, thread_id: str) -> Thread:
-    """The thread with its parent and runs, for those who show it; or NotFound."""
-    found = Thread.objects.visible_to(actor).whole().filter(public_id=thread_id).first()
-    if found is None:
-        raise thread_not_found(thread_id)
-    return found
 
 
 def guard(thread: Thread, expected_revision: int | None) -> None:

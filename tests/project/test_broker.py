@@ -166,6 +166,16 @@ def test_wake__broker_is_down__warns_once_and_lets_the_caller_go(ears, scheme):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_wake__setting_is_wrong__warns_and_lets_the_caller_go(ears):
+    with override_settings(BROKER_URL="nonsense"), capture_logs() as logs:
+        broker.wake("tests.note", "a")
+
+    assert [(entry["event"], entry["error"]) for entry in logs] == [
+        ("doorbell.silent", "BadSetting")
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
 def test_wake__broker_is_down__leaves_the_pool_of_the_process_open(ears):
     """A worker wakes drains of webhooks by it, until it ends."""
     pool = app.producer_pool

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import connection, connections, transaction
 
 from state_admin.services.errors import Problem
+from tests.loops import closing
 from tests.project.running import wait_for
 
 
@@ -51,16 +52,10 @@ def overlap(
     meanwhile, waits for it or is done. Answers what `second` did; a deadlock is an error of either.
     """
 
-    def work() -> Any:
-        try:
-            return second()
-        finally:
-            connections.close_all()
-
     with ThreadPoolExecutor(1) as other:
         with transaction.atomic():
             first()
-            later = other.submit(work)
+            later = other.submit(closing(second))
             wait_for(lambda: later.done() or holds_up(), "the second waits for the first")
             last()
         return later.result(60)

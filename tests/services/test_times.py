@@ -16,8 +16,7 @@ from state_admin.services.bulk import Seen
 from state_admin.services.entries import Precondition
 from tests.builders import Person, make_namespace, put, raw
 from tests.project.running import wait_for
-from tests.services.racing import race
-from tests.streams.test_order import waits_for_a_lock
+from tests.services.racing import holds_up, race
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -140,7 +139,7 @@ def test_times__statement_that_waited_for_the_lock__follow_the_versions(
         waiting.start()
         # A transaction sees only the backends that there were at its first look.
         assert connected.wait(20)
-        wait_for(waits_for_a_lock, "the other waits for the row", 20)
+        wait_for(holds_up, "the other waits for the row", 20)
         put(alice.actor, "notes", "k", {"v": 3})
     waiting.join()
     found = times()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from django.db import connection
@@ -11,13 +10,7 @@ from django.db import connection
 from state_admin.services import token_cache, tokens
 from state_admin.services.token_cache import CHANNEL, TokenCache
 from tests.builders import Person, call
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
+from tests.project.running import wait_for
 
 
 @pytest.fixture
@@ -32,12 +25,17 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[TokenCache]:
     made.stop()
 
 
+def remembers(cache: TokenCache, person: Person) -> bool:
+    """Whether a call of hers is right and leaves something in the cache."""
+    return call(person.token, "GET", "/me").status_code == 200 and bool(cache._held)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_cache__second_call__does_not_ask_the_database(
     alice: Person, cache: TokenCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call(alice.token, "GET", "/me")
-    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 200 and bool(cache._held))
+    wait_for(lambda: remembers(cache, alice), "it is remembered")
 
     def asked(*_: object, **__: object) -> None:
         raise AssertionError("asked the database")
@@ -50,30 +48,30 @@ def test_cache__second_call__does_not_ask_the_database(
 def test_cache__token_revoked_elsewhere__is_forgotten_by_notification(
     alice: Person, cache: TokenCache
 ) -> None:
-    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 200 and bool(cache._held))
+    wait_for(lambda: remembers(cache, alice), "it is remembered")
     with connection.cursor() as cursor:  # another process revokes it
         cursor.execute("UPDATE api_tokens SET revoked_at = now()")
         cursor.execute(f"NOTIFY {CHANNEL}")
-    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 401)
+    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 401, "it is refused")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_cache__listener_loses_its_connection__remembers_nothing_until_it_is_back(
     alice: Person, cache: TokenCache
 ) -> None:
-    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 200 and bool(cache._held))
+    wait_for(lambda: remembers(cache, alice), "it is remembered")
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN %'"
             " OR (query = 'SELECT 1' AND pid <> pg_backend_pid() AND datname = current_database())"
         )
-    wait_for(lambda: not cache._held)
-    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 200 and bool(cache._held))
+    wait_for(lambda: not cache._held, "nothing is remembered")
+    wait_for(lambda: remembers(cache, alice), "it is remembered")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_revoke__in_this_process__takes_effect_at_once(alice: Person, cache: TokenCache) -> None:
-    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 200 and bool(cache._held))
+    wait_for(lambda: remembers(cache, alice), "it is remembered")
     me = alice.api("GET", "/me")
     assert me.status_code == 200
     from state_admin.models import ApiToken

@@ -19,6 +19,7 @@ from state_admin.services.batches import BatchOperation
 from tests.builders import Person, make_namespace, put, raw
 from tests.project.running import wait_for
 from tests.services.faults import beside_others
+from tests.services.racing import holds_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,15 +40,6 @@ def begin() -> None:
     """Take a transaction's number, as any first write does."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_current_xact_id()")
-
-
-def waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        )
-        return cursor.fetchone() != (0,)
 
 
 def versions_of(person: Person, key: str) -> list[int]:
@@ -91,7 +83,7 @@ def test_order__began_first_and_waited_for_the_other__version_order(
     with transaction.atomic():
         put(alice.actor, "notes", "b", "first")
         holding.set()
-        wait_for(waits_for_a_lock, "the one that began first waits")
+        wait_for(holds_up, "the one that began first waits")
     waiting.join()
 
     assert versions_of(alice, "b") == [1, 2]

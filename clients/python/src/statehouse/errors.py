@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statehouse.problems import RevisionConflict, StatehouseError
 
 
 class StateError(StatehouseError):
     """A rule of state was broken, or a value does not fit its key. The texts are exact."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # As Exception has it, a copy would be made of the text, not of what the text is made from.
-        return _again, (type(self), *self.args), vars(self)
-
-
-def _again(kind: type[StateError], *args: Any) -> StateError:
-    made = kind.__new__(kind)
-    Exception.__init__(made, *args)
-    return made
 
 
 class KeyDecode(StateError):

@@ -13,6 +13,16 @@ from typing import Any, ClassVar
 class StatehouseError(Exception):
     """The base of everything this package raises."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As Exception has it, a copy would be made of the text, not of what the text is made from.
+        return _again, (type(self), *self.args), vars(self)
+
+
+def _again(kind: type[StatehouseError], *args: Any) -> StatehouseError:
+    made = kind.__new__(kind)
+    Exception.__init__(made, *args)
+    return made
+
 
 class Unreachable(StatehouseError):
     """No answer came, however often we asked. A write may have landed nevertheless."""
@@ -32,10 +42,6 @@ class Problem(StatehouseError):
         self.retry_after = retry_after
         super().__init__(self.title)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # As Exception has it, a copy would be made of the title: no process could send it to another.
-        return _again, (type(self), self.document, self.retry_after), vars(self)
-
     def __str__(self) -> str:
         errors = "; ".join(f"{e['pointer'] or '/'} {e['message']}" for e in self.errors)
         return ". ".join(part for part in (self.title, errors or self.detail) if part)
@@ -45,10 +51,8 @@ class Problem(StatehouseError):
         """Each refused place: `{"pointer": "/a/b", "message": …}`."""
         errors = self.document.get("errors")
         # A proxy on the way may mean something else by the name.
-        found = (
-            [each for each in errors if isinstance(each, dict)] if isinstance(errors, list) else []
-        )
-        return [each for each in found if {"pointer", "message"} <= each.keys()]
+        found = errors if isinstance(errors, list) else []
+        return [e for e in found if isinstance(e, dict) and {"pointer", "message"} <= e.keys()]
 
 
 class BadRequest(Problem):
@@ -176,12 +180,6 @@ class RateLimited(Problem):
 
 class Unavailable(Problem):
     slug = "unavailable"
-
-
-def _again(kind: type[Problem], document: dict[str, Any], retry_after: float | None) -> Problem:
-    made = kind.__new__(kind)
-    Problem.__init__(made, document, retry_after)
-    return made
 
 
 def _kinds(base: type[Problem]) -> Iterator[type[Problem]]:

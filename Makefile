@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Tests have a PostgreSQL of their own, next to the one of `make run`.
 TEST_DATA ?= $(CURDIR)/.data/test
-PYTEST := STATEHOUSE_DATA_DIR="$${STATEHOUSE_DATA_DIR:-$(TEST_DATA)}" $(BIN)/pytest
+PYTEST := COMMONHOLD_DATA_DIR="$${COMMONHOLD_DATA_DIR:-$(TEST_DATA)}" $(BIN)/pytest
 
 # What benchmarks compare with, in an environment of its own.
 PEERS := .compat/peers
@@ -33,7 +33,7 @@ check: $(VENV)/dev.stamp ## lint, formats, types, layers, migrations, deployment
 	find templates -name '*.html' -exec $(BIN)/djade --check --target-version 5.2 {} +
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check --fail-level WARNING
-	SITE_URL=https://statehouse.example ALLOWED_HOSTS=statehouse.example \
+	SITE_URL=https://commonhold.example ALLOWED_HOSTS=commonhold.example \
 	SECURE_SSL_REDIRECT=true SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
 	$(BIN)/python manage.py check --deploy --tag security --fail-level WARNING
 
@@ -77,7 +77,7 @@ clean: ## forget the environment and the tests' data (never the data of `make ru
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-		echo "Statehouse needs Python 3.11 or newer; name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; }
+		echo "Commonhold needs Python 3.11 or newer; name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { \
 		echo "Cannot make $(VENV); on Debian: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 

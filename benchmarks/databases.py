@@ -16,7 +16,7 @@ def own_database(keep: Path | None = None) -> Iterator[None]:
     with nullcontext(str(keep)) if keep else tempfile.TemporaryDirectory() as folder:
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "project.settings",
-            "STATEHOUSE_DATA_DIR": folder,
+            "COMMONHOLD_DATA_DIR": folder,
             "LOG_LEVEL": "ERROR",
         }
         try:

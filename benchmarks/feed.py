@@ -141,7 +141,7 @@ def count_connections() -> tuple[int, int]:
 
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FILTER (WHERE application_name = 'statehouse feed'),"
+            "SELECT count(*) FILTER (WHERE application_name = 'commonhold feed'),"
             " count(*) FILTER (WHERE application_name = 'web')"
             " FROM pg_stat_activity WHERE datname = current_database()"
         )
@@ -195,7 +195,7 @@ def server(tokens: int) -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="sh") as folder:
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "project.settings",
-            "STATEHOUSE_DATA_DIR": folder,
+            "COMMONHOLD_DATA_DIR": folder,
             "PORT": str(port),
             "LOG_LEVEL": "ERROR",
         }

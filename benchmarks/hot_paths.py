@@ -123,7 +123,7 @@ def server() -> Iterator[tuple[str, str, list[Row]]]:
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "benchmarks.settings",
-            "STATEHOUSE_DATA_DIR": folder,
+            "COMMONHOLD_DATA_DIR": folder,
             "PORT": str(port),
             "LOG_LEVEL": "ERROR",
         }

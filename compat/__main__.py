@@ -194,7 +194,7 @@ def server() -> Iterator[dict[str, str]]:
         url = f"http://127.0.0.1:{probe.getsockname()[1]}"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         env = os.environ | {
-            "STATEHOUSE_DATA_DIR": folder,
+            "COMMONHOLD_DATA_DIR": folder,
             "PORT": url.rpartition(":")[2],
             "LOG_LEVEL": "WARNING",
         }
@@ -210,7 +210,7 @@ def server() -> Iterator[dict[str, str]]:
                 text=True,
                 check=True,
             ).stdout.strip()
-            yield os.environ | {"STATEHOUSE_URL": url, "STATEHOUSE_TOKEN": token}
+            yield os.environ | {"COMMONHOLD_URL": url, "COMMONHOLD_TOKEN": token}
         finally:
             child.send_signal(signal.SIGINT)
             child.wait(60)

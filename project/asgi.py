@@ -21,7 +21,7 @@ token_cache.cache.enabled = True
 # Path prefix → native ASGI application, for answers that stay open. Asked before Django.
 STREAMS: dict[str, Stream] = {}
 
-HUB = Hub(functools.partial(connect, "statehouse feed"))
+HUB = Hub(functools.partial(connect, "commonhold feed"))
 
 application = Bridge(
     django,

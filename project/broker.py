@@ -117,7 +117,7 @@ class Answer(NamedTuple):
     problem: str
 
 
-_QUEUE: Final = "SELECT to_regclass('pgmq.q_statehouse') IS NOT NULL"
+_QUEUE: Final = "SELECT to_regclass('pgmq.q_commonhold') IS NOT NULL"
 _REMEMBERED_SECONDS = 5.0
 _answered = (0.0, Answer("", ""))
 

@@ -24,13 +24,13 @@ log = structlog.get_logger(__name__)
 
 TASKS = "state_admin.tasks"
 
-app = Celery("statehouse")
+app = Celery("commonhold")
 app.conf.update(
     broker_url=broker.url(),
     broker_transport_options=broker.transport_options(),
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
-    task_default_queue="statehouse",
+    task_default_queue="commonhold",
     # A job is done when it returned, not when it was fetched: a killed worker's jobs come again.
     task_acks_late=True,
     task_reject_on_worker_lost=True,

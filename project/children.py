@@ -45,9 +45,9 @@ class Child:
             start_new_session=True,
             env={
                 **os.environ,
-                "STATEHOUSE_ROLE": self.role,
-                "STATEHOUSE_SUPERVISOR": str(os.getpid()),
-                "STATEHOUSE_DATA_DIR": str(data_dir()),  # a relative one was relative to us
+                "COMMONHOLD_ROLE": self.role,
+                "COMMONHOLD_SUPERVISOR": str(os.getpid()),
+                "COMMONHOLD_DATA_DIR": str(data_dir()),  # a relative one was relative to us
             },
         )
 

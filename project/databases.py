@@ -31,13 +31,13 @@ def from_url(url: str | None) -> dict[str, Any]:
             f" -c lock_timeout={LOCK_TIMEOUT_MS}"
             " -c idle_in_transaction_session_timeout=60000"
             " -c timezone=UTC",
-            "application_name": env.str("STATEHOUSE_ROLE", "statehouse"),
+            "application_name": env.str("COMMONHOLD_ROLE", "commonhold"),
             # For the hand-written statements (state_admin/models/hot.py); Django's own never are.
             "prepare_threshold": 2,
         },
     }
     if url is None:
-        return {**common, "EMBEDDED": True, "NAME": "statehouse", "USER": "postgres"}
+        return {**common, "EMBEDDED": True, "NAME": "commonhold", "USER": "postgres"}
     parts = _parse(url)
     options = {
         **common["OPTIONS"],
@@ -53,7 +53,7 @@ def from_url(url: str | None) -> dict[str, Any]:
     }
     return {
         **common,
-        "NAME": parts.get("dbname", "statehouse"),
+        "NAME": parts.get("dbname", "commonhold"),
         "USER": parts.get("user", ""),
         "PASSWORD": parts.get("password", ""),
         "HOST": parts.get("host", ""),

@@ -31,7 +31,7 @@ def secret(name: str) -> str | None:
 
 def data_dir() -> Path:
     """Where the embedded PostgreSQL and generated secrets live; made on first use, 0700."""
-    path = Path(env.str("STATEHOUSE_DATA_DIR", str(BASE_DIR / ".data"))).expanduser().absolute()
+    path = Path(env.str("COMMONHOLD_DATA_DIR", str(BASE_DIR / ".data"))).expanduser().absolute()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         usable = os.access(path, os.R_OK | os.W_OK | os.X_OK)
@@ -39,7 +39,7 @@ def data_dir() -> Path:
         usable = False
     if not usable:
         raise BadSetting(
-            f"Cannot use the data folder {path}; set STATEHOUSE_DATA_DIR to a folder of yours"
+            f"Cannot use the data folder {path}; set COMMONHOLD_DATA_DIR to a folder of yours"
         )
     return path
 

@@ -12,7 +12,7 @@ import structlog
 
 from project.env import env
 
-_ROLE = env.str("STATEHOUSE_ROLE", "")
+_ROLE = env.str("COMMONHOLD_ROLE", "")
 
 
 def _add_role(_: Any, __: str, event: dict[str, Any]) -> dict[str, Any]:

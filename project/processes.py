@@ -1,4 +1,4 @@
-"""The processes of one Statehouse. `python -m project.processes web|worker|beat` is one of them.
+"""The processes of one Commonhold. `python -m project.processes web|worker|beat` is one of them.
 
 Each dies with the process that started it, even when that one is killed with -9.
 """
@@ -39,10 +39,10 @@ def _watch(parent: int) -> None:
 
 def main(role: str) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
-    os.environ["STATEHOUSE_ROLE"] = role
+    os.environ["COMMONHOLD_ROLE"] = role
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent()
-    if os.environ.get("STATEHOUSE_SUPERVISOR", str(os.getppid())) != str(os.getppid()):
+    if os.environ.get("COMMONHOLD_SUPERVISOR", str(os.getppid())) != str(os.getppid()):
         sys.exit("The supervisor is gone.")  # it died before we could ask the kernel
     if role == "web":
         from project.server import serve

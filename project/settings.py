@@ -143,8 +143,8 @@ LOGIN_URL = "web:login"
 LOGIN_REDIRECT_URL = "web:overview"
 SESSION_ENGINE = "state_admin.models.sessions"
 SESSION_COOKIE_AGE = env.int("SESSION_COOKIE_AGE", 14 * 24 * 3600)
-SESSION_COOKIE_NAME = "statehouse_session"
-CSRF_COOKIE_NAME = "statehouse_csrf"
+SESSION_COOKIE_NAME = "commonhold_session"
+CSRF_COOKIE_NAME = "commonhold_csrf"
 CSRF_FAILURE_VIEW = "state_admin.web.errors.csrf_failure"
 SECURE = SITE_URL.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
@@ -187,7 +187,7 @@ REST_FRAMEWORK = {
     "UNICODE_JSON": True,
 }
 SPECTACULAR_SETTINGS = {
-    "TITLE": "Statehouse",
+    "TITLE": "Commonhold",
     "DESCRIPTION": "Typed, scoped, versioned, shared state for AI agents.",
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",

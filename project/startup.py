@@ -33,8 +33,8 @@ class Claim:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BadSetting(
-                f"Statehouse already runs from {self.folder} (process {self._content()}); stop it "
-                "first, or set STATEHOUSE_DATA_DIR and PORT for a second one"
+                f"Commonhold already runs from {self.folder} (process {self._content()}); stop it "
+                "first, or set COMMONHOLD_DATA_DIR and PORT for a second one"
             ) from None
         # A number left behind means the last run was killed: its children may still be leaving.
         self.was_killed = bool(self._content())
@@ -98,7 +98,7 @@ def reach_database() -> None:
     version = connection.get_database_version()[0]
     if version < _OLDEST_POSTGRESQL:
         raise BadSetting(
-            f"The database server is PostgreSQL {version}; Statehouse needs {_OLDEST_POSTGRESQL} or "
+            f"The database server is PostgreSQL {version}; Commonhold needs {_OLDEST_POSTGRESQL} or "
             "newer. Check DATABASE_URL."
         )
     with connection.cursor() as cursor:

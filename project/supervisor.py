@@ -155,4 +155,4 @@ def _welcome(login_url: str | None, token: str | None, folder: str) -> str:
         rows.append(("API token", "make one with: manage.py create_token"))
     rows.append(("Data", folder if _is_embedded() else "the server of DATABASE_URL"))
     lines = "\n".join(f"    {name:<11}{value}" for name, value in rows)
-    return f"\n  Statehouse is ready.\n\n{lines}\n\n  Ctrl-C stops it.\n"
+    return f"\n  Commonhold is ready.\n\n{lines}\n\n  Ctrl-C stops it.\n"

@@ -7,7 +7,7 @@ from django.apps import AppConfig
 
 class StateAdminConfig(AppConfig):
     name = "state_admin"
-    verbose_name = "Statehouse"
+    verbose_name = "Commonhold"
 
     def ready(self) -> None:
         from project import broker

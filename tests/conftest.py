@@ -12,11 +12,11 @@ from tests.builders import alice, bob, mallory
 
 # Beside the data of `make run`, never in it. The server starts with the first connection, so this
 # is early enough although pytest-django has read the settings already.
-os.environ.setdefault("STATEHOUSE_DATA_DIR", str(BASE_DIR / ".data" / "test"))
+os.environ.setdefault("COMMONHOLD_DATA_DIR", str(BASE_DIR / ".data" / "test"))
 # A cluster for each worker: an open transaction holds back the change feed of every database of
 # its cluster, so workers that shared one would wait for each other's tests.
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-    os.environ["STATEHOUSE_DATA_DIR"] += f"/{worker}"
+    os.environ["COMMONHOLD_DATA_DIR"] += f"/{worker}"
 
 
 # A pipeline repeats itself exactly; people and `make chaos` search anew each time.

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-CLIENT, SECRET = "statehouse", "between-us"
+CLIENT, SECRET = "commonhold", "between-us"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 Sign = Callable[[dict[str, Any]], str]

@@ -9,7 +9,7 @@ import os
 
 _LOGIN = {
     "OIDC_ISSUER": "https://sso.example",  # tests/providing.py puts a real one in its place
-    "OIDC_CLIENT_ID": "statehouse",
+    "OIDC_CLIENT_ID": "commonhold",
     "OIDC_CLIENT_SECRET": "between-us",
     "OIDC_NAME": "Acme SSO",
     "LOGIN_TOTP": "optional",

@@ -42,10 +42,10 @@ from a2a.types.a2a_pb2 import (
     TaskState,
 )
 from a2a.utils.errors import InvalidParamsError
+from commonhold import AsyncCommonhold
+from commonhold.a2a import CommonholdTaskStore, VersionedCommonholdTaskStore
+from commonhold.threads import Threads
 from starlette.applications import Starlette
-from statehouse import AsyncStatehouse
-from statehouse.a2a import StatehouseTaskStore, VersionedStatehouseTaskStore
-from statehouse.threads import Threads
 
 pytestmark = pytest.mark.anyio
 
@@ -146,28 +146,28 @@ def made(task_id: str = "t1", context_id: str = "c1", state: int = 2, **more: An
 
 
 async def test_server__a_message__task_is_kept_and_a_new_server_finds_it(
-    state: AsyncStatehouse, owner: str
+    state: AsyncCommonhold, owner: str
 ) -> None:
-    async with agent(StatehouseTaskStore(state), owner) as client:
+    async with agent(CommonholdTaskStore(state), owner) as client:
         task = await say(client, "hello")
     assert task.status.state == TaskState.TASK_STATE_COMPLETED
     assert [part.text for part in task.artifacts[0].parts] == ["heard hello", ""]
-    async with agent(StatehouseTaskStore(state), owner) as client:
+    async with agent(CommonholdTaskStore(state), owner) as client:
         assert await client.get_task(GetTaskRequest(id=task.id)) == task
         listed = await client.list_tasks(ListTasksRequest(context_id=task.context_id))
     assert [each.id for each in listed.tasks] == [task.id]
 
 
 async def test_server__input_required__goes_on_in_another_process(
-    state: AsyncStatehouse, owner: str
+    state: AsyncCommonhold, owner: str
 ) -> None:
-    async with agent(StatehouseTaskStore(state), owner) as client:
+    async with agent(CommonholdTaskStore(state), owner) as client:
         asked = await say(client, "book")
     assert asked.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
     thread_id = f"a2a:{owner}:task:{asked.id}"
     run = await state.runs.get(thread_id)
     assert (run.status, run.waiting["reason"]) == ("waiting", "user_input")
-    async with agent(StatehouseTaskStore(state), owner) as client:
+    async with agent(CommonholdTaskStore(state), owner) as client:
         done = await say(client, "Lisbon", asked)
     assert done.status.state == TaskState.TASK_STATE_COMPLETED
     assert (await state.runs.get(thread_id)).termination_reason == {"type": "natural_end"}
@@ -182,8 +182,8 @@ async def test_server__input_required__goes_on_in_another_process(
     ]
 
 
-async def test_server__cancel__ends_the_run(state: AsyncStatehouse, owner: str) -> None:
-    async with agent(StatehouseTaskStore(state), owner) as client:
+async def test_server__cancel__ends_the_run(state: AsyncCommonhold, owner: str) -> None:
+    async with agent(CommonholdTaskStore(state), owner) as client:
         asked = await say(client, "book")
         canceled = await client.cancel_task(CancelTaskRequest(id=asked.id))
     assert canceled.status.state == TaskState.TASK_STATE_CANCELED
@@ -191,8 +191,8 @@ async def test_server__cancel__ends_the_run(state: AsyncStatehouse, owner: str) 
     assert run.termination_reason == {"type": "cancelled"}
 
 
-async def test_server__other_user__sees_nothing(state: AsyncStatehouse, owner: str) -> None:
-    store = StatehouseTaskStore(state)
+async def test_server__other_user__sees_nothing(state: AsyncCommonhold, owner: str) -> None:
+    store = CommonholdTaskStore(state)
     async with agent(store, owner) as client:
         task = await say(client, "hello")
     assert await store.get(task.id, call_of(f"{owner}-other")) is None
@@ -201,7 +201,7 @@ async def test_server__other_user__sees_nothing(state: AsyncStatehouse, owner: s
 
 
 async def test_store__same_calls__answers_like_the_sdks_own(
-    state: AsyncStatehouse, owner: str
+    state: AsyncCommonhold, owner: str
 ) -> None:
     async def play(store: TaskStore) -> list[Any]:
         call = call_of(owner)
@@ -246,13 +246,13 @@ async def test_store__same_calls__answers_like_the_sdks_own(
             (await store.list(ListTasksRequest(), call)).total_size,
         ]
 
-    assert await play(StatehouseTaskStore(state)) == await play(InMemoryTaskStore())
+    assert await play(CommonholdTaskStore(state)) == await play(InMemoryTaskStore())
 
 
 async def test_store__every_save__stays_readable_as_a_revision(
-    state: AsyncStatehouse, owner: str
+    state: AsyncCommonhold, owner: str
 ) -> None:
-    store = StatehouseTaskStore(state)
+    store = CommonholdTaskStore(state)
     for progress in (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING):
         await store.save(made(state=progress), call_of(owner))
     thread_id = f"a2a:{owner}:task:t1"
@@ -263,9 +263,9 @@ async def test_store__every_save__stays_readable_as_a_revision(
 
 
 async def test_store__saves_after_the_end__land_in_a_run_of_their_own(
-    state: AsyncStatehouse, owner: str
+    state: AsyncCommonhold, owner: str
 ) -> None:
-    store, call = StatehouseTaskStore(state), call_of(owner)
+    store, call = CommonholdTaskStore(state), call_of(owner)
     completed, working = TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_WORKING
     for progress in (completed, working, working, completed, working):
         task = made(state=progress)
@@ -278,18 +278,18 @@ async def test_store__saves_after_the_end__land_in_a_run_of_their_own(
 
 
 async def test_save__50_tasks_of_one_context_at_once__all_are_there(
-    state: AsyncStatehouse, owner: str
+    state: AsyncCommonhold, owner: str
 ) -> None:
-    store, call = StatehouseTaskStore(state), call_of(owner)
+    store, call = CommonholdTaskStore(state), call_of(owner)
     await asyncio.gather(*(store.save(made(f"t{n}"), call) for n in range(50)))
     listed = await store.list(ListTasksRequest(context_id="c1", page_size=100), call)
     assert sorted(task.id for task in listed.tasks) == sorted(f"t{n}" for n in range(50))
 
 
 async def test_versioned__100_writers_increment_at_once__none_is_lost(
-    state: AsyncStatehouse, owner: str
+    state: AsyncCommonhold, owner: str
 ) -> None:
-    store, call = VersionedStatehouseTaskStore(state), call_of(owner)
+    store, call = VersionedCommonholdTaskStore(state), call_of(owner)
     await store.save(made(), prev_version=TaskVersion.MISSING, context=call)
     refused = []
 
@@ -314,8 +314,8 @@ async def test_versioned__100_writers_increment_at_once__none_is_lost(
     assert refused
 
 
-async def test_versioned__10_first_writers__one_wins(state: AsyncStatehouse, owner: str) -> None:
-    store, call = VersionedStatehouseTaskStore(state), call_of(owner)
+async def test_versioned__10_first_writers__one_wins(state: AsyncCommonhold, owner: str) -> None:
+    store, call = VersionedCommonholdTaskStore(state), call_of(owner)
     outcomes = await asyncio.gather(
         *(store.save(made(), prev_version=TaskVersion.MISSING, context=call) for _ in range(10)),
         return_exceptions=True,
@@ -325,9 +325,9 @@ async def test_versioned__10_first_writers__one_wins(state: AsyncStatehouse, own
 
 
 async def test_versioned__cancel__overwrites_what_goes_on_but_not_what_ended(
-    state: AsyncStatehouse, owner: str
+    state: AsyncCommonhold, owner: str
 ) -> None:
-    store, call = VersionedStatehouseTaskStore(state), call_of(owner)
+    store, call = VersionedCommonholdTaskStore(state), call_of(owner)
     canceled = made(state=TaskState.TASK_STATE_CANCELED)
     missing = TaskVersion.MISSING
     with pytest.raises(ConcurrentTaskModificationError):
@@ -342,19 +342,19 @@ async def test_versioned__cancel__overwrites_what_goes_on_but_not_what_ended(
 
 
 async def test_versioned__under_the_server__serves_a_conversation(
-    state: AsyncStatehouse, owner: str
+    state: AsyncCommonhold, owner: str
 ) -> None:
     with pytest.warns(UserWarning, match="event_stream"):
-        async with agent(VersionedStatehouseTaskStore(state), owner) as client:
+        async with agent(VersionedCommonholdTaskStore(state), owner) as client:
             done = await say(client, "Lisbon", await say(client, "book"))
     assert done.status.state == TaskState.TASK_STATE_COMPLETED
     assert [get_message_text(each) for each in done.history] == ["book", "Where to?", "Lisbon"]
 
 
 async def test_save__answer_lost__retry_does_not_double(
-    state: AsyncStatehouse, owner: str, monkeypatch: pytest.MonkeyPatch
+    state: AsyncCommonhold, owner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, call = StatehouseTaskStore(state), call_of(owner)
+    store, call = CommonholdTaskStore(state), call_of(owner)
     await store.save(made(), call)
     real, lost = state._http.request, []
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from acp import Client, RequestError, spawn_agent_process, text_block
 from acp.schema import AllowedOutcome, RequestPermissionResponse
-from statehouse import AsyncStatehouse
-from statehouse.threads import Threads
+from commonhold import AsyncCommonhold
+from commonhold.threads import Threads
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +53,7 @@ async def editor(
 ) -> AsyncIterator[Editor]:
     """The real client on the real command around the scripted agent."""
     client = Editor()
-    command = ["-m", "statehouse", "acp", *bridge, "--", sys.executable, AGENT, *arguments]
+    command = ["-m", "commonhold", "acp", *bridge, "--", sys.executable, AGENT, *arguments]
     async with spawn_agent_process(
         client,
         sys.executable,
@@ -70,7 +70,7 @@ async def begin(client: Editor) -> str:
     return str((await client.agent.new_session(cwd="/work", mcp_servers=[])).session_id)
 
 
-async def log_of(state: AsyncStatehouse, session_id: str) -> list[Any]:
+async def log_of(state: AsyncCommonhold, session_id: str) -> list[Any]:
     return [m async for m in state.every(Threads.messages(session_id, visibility="all"))]
 
 
@@ -78,7 +78,7 @@ FIRST = ["agent_thought_chunk: hm", "agent_message_chunk: I heard: hello."]
 
 
 async def test_session__a_turn__is_in_the_thread_when_the_prompt_returns(
-    state: AsyncStatehouse,
+    state: AsyncCommonhold,
 ) -> None:
     async with editor() as client:
         session_id = await begin(client)
@@ -101,7 +101,7 @@ async def test_session__a_turn__is_in_the_thread_when_the_prompt_returns(
 
 
 async def test_session_load__in_a_new_process__replays_and_tells_the_agent(
-    state: AsyncStatehouse,
+    state: AsyncCommonhold,
 ) -> None:
     async with editor() as client:
         session_id = await begin(client)
@@ -164,7 +164,7 @@ async def test_session_load__unknown__is_refused() -> None:
 
 
 async def test_tool_call__with_permission__comes_back_whole_and_as_a_pair(
-    state: AsyncStatehouse,
+    state: AsyncCommonhold,
 ) -> None:
     async with editor() as client:
         session_id = await begin(client)
@@ -200,7 +200,7 @@ async def test_cancel_and_mode__reach_the_agent_under_its_own_id() -> None:
         assert client.heard == ["current_mode_update: "]
 
 
-async def test_agent_dies_in_a_turn__what_it_said_is_kept(state: AsyncStatehouse) -> None:
+async def test_agent_dies_in_a_turn__what_it_said_is_kept(state: AsyncCommonhold) -> None:
     async with editor() as client:
         session_id = await begin(client)
         with pytest.raises(ConnectionError):
@@ -211,7 +211,7 @@ async def test_agent_dies_in_a_turn__what_it_said_is_kept(state: AsyncStatehouse
 
 
 async def test_session_load__in_two_editors_at_once__each_turn_is_kept_whole(
-    state: AsyncStatehouse,
+    state: AsyncCommonhold,
 ) -> None:
     async with editor() as first, editor() as second:
         session_id = await begin(first)
@@ -223,7 +223,7 @@ async def test_session_load__in_two_editors_at_once__each_turn_is_kept_whole(
     assert sorted(said, key=int) == [str(n) for n in range(10) for _ in range(2)]
 
 
-async def test_text_of_others__in_the_thread__is_replayed(state: AsyncStatehouse) -> None:
+async def test_text_of_others__in_the_thread__is_replayed(state: AsyncCommonhold) -> None:
     async with editor() as client:
         session_id = await begin(client)
     await state.threads.append(
@@ -237,7 +237,7 @@ async def test_text_of_others__in_the_thread__is_replayed(state: AsyncStatehouse
 
 
 async def test_prompt__too_large_to_keep__goes_on_and_keeps_the_rest(
-    state: AsyncStatehouse,
+    state: AsyncCommonhold,
 ) -> None:
     async with editor() as client:
         session_id = await begin(client)
@@ -248,15 +248,15 @@ async def test_prompt__too_large_to_keep__goes_on_and_keeps_the_rest(
 
 
 async def test_session_new__no_server__is_refused_with_the_reason() -> None:
-    async with editor(STATEHOUSE_URL="http://127.0.0.1:9") as client:
-        with pytest.raises(RequestError, match=r"^statehouse: POST /threads: ConnectError"):
+    async with editor(COMMONHOLD_URL="http://127.0.0.1:9") as client:
+        with pytest.raises(RequestError, match=r"^commonhold: POST /threads: ConnectError"):
             await begin(client)
 
 
 def test_command__agent_that_does_not_exist__says_so() -> None:
-    command = [sys.executable, "-m", "statehouse", "acp", "--", "no-such-agent"]
+    command = [sys.executable, "-m", "commonhold", "acp", "--", "no-such-agent"]
     done = subprocess.run(command, input="", capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         1,
-        "statehouse: no-such-agent: No such file or directory\n",
+        "commonhold: no-such-agent: No such file or directory\n",
     )

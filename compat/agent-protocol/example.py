@@ -1,4 +1,4 @@
-"""LangGraph's SDK on Statehouse: a memory, a thread, its history. No model is asked."""
+"""LangGraph's SDK on Commonhold: a memory, a thread, its history. No model is asked."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 import httpx
 from langgraph_sdk import get_sync_client
 
-base = os.environ["STATEHOUSE_URL"] + "/api/v1"
-token = os.environ["STATEHOUSE_TOKEN"]
+base = os.environ["COMMONHOLD_URL"] + "/api/v1"
+token = os.environ["COMMONHOLD_TOKEN"]
 headers = {"Authorization": f"Bearer {token}"}
 httpx.put(f"{base}/state-keys/itinerary", json={"scope": "thread"}, headers=headers)
 

@@ -22,8 +22,8 @@ from langgraph_sdk.errors import (
     UnprocessableEntityError,
 )
 
-BASE = os.environ["STATEHOUSE_URL"].rstrip("/") + "/api/v1"
-TOKEN = os.environ["STATEHOUSE_TOKEN"]
+BASE = os.environ["COMMONHOLD_URL"].rstrip("/") + "/api/v1"
+TOKEN = os.environ["COMMONHOLD_TOKEN"]
 URL = f"{BASE}/agent-protocol"
 
 
@@ -266,7 +266,7 @@ def test_threads_async_client() -> None:
 
 def test_a_wrong_key_is_an_authentication_error() -> None:
     with (
-        get_sync_client(url=URL, api_key="sh_wrong_key") as client,
+        get_sync_client(url=URL, api_key="ch_wrong_key") as client,
         pytest.raises(AuthenticationError),
     ):
         client.threads.search()

@@ -11,9 +11,9 @@ HERE = Path(__file__).parent
 
 def test_guide__python_blocks__run() -> None:
     httpx.put(
-        f"{os.environ['STATEHOUSE_URL']}/api/v1/state-keys/itinerary",
+        f"{os.environ['COMMONHOLD_URL']}/api/v1/state-keys/itinerary",
         json={"scope": "thread"},
-        headers={"Authorization": f"Bearer {os.environ['STATEHOUSE_TOKEN']}"},
+        headers={"Authorization": f"Bearer {os.environ['COMMONHOLD_TOKEN']}"},
     ).raise_for_status()
     made = run_guide("agent-protocol")
     state = made["client"].threads.get_state(made["thread"]["thread_id"])

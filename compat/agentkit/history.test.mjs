@@ -1,16 +1,16 @@
-// AgentKit as it is, with a scripted model, and its history in a running Statehouse:
-// STATEHOUSE_URL, STATEHOUSE_TOKEN (an admin's).
+// AgentKit as it is, with a scripted model, and its history in a running Commonhold:
+// COMMONHOLD_URL, COMMONHOLD_TOKEN (an admin's).
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { before, beforeEach, test } from "node:test";
 
 import { AgentResult, createAgent, createNetwork, createState, createTool, openai } from "@inngest/agent-kit";
-import { NotFound, Statehouse, StateScope, Unreachable, VersionConflict, profileKey } from "@statehouse/client";
-import { statehouseHistory } from "@statehouse/client/agentkit";
+import { NotFound, Commonhold, StateScope, Unreachable, VersionConflict, profileKey } from "@commonhold/client";
+import { commonholdHistory } from "@commonhold/client/agentkit";
 import { z } from "zod";
 
-const api = Statehouse.fromEnv();
+const api = Commonhold.fromEnv();
 const mark = randomUUID().slice(0, 8);
 const Trip = profileKey(`trip_${mark}`, { default: {} });
 const model = openai({ model: "gpt-4o", apiKey: "none", baseUrl: "http://model.invalid/v1/" });
@@ -55,7 +55,7 @@ function networkOf(options = {}, { agents, ...others } = {}) {
   return createNetwork({
     name: "trip",
     agents: agents ?? [planner],
-    history: statehouseHistory(api, options),
+    history: commonholdHistory(api, options),
     router: ({ callCount }) => (callCount < 1 ? planner : undefined),
     ...others,
   });
@@ -124,13 +124,13 @@ test("tool calls and results come back as they were, and read as OpenAI's for ot
 
 async function loadedBy(threadId) {
   const state = stateOf(threadId);
-  const results = await statehouseHistory(api).get({ state, threadId, input: "", network: undefined });
+  const results = await commonholdHistory(api).get({ state, threadId, input: "", network: undefined });
   state.setResults(results);
   return state.results;
 }
 
 test("hooks called again, as Inngest does on replay, add nothing twice", async () => {
-  const history = statehouseHistory(api);
+  const history = commonholdHistory(api);
   const state = createState({}, { threadId: randomUUID() });
   const context = { state, input: "hi", threadId: state.threadId, network: undefined };
   const userMessage = { id: randomUUID(), role: "user", content: "hi", timestamp: new Date() };
@@ -147,7 +147,7 @@ test("hooks called again, as Inngest does on replay, add nothing twice", async (
 });
 
 test("results that a step turned into plain objects are kept as well", async () => {
-  const history = statehouseHistory(api);
+  const history = commonholdHistory(api);
   const { threadId } = await history.createThread({ state: createState(), input: "" });
   const text = { type: "text", role: "assistant", content: [{ type: "text", text: "hel" }, { type: "text", text: "lo" }] };
   const result = new AgentResult("planner", [text], [], new Date(0), undefined, undefined, undefined, "r-1");
@@ -250,7 +250,7 @@ test("100 concurrent edits of a thread's typed state lose nothing", async () => 
 test("a standalone agent reads the thread and keeps its state", async () => {
   const threadId = randomUUID();
   await networkOf().run("Lisbon?", { state: stateOf(threadId) });
-  const alone = createAgent({ name: "alone", system: "s", model, history: statehouseHistory(api, { data: Trip }) });
+  const alone = createAgent({ name: "alone", system: "s", model, history: commonholdHistory(api, { data: Trip }) });
   await alone.run("And?", { state: stateOf(threadId, { budget: 3 }) });
   assert.ok(turns(asked[1]).some(([, content]) => content === "Lisbon?"));
   assert.equal((await api.read(Trip, StateScope.thread(threadId))).budget, 3);
@@ -275,14 +275,14 @@ test("a run that throws leaves the user's message, and the next run goes on", as
 });
 
 test("a server that cannot be reached fails the run, before the model is asked", async () => {
-  const nowhere = new Statehouse({ url: "http://127.0.0.1:9", token: "t", retries: { attempts: 1 } });
-  const history = statehouseHistory(nowhere);
+  const nowhere = new Commonhold({ url: "http://127.0.0.1:9", token: "t", retries: { attempts: 1 } });
+  const history = commonholdHistory(nowhere);
   await assert.rejects(networkOf({}, { history }).run("hi"), Unreachable);
   assert.equal(asked.length, 0);
 });
 
 test("a thread that the token may not see fails the run", async () => {
-  const history = statehouseHistory(api);
+  const history = commonholdHistory(api);
   const context = { state: stateOf("gone"), threadId: `gone-${mark}`, input: "" };
   const userMessage = { id: "u", role: "user", content: "x", timestamp: new Date() };
   await assert.rejects(history.appendUserMessage({ ...context, userMessage }), NotFound);

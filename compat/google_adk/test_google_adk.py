@@ -7,6 +7,9 @@ from typing import Any
 
 import httpx2
 import pytest
+from commonhold import AsyncCommonhold
+from commonhold.google_adk import CommonholdSessionService
+from commonhold.threads import Threads
 from google.adk.agents import BaseAgent, InvocationContext, LlmAgent
 from google.adk.errors import StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
@@ -19,9 +22,6 @@ from google.adk.sessions import InMemorySessionService, Session
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.tools import ToolContext
 from google.genai import types
-from statehouse import AsyncStatehouse
-from statehouse.google_adk import StatehouseSessionService
-from statehouse.threads import Threads
 
 pytestmark = pytest.mark.anyio
 
@@ -37,8 +37,8 @@ def event(text: str = "", author: str = "agent", **delta: Any) -> Event:
 
 
 @pytest.fixture
-def service(state: AsyncStatehouse) -> StatehouseSessionService:
-    return StatehouseSessionService(state)
+def service(state: AsyncCommonhold) -> CommonholdSessionService:
+    return CommonholdSessionService(state)
 
 
 async def read(service: BaseSessionService, session: Session, **config: Any) -> Session:
@@ -75,7 +75,7 @@ def book(city: str, tool_context: ToolContext) -> dict[str, str]:
 
 
 async def test_runner__agent_with_a_tool__events_and_state_are_kept(
-    state: AsyncStatehouse, service: StatehouseSessionService, app_name: str
+    state: AsyncCommonhold, service: CommonholdSessionService, app_name: str
 ) -> None:
     call = types.Part(function_call=types.FunctionCall(name="book", args={"city": "Lisbon"}))
     agent = LlmAgent(
@@ -124,7 +124,7 @@ class Counting(BaseAgent):
 
 
 async def test_runner__scripted_agent__second_run_sees_the_state_of_the_first(
-    service: StatehouseSessionService, app_name: str
+    service: CommonholdSessionService, app_name: str
 ) -> None:
     runner = Runner(app_name=app_name, agent=Counting(name="counter"), session_service=service)
     session = await service.create_session(app_name=app_name, user_id="u1")
@@ -137,7 +137,7 @@ async def test_runner__scripted_agent__second_run_sees_the_state_of_the_first(
 
 
 async def test_service__same_calls__answers_like_the_sdks_own(
-    service: StatehouseSessionService, app_name: str
+    service: CommonholdSessionService, app_name: str
 ) -> None:
     async def play(service: BaseSessionService) -> list[Any]:
         names = {"app_name": app_name, "user_id": "u/1"}
@@ -194,7 +194,7 @@ async def test_service__same_calls__answers_like_the_sdks_own(
     ],
 )
 async def test_get_session__config__filters_the_events(
-    service: StatehouseSessionService, app_name: str, config: Any, expected: str
+    service: CommonholdSessionService, app_name: str, config: Any, expected: str
 ) -> None:
     session = await service.create_session(app_name=app_name, user_id="u1")
     for n in range(6):
@@ -208,14 +208,14 @@ async def test_get_session__config__filters_the_events(
 
 
 async def test_append_event__100_writers__no_event_and_no_key_is_lost(
-    state: AsyncStatehouse, service: StatehouseSessionService, app_name: str
+    state: AsyncCommonhold, service: CommonholdSessionService, app_name: str
 ) -> None:
     session = await service.create_session(app_name=app_name, user_id="u1")
 
     async def write(n: int) -> None:
-        own = await read(StatehouseSessionService(state), session)
+        own = await read(CommonholdSessionService(state), session)
         delta = {f"k{n}": n, f"app__k{n}": n, f"user__k{n}": n}
-        await StatehouseSessionService(state).append_event(own, event(str(n), **delta))
+        await CommonholdSessionService(state).append_event(own, event(str(n), **delta))
 
     await asyncio.gather(*(write(n) for n in range(100)))
     found = await read(service, session)
@@ -226,9 +226,9 @@ async def test_append_event__100_writers__no_event_and_no_key_is_lost(
 
 
 async def test_refuse_stale__100_sessions_increment_at_once__none_is_lost(
-    state: AsyncStatehouse, app_name: str
+    state: AsyncCommonhold, app_name: str
 ) -> None:
-    service = StatehouseSessionService(state, refuse_stale=True)
+    service = CommonholdSessionService(state, refuse_stale=True)
     refused = []
 
     async def increment(n: int) -> None:
@@ -251,9 +251,9 @@ async def test_refuse_stale__100_sessions_increment_at_once__none_is_lost(
 
 
 async def test_refuse_stale__another_key_moved__lands_and_learns_it(
-    state: AsyncStatehouse, app_name: str
+    state: AsyncCommonhold, app_name: str
 ) -> None:
-    service = StatehouseSessionService(state, refuse_stale=True)
+    service = CommonholdSessionService(state, refuse_stale=True)
     mine = await service.create_session(app_name=app_name, user_id="u1", state={"app:a": 1})
     theirs = await read(service, mine)
     await service.append_event(theirs, event(app__b=2))
@@ -267,7 +267,7 @@ async def test_refuse_stale__another_key_moved__lands_and_learns_it(
 
 
 async def test_update__on_the_server__100_increments_at_once_are_seen_by_sessions(
-    state: AsyncStatehouse, service: StatehouseSessionService, app_name: str
+    state: AsyncCommonhold, service: CommonholdSessionService, app_name: str
 ) -> None:
     session = await service.create_session(app_name=app_name, user_id="u1")
     one = {"op": "add", "path": "/counter", "value": 1}
@@ -276,8 +276,8 @@ async def test_update__on_the_server__100_increments_at_once_are_seen_by_session
 
 
 async def test_append_event__answer_lost__retry_does_not_double(
-    state: AsyncStatehouse,
-    service: StatehouseSessionService,
+    state: AsyncCommonhold,
+    service: CommonholdSessionService,
     app_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -299,7 +299,7 @@ async def test_append_event__answer_lost__retry_does_not_double(
 
 
 async def test_append_event__the_same_event_again__changes_nothing(
-    service: StatehouseSessionService, app_name: str
+    service: CommonholdSessionService, app_name: str
 ) -> None:
     session = await service.create_session(app_name=app_name, user_id="u1")
     first = await service.append_event(session, event("once", n=1))
@@ -310,7 +310,7 @@ async def test_append_event__the_same_event_again__changes_nothing(
 
 
 async def test_sessions__of_a_user__are_erasable_by_resource_id(
-    state: AsyncStatehouse, service: StatehouseSessionService, app_name: str
+    state: AsyncCommonhold, service: CommonholdSessionService, app_name: str
 ) -> None:
     session = await service.create_session(app_name=app_name, user_id=f"user-of-{app_name}")
     listed = await state.threads.list(resource_id=session.user_id)

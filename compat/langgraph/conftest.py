@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from statehouse import Statehouse
-from statehouse.langgraph import StatehouseSaver, StatehouseStore
+from commonhold import Commonhold
+from commonhold.langgraph import CommonholdSaver, CommonholdStore
 
 
 @pytest.fixture
@@ -16,20 +16,20 @@ def namespace() -> str:
 
 
 @pytest.fixture
-def state() -> Iterator[Statehouse]:
-    with Statehouse.from_env() as client:
+def state() -> Iterator[Commonhold]:
+    with Commonhold.from_env() as client:
         yield client
 
 
 @pytest.fixture
-def saver(namespace: str) -> Iterator[StatehouseSaver]:
-    with StatehouseSaver.from_env(namespace=namespace) as made:
+def saver(namespace: str) -> Iterator[CommonholdSaver]:
+    with CommonholdSaver.from_env(namespace=namespace) as made:
         yield made
 
 
 @pytest.fixture
-def store(namespace: str) -> Iterator[StatehouseStore]:
-    with StatehouseStore.from_env(namespace=namespace) as made:
+def store(namespace: str) -> Iterator[CommonholdStore]:
+    with CommonholdStore.from_env(namespace=namespace) as made:
         yield made
 
 

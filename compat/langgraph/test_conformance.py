@@ -1,4 +1,4 @@
-"""LangGraph's own conformance suite over StatehouseSaver: every capability, nothing skipped."""
+"""LangGraph's own conformance suite over CommonholdSaver: every capability, nothing skipped."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import pytest
+from commonhold.langgraph import CommonholdSaver
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.conformance.capabilities import Capability
 from langgraph.checkpoint.conformance.report import CapabilityReport
-from statehouse.langgraph import StatehouseSaver
 
 
-@checkpointer_test(name="StatehouseSaver")
-async def statehouse_saver() -> AsyncGenerator[StatehouseSaver, None]:
-    async with StatehouseSaver.from_env(namespace="conformance") as saver:
+@checkpointer_test(name="CommonholdSaver")
+async def commonhold_saver() -> AsyncGenerator[CommonholdSaver, None]:
+    async with CommonholdSaver.from_env(namespace="conformance") as saver:
         yield saver
 
 
 @pytest.fixture(scope="module")
 def report() -> CapabilityReport:
-    return asyncio.run(validate(statehouse_saver))
+    return asyncio.run(validate(commonhold_saver))
 
 
 @pytest.mark.parametrize("capability", [each.value for each in Capability])

@@ -1,4 +1,4 @@
-"""Real graphs over StatehouseSaver: what they do over InMemorySaver they do over ours, sync and async,
+"""Real graphs over CommonholdSaver: what they do over InMemorySaver they do over ours, sync and async,
 and in another process than the one that began."""
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from commonhold.langgraph import CommonholdSaver, CommonholdStore
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -21,7 +22,6 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import InjectedStore, ToolNode, create_react_agent, tools_condition
 from langgraph.types import Command, Send, interrupt
-from statehouse.langgraph import StatehouseSaver, StatehouseStore
 
 
 class Trip(TypedDict, total=False):
@@ -58,11 +58,11 @@ def told(snapshot: Any) -> Any:
 
 
 def test_interrupt__resumed_by_another_saver__goes_on(
-    saver: StatehouseSaver, namespace: str, thread: str
+    saver: CommonholdSaver, namespace: str, thread: str
 ) -> None:
     stopped = trip(saver).invoke({"city": "Lisbon"}, at(thread))
     assert stopped["__interrupt__"][0].value == {"question": "book Lisbon?"}
-    with StatehouseSaver.from_env(namespace=namespace) as other:
+    with CommonholdSaver.from_env(namespace=namespace) as other:
         assert trip(other).get_state(at(thread)).next == ("ask",)
         done = trip(other).invoke(Command(resume=True), at(thread))
     assert done == {"city": "Lisbon", "approved": True, "log": ["plan Lisbon", "booked"]}
@@ -71,7 +71,7 @@ def test_interrupt__resumed_by_another_saver__goes_on(
 
 def test_interrupt__async__resumes(namespace: str, thread: str) -> None:
     async def run() -> Any:
-        async with StatehouseSaver.from_env(namespace=namespace) as saver:
+        async with CommonholdSaver.from_env(namespace=namespace) as saver:
             await trip(saver).ainvoke({"city": "Porto"}, at(thread))
             assert (await trip(saver).aget_state(at(thread))).next == ("ask",)
             return await trip(saver).ainvoke(Command(resume=False), at(thread))
@@ -80,7 +80,7 @@ def test_interrupt__async__resumes(namespace: str, thread: str) -> None:
 
 
 def test_async__of_a_saver_made_outside__works_in_every_event_loop(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     graph = trip(saver)
     asyncio.run(graph.ainvoke({"city": "Faro"}, at(thread)))
@@ -89,7 +89,7 @@ def test_async__of_a_saver_made_outside__works_in_every_event_loop(
 
 
 def test_time_travel__history_replay_and_fork__are_as_in_memory(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     seen = []
     for each in (InMemorySaver(), saver):
@@ -135,7 +135,7 @@ def nested(saver: BaseCheckpointSaver[Any]) -> Any:
 
 
 def test_subgraph__stopped_inside__shows_its_state_and_resumes(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     graph = nested(saver)
     graph.invoke({"city": "Lisbon"}, at(thread))
@@ -162,7 +162,7 @@ def fan(saver: BaseCheckpointSaver[Any], width: int) -> Any:
 
 
 def test_fan_out__a_hundred_tasks_at_once__lose_no_write(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     assert fan(saver, 100).invoke({"parts": []}, at(thread))["parts"] == list(range(100))
     assert fan(saver, 100).get_state(at(thread)).values["parts"] == list(range(100))
@@ -171,7 +171,7 @@ def test_fan_out__a_hundred_tasks_at_once__lose_no_write(
 
 
 def test_failed_branch__retried__does_not_run_the_finished_one_again(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     runs = {"good": 0, "bad": 0}
 
@@ -220,7 +220,7 @@ def notes(saver: BaseCheckpointSaver[Any]) -> Any:
 
 
 def test_delta_channel__many_turns_and_a_fork__is_as_in_memory(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     seen = []
     for each in (InMemorySaver(), saver):
@@ -237,7 +237,7 @@ def test_delta_channel__many_turns_and_a_fork__is_as_in_memory(
 
 
 def test_delta_channel__history__is_what_the_base_class_finds_ancestor_by_ancestor(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     graph = notes(saver)
     for turn in range(6):
@@ -256,7 +256,7 @@ def test_delta_channel__history__is_what_the_base_class_finds_ancestor_by_ancest
 
 @pytest.mark.parametrize("turns", range(1, 8))
 def test_prune__of_a_delta_channel__keeps_what_its_value_is_made_of(
-    saver: StatehouseSaver, thread: str, turns: int
+    saver: CommonholdSaver, thread: str, turns: int
 ) -> None:
     graph = notes(saver)
     for turn in range(turns):
@@ -302,7 +302,7 @@ def remember(what: str, store: Annotated[Any, InjectedStore()]) -> str:
 
 
 def test_react_agent__tool_store_and_a_second_turn__remember_everything(
-    saver: StatehouseSaver, store: StatehouseStore, namespace: str, thread: str
+    saver: CommonholdSaver, store: CommonholdStore, namespace: str, thread: str
 ) -> None:
     with pytest.warns(DeprecationWarning, match="create_react_agent has been moved"):
         agent = create_react_agent(Scripted(), [remember], checkpointer=saver, store=store)
@@ -324,8 +324,8 @@ def test_hand_built_agent__async_and_streamed__resumes_before_its_tool(
 ) -> None:
     async def run() -> tuple[list[str], Any]:
         async with (
-            StatehouseSaver.from_env(namespace=namespace) as saver,
-            StatehouseStore.from_env(namespace=namespace) as store,
+            CommonholdSaver.from_env(namespace=namespace) as saver,
+            CommonholdStore.from_env(namespace=namespace) as store,
         ):
             builder = StateGraph(Talk)
             builder.add_node("model", lambda s: {"messages": [Scripted().invoke(s["messages"])]})

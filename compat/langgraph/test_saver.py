@@ -1,4 +1,4 @@
-"""What StatehouseSaver stores, and that it is what InMemorySaver would: values of every kind, threads of
+"""What CommonholdSaver stores, and that it is what InMemorySaver would: values of every kind, threads of
 every name, races, retries, and the number of round trips."""
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from commonhold import Commonhold, NotFound
+from commonhold.calls import Call
+from commonhold.langgraph import CommonholdSaver
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import CheckpointTuple, empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
-from statehouse import NotFound, Statehouse
-from statehouse.calls import Call
-from statehouse.langgraph import StatehouseSaver
 
 ODD_VALUES = [
     None,
@@ -88,14 +88,14 @@ def values_of(saver: Any, at: Any) -> Any:
 @contextmanager
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Call[Any]]]:
     calls: list[Call[Any]] = []
-    send = Statehouse.send
+    send = Commonhold.send
 
-    def count(self: Statehouse, call: Call[Any]) -> Any:
+    def count(self: Commonhold, call: Call[Any]) -> Any:
         calls.append(call)
         return send(self, call)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Statehouse, "send", count)
+        patched.setattr(Commonhold, "send", count)
         yield calls
 
 
@@ -104,7 +104,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Call[Any]]]:
 
 @pytest.mark.parametrize("value", ODD_VALUES, ids=lambda value: repr(value)[:40])
 def test_value__of_any_kind__comes_back_as_from_memory(
-    saver: StatehouseSaver, thread: str, value: Any
+    saver: CommonholdSaver, thread: str, value: Any
 ) -> None:
     seen = []
     for each in (InMemorySaver(), saver):
@@ -118,7 +118,7 @@ def test_value__of_any_kind__comes_back_as_from_memory(
 
 
 def test_value__of_ten_megabytes__lies_in_parts_and_goes_with_them(
-    saver: StatehouseSaver, state: Statehouse, namespace: str, thread: str
+    saver: CommonholdSaver, state: Commonhold, namespace: str, thread: str
 ) -> None:
     big = random.Random(5).randbytes(10_000_000)
     at = put(saver, config(thread), {"big": big, "text": "y" * 5_000_000, "n": 1})
@@ -130,11 +130,11 @@ def test_value__of_ten_megabytes__lies_in_parts_and_goes_with_them(
     assert [each.pending_writes for each in saver.list(config(thread))] == [found.pending_writes]
     put(saver, at, {"n": 2})
     saver.prune([thread])
-    assert list(state.every(Statehouse.list(f"{namespace}.channels"))) == []
+    assert list(state.every(Commonhold.list(f"{namespace}.channels"))) == []
 
 
-def test_plain_json__in_statehouse__is_readable(
-    saver: StatehouseSaver, state: Statehouse, namespace: str, thread: str
+def test_plain_json__in_commonhold__is_readable(
+    saver: CommonholdSaver, state: Commonhold, namespace: str, thread: str
 ) -> None:
     at = put(saver, config(thread), {"trip": {"city": "Lisbon"}, "turn": 3}, step=7)
     saver.put_writes(at, [("trip", {"city": "Porto"})], "task")
@@ -150,7 +150,7 @@ def test_plain_json__in_statehouse__is_readable(
 
 
 def test_unchanged_channel__in_a_hundred_checkpoints__is_stored_once(
-    saver: StatehouseSaver, state: Statehouse, namespace: str, thread: str
+    saver: CommonholdSaver, state: Commonhold, namespace: str, thread: str
 ) -> None:
     at = put(saver, config(thread), {"doc": ["x" * 500]})
     for _ in range(100):
@@ -171,10 +171,10 @@ class Reversing:
 
 
 def test_encrypting_serializer__asked_for_every_value__leaves_none_readable(
-    state: Statehouse, namespace: str, thread: str
+    state: Commonhold, namespace: str, thread: str
 ) -> None:
     serde = EncryptedSerializer(Reversing())
-    with StatehouseSaver.from_env(namespace=namespace, serde=serde) as saver:
+    with CommonholdSaver.from_env(namespace=namespace, serde=serde) as saver:
         at = put(saver, config(thread), {"short": "hush", "long": ["hush"], "n": 4711})
         saver.put_writes(at, [("c", "hush")], "task")
         assert values_of(saver, at) == {"short": "hush", "long": ["hush"], "n": 4711}
@@ -185,7 +185,7 @@ def test_encrypting_serializer__asked_for_every_value__leaves_none_readable(
 
 
 def test_messages__pydantic_objects__come_back_as_themselves(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     said = [HumanMessage("hi", id="1", additional_kwargs={"k": [1]})]
     assert values_of(saver, put(saver, config(thread), {"messages": said})) == {"messages": said}
@@ -195,7 +195,7 @@ def test_messages__pydantic_objects__come_back_as_themselves(
 
 
 def test_threads__with_names_that_could_run_together__stay_apart(
-    saver: StatehouseSaver, namespace: str
+    saver: CommonholdSaver, namespace: str
 ) -> None:
     names = [f"{namespace}{end}" for end in ("", "/", "//x", "%2F", "%", "b", "ü 🙂", ":", "~")]
     names.append((namespace + "é" * 64)[:70])
@@ -213,7 +213,7 @@ def test_threads__with_names_that_could_run_together__stay_apart(
 
 
 def test_long_names__of_channels_tasks_and_versions__do_not_collide(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     values = {"c" * 300 + end: [end] for end in "ab"}
     at = put(saver, config(thread, "n" * 300), values, versions=dict.fromkeys(values, "v" * 200))
@@ -227,8 +227,8 @@ def test_long_names__of_channels_tasks_and_versions__do_not_collide(
         saver.get_tuple(config(thread, "", "i" * 65))
 
 
-def test_thread__in_statehouse__is_there_until_the_checkpoints_are_deleted(
-    saver: StatehouseSaver, state: Statehouse, thread: str
+def test_thread__in_commonhold__is_there_until_the_checkpoints_are_deleted(
+    saver: CommonholdSaver, state: Commonhold, thread: str
 ) -> None:
     put(saver, config(thread), {"n": 1})
     assert state.threads.get(thread).document["metadata"] == {"framework": "langgraph"}
@@ -241,7 +241,7 @@ def test_thread__in_statehouse__is_there_until_the_checkpoints_are_deleted(
 
 
 def test_thread__with_messages_of_its_own__outlives_its_checkpoints(
-    saver: StatehouseSaver, state: Statehouse, thread: str
+    saver: CommonholdSaver, state: Commonhold, thread: str
 ) -> None:
     state.threads.create(thread, title="mine")
     put(saver, config(thread), {"n": 1})
@@ -249,7 +249,7 @@ def test_thread__with_messages_of_its_own__outlives_its_checkpoints(
     assert state.threads.get(thread).title == "mine"
 
 
-def test_copy__then_a_step_on_each__are_two_threads(saver: StatehouseSaver, thread: str) -> None:
+def test_copy__then_a_step_on_each__are_two_threads(saver: CommonholdSaver, thread: str) -> None:
     at = put(saver, config(thread), {"doc": [1]})
     saver.put_writes(at, [("doc", [2])], "task")
     put(saver, config(thread, "sub:1"), {"doc": ["sub"]})
@@ -266,7 +266,7 @@ def test_copy__then_a_step_on_each__are_two_threads(saver: StatehouseSaver, thre
 
 
 def test_copy__of_more_entries_than_a_page__is_complete(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     at = config(thread)
     for n in range(30):
@@ -282,7 +282,7 @@ def test_copy__of_more_entries_than_a_page__is_complete(
 
 
 def test_delete_for_runs__also_frees_the_values_nobody_needs(
-    saver: StatehouseSaver, state: Statehouse, namespace: str, thread: str
+    saver: CommonholdSaver, state: Commonhold, namespace: str, thread: str
 ) -> None:
     one, two = str(uuid.uuid4()), str(uuid.uuid4())
     at = put(saver, config(thread), {"a": [1], "b": [1]}, run_id=one)
@@ -295,7 +295,7 @@ def test_delete_for_runs__also_frees_the_values_nobody_needs(
 
 
 def test_prune__also_frees_values_and_leaves_writes_that_are_ahead(
-    saver: StatehouseSaver, state: Statehouse, namespace: str, thread: str
+    saver: CommonholdSaver, state: Commonhold, namespace: str, thread: str
 ) -> None:
     at = config(thread)
     for n in range(5):
@@ -320,7 +320,7 @@ def test_prune__also_frees_values_and_leaves_writes_that_are_ahead(
 
 
 def test_list__of_a_long_thread__reads_only_the_pages_that_are_asked_for(
-    saver: StatehouseSaver, thread: str, monkeypatch: pytest.MonkeyPatch
+    saver: CommonholdSaver, thread: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at, ids = config(thread), []
     for n in range(60):
@@ -346,14 +346,14 @@ def test_list__of_a_long_thread__reads_only_the_pages_that_are_asked_for(
 
 
 def test_list__without_a_config__is_of_all_threads_newest_first(
-    saver: StatehouseSaver, namespace: str
+    saver: CommonholdSaver, namespace: str
 ) -> None:
     made = [put(saver, config(f"{namespace}-{n}", ns), {}) for n in range(3) for ns in ("", "s")]
     assert [t.config for t in saver.list(None)] == made[::-1]
     assert [t.config for t in saver.list(None, limit=2)] == made[:-3:-1]
 
 
-def test_random_steps__on_both_savers__read_the_same(saver: StatehouseSaver, thread: str) -> None:
+def test_random_steps__on_both_savers__read_the_same(saver: CommonholdSaver, thread: str) -> None:
     chance = random.Random(20)
     memory = InMemorySaver()
     known: list[Any] = [config(thread), config(thread, "sub:1")]
@@ -394,7 +394,7 @@ def test_random_steps__on_both_savers__read_the_same(saver: StatehouseSaver, thr
 
 
 def test_put_writes__a_hundred_tasks_at_once__are_all_there(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     at = put(saver, config(thread), {})
 
@@ -411,7 +411,7 @@ def test_put_writes__a_hundred_tasks_at_once__are_all_there(
 
 
 def test_put_writes__one_task_run_by_a_hundred_workers__keeps_the_writes_of_one(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     at = put(saver, config(thread), {})
     with ThreadPoolExecutor(20) as pool:
@@ -423,7 +423,7 @@ def test_put_writes__one_task_run_by_a_hundred_workers__keeps_the_writes_of_one(
 
 
 def test_put_writes__again_with_more__adds_and_replaces_as_in_memory(
-    saver: StatehouseSaver, thread: str
+    saver: CommonholdSaver, thread: str
 ) -> None:
     seen = []
     for each in (InMemorySaver(), saver):
@@ -436,16 +436,16 @@ def test_put_writes__again_with_more__adds_and_replaces_as_in_memory(
 
 
 def test_lost_answers__every_write_sent_twice__have_one_effect(
-    saver: StatehouseSaver, thread: str, monkeypatch: pytest.MonkeyPatch
+    saver: CommonholdSaver, thread: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    do = Statehouse._do
+    do = Commonhold._do
 
     def lose(self: Any, step: Any) -> Any:
         if getattr(step, "method", "GET") != "GET":
             do(self, step)  # arrived, and its answer did not
         return do(self, step)
 
-    monkeypatch.setattr(Statehouse, "_do", lose)
+    monkeypatch.setattr(Commonhold, "_do", lose)
     at = put(saver, config(thread), {"doc": [1]})
     saver.put_writes(at, [("doc", [2]), (ERROR, "e")], "task")
     (found,) = saver.list(config(thread))
@@ -454,7 +454,7 @@ def test_lost_answers__every_write_sent_twice__have_one_effect(
 
 
 def test_round_trips__of_each_call__are_one_or_two(
-    saver: StatehouseSaver, thread: str, monkeypatch: pytest.MonkeyPatch
+    saver: CommonholdSaver, thread: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = put(saver, config(thread), {"n": 1})
 
@@ -476,7 +476,7 @@ def test_round_trips__of_each_call__are_one_or_two(
 
 
 def test_setup__again_and_async__changes_nothing(
-    saver: StatehouseSaver, state: Statehouse, namespace: str
+    saver: CommonholdSaver, state: Commonhold, namespace: str
 ) -> None:
     saver.setup()
     asyncio.run(saver.asetup())

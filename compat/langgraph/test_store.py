@@ -1,4 +1,4 @@
-"""StatehouseStore: what LangGraph's own stores promise, re-expressed, and what they do not have: updates
+"""CommonholdStore: what LangGraph's own stores promise, re-expressed, and what they do not have: updates
 that are never lost, history, expiry without a sweeper."""
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from commonhold import Commonhold, Invalid, VersionConflict
+from commonhold.langgraph import CommonholdStore
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.store.base import (
@@ -21,8 +23,6 @@ from langgraph.store.base import (
     SearchOp,
 )
 from langgraph.store.memory import InMemoryStore
-from statehouse import Invalid, Statehouse, VersionConflict
-from statehouse.langgraph import StatehouseStore
 
 
 def until(what: Callable[[], Any]) -> None:
@@ -39,7 +39,7 @@ def keys(items: Any) -> list[str]:
 # Items -------------------------------------------------------------------------------------------
 
 
-def test_put_get_delete__of_an_item__are_as_in_every_store(store: StatehouseStore) -> None:
+def test_put_get_delete__of_an_item__are_as_in_every_store(store: CommonholdStore) -> None:
     assert store.get(("users", "1"), "prefs") is None
     store.put(("users", "1"), "prefs", {"theme": "dark"})
     made = store.get(("users", "1"), "prefs")
@@ -62,7 +62,7 @@ def test_put_get_delete__of_an_item__are_as_in_every_store(store: StatehouseStor
 
 def test_async__has_the_same_methods(namespace: str) -> None:
     async def run() -> None:
-        async with StatehouseStore.from_env(namespace=namespace) as store:
+        async with CommonholdStore.from_env(namespace=namespace) as store:
             await store.asetup()
             await store.aput(("a", "b"), "k", {"n": 1})
             item = await store.aget(("a", "b"), "k")
@@ -84,13 +84,13 @@ def test_async__has_the_same_methods(namespace: str) -> None:
     "value",
     [{}, {"a": None}, {"n": 2**70, "f": 1.0}, {"ü 🙂": [[], {"x": {}}]}, {"t": "x" * 500_000}],
 )
-def test_value__of_json__comes_back_exactly(store: StatehouseStore, value: dict[str, Any]) -> None:
+def test_value__of_json__comes_back_exactly(store: CommonholdStore, value: dict[str, Any]) -> None:
     store.put(("v",), "k", value)
     (found,) = store.search(("v",))
     assert repr(found.value) == repr(value)
 
 
-def test_value__that_is_no_json__is_refused_and_nothing_stored(store: StatehouseStore) -> None:
+def test_value__that_is_no_json__is_refused_and_nothing_stored(store: CommonholdStore) -> None:
     with pytest.raises(TypeError):
         store.put(("v",), "k", {"o": object()})
     with pytest.raises(Invalid):
@@ -99,7 +99,7 @@ def test_value__that_is_no_json__is_refused_and_nothing_stored(store: Statehouse
 
 
 @pytest.mark.parametrize("key", ["a/b", "..", "%2F", "x y", "🙂", "a.b", "", "\n", "~"])
-def test_key__of_any_spelling__is_its_own(store: StatehouseStore, key: str) -> None:
+def test_key__of_any_spelling__is_its_own(store: CommonholdStore, key: str) -> None:
     store.put(("odd", "x/y"), key, {"k": key})
     store.put(("odd", "x"), f"y/{key}", {"k": "other"})
     found = store.get(("odd", "x/y"), key)
@@ -108,7 +108,7 @@ def test_key__of_any_spelling__is_its_own(store: StatehouseStore, key: str) -> N
     assert store.list_namespaces(prefix=("odd",)) == [("odd", "x"), ("odd", "x/y")]
 
 
-def test_address__too_long_or_not_legal__is_refused_clearly(store: StatehouseStore) -> None:
+def test_address__too_long_or_not_legal__is_refused_clearly(store: CommonholdStore) -> None:
     with pytest.raises(ValueError, match="namespace and key take more than 512 bytes"):
         store.put(("n" * 300,), "k" * 300, {})
     for labels in ((), ("",), ("a.b",), ("langgraph", "x")):
@@ -123,7 +123,7 @@ def test_address__too_long_or_not_legal__is_refused_clearly(store: StatehouseSto
 # Batches -----------------------------------------------------------------------------------------
 
 
-def test_batch__of_everything__answers_as_in_memory(store: StatehouseStore) -> None:
+def test_batch__of_everything__answers_as_in_memory(store: CommonholdStore) -> None:
     seen = []
     for each in (InMemoryStore(), store):
         each.batch([PutOp(("test", "foo"), "key1", {"data": "value1"})])
@@ -155,7 +155,7 @@ def test_batch__of_everything__answers_as_in_memory(store: StatehouseStore) -> N
     assert seen[0] == seen[1]
 
 
-def test_puts__of_one_batch__land_all_or_none(store: StatehouseStore) -> None:
+def test_puts__of_one_batch__land_all_or_none(store: CommonholdStore) -> None:
     with pytest.raises(Invalid):
         store.batch([PutOp(("a",), str(n), {"t": "\0" if n == 7 else "x"}) for n in range(20)])
     assert store.search(("a",), limit=100) == []
@@ -169,7 +169,7 @@ def test_puts__of_one_batch__land_all_or_none(store: StatehouseStore) -> None:
 # Search ------------------------------------------------------------------------------------------
 
 
-def test_prefix__of_a_namespace__is_by_segment(store: StatehouseStore) -> None:
+def test_prefix__of_a_namespace__is_by_segment(store: CommonholdStore) -> None:
     for labels in (("a",), ("a", "b"), ("ab",), ("a", "bc"), ("b", "a")):
         store.put(labels, "k", {"at": list(labels)})
 
@@ -206,7 +206,7 @@ def test_prefix__of_a_namespace__is_by_segment(store: StatehouseStore) -> None:
     ],
 )
 def test_filter__by_number_and_operators__is_as_in_memory(
-    store: StatehouseStore, wanted: dict[str, Any], expected: list[str]
+    store: CommonholdStore, wanted: dict[str, Any], expected: list[str]
 ) -> None:
     items = {
         "a": {"n": 10, "color": "red", "in": {}},
@@ -225,7 +225,7 @@ def test_filter__by_number_and_operators__is_as_in_memory(
         assert keys(memory.search(("f",), filter=wanted)) == expected
 
 
-def test_filter__compares_numbers_never_text(store: StatehouseStore) -> None:
+def test_filter__compares_numbers_never_text(store: CommonholdStore) -> None:
     for key, n in (("nine", 9), ("ten", 10), ("text", "10"), ("word", "many"), ("none", None)):
         store.put(("f",), key, {"n": n})
     store.put(("f",), "missing", {})
@@ -234,7 +234,7 @@ def test_filter__compares_numbers_never_text(store: StatehouseStore) -> None:
         store.search(("f",), filter={"n": {"$near": 9}})
 
 
-def test_search__limit_and_offset_over_pages__find_each_once(store: StatehouseStore) -> None:
+def test_search__limit_and_offset_over_pages__find_each_once(store: CommonholdStore) -> None:
     store.batch([PutOp(("p",), f"{n:03}", {"even": n % 2 == 0}) for n in range(450)])
     assert len(store.search(("p",))) == 10
     paged = [
@@ -252,7 +252,7 @@ def test_search__limit_and_offset_over_pages__find_each_once(store: StatehouseSt
 
 
 def test_list_namespaces__by_prefix_suffix_depth_and_page__is_as_in_memory(
-    store: StatehouseStore,
+    store: CommonholdStore,
 ) -> None:
     labels = [
         ("a", "b", "c"),
@@ -293,7 +293,7 @@ def test_list_namespaces__by_prefix_suffix_depth_and_page__is_as_in_memory(
 SECOND = 1 / 60
 
 
-def test_ttl__over__reads_as_missing_everywhere(store: StatehouseStore) -> None:
+def test_ttl__over__reads_as_missing_everywhere(store: CommonholdStore) -> None:
     store.put(("t",), "short", {"n": 1}, ttl=SECOND)
     store.put(("t", "deep"), "short", {"n": 1}, ttl=SECOND)
     store.put(("t",), "long", {"n": 1}, ttl=10)
@@ -304,7 +304,7 @@ def test_ttl__over__reads_as_missing_everywhere(store: StatehouseStore) -> None:
 
 
 def test_ttl__read_again_and_again__lives_on(
-    store: StatehouseStore, state: Statehouse, namespace: str
+    store: CommonholdStore, state: Commonhold, namespace: str
 ) -> None:
     store.put(("t",), "k", {"n": 1}, ttl=1)
 
@@ -327,9 +327,9 @@ def test_ttl__read_again_and_again__lives_on(
     assert expiry() is None
 
 
-def test_ttl__of_the_configuration__is_the_default(namespace: str, state: Statehouse) -> None:
+def test_ttl__of_the_configuration__is_the_default(namespace: str, state: Commonhold) -> None:
     configured: Any = {"default_ttl": 5, "refresh_on_read": False}
-    with StatehouseStore.from_env(namespace=namespace, ttl=configured) as store:
+    with CommonholdStore.from_env(namespace=namespace, ttl=configured) as store:
         store.put(("t",), "k", {})
         store.put(("t",), "kept", {}, ttl=None)
         before = state.get(f"{namespace}.store", "t/k").expires_at
@@ -342,7 +342,7 @@ def test_ttl__of_the_configuration__is_the_default(namespace: str, state: Stateh
 # No lost update ----------------------------------------------------------------------------------
 
 
-def test_update__by_a_hundred_at_once__loses_none(store: StatehouseStore) -> None:
+def test_update__by_a_hundred_at_once__loses_none(store: CommonholdStore) -> None:
     def count(n: int) -> None:
         store.update(
             ("race",),
@@ -362,7 +362,7 @@ def test_update__by_a_hundred_at_once__loses_none(store: StatehouseStore) -> Non
 
 def test_edit__by_a_hundred_at_once__loses_none(namespace: str) -> None:
     async def run() -> Any:
-        async with StatehouseStore.from_env(namespace=namespace) as store:
+        async with CommonholdStore.from_env(namespace=namespace) as store:
             await store.asetup()
             await asyncio.gather(
                 *(
@@ -375,7 +375,7 @@ def test_edit__by_a_hundred_at_once__loses_none(namespace: str) -> None:
     assert asyncio.run(run()).value == {"n": 100}
 
 
-def test_edit__never_first__gives_up_and_says_why(store: StatehouseStore) -> None:
+def test_edit__never_first__gives_up_and_says_why(store: CommonholdStore) -> None:
     def slow(value: dict[str, Any]) -> dict[str, Any]:
         store.update(("race",), "k", {"op": "add", "path": "/n", "value": 1})
         return value
@@ -388,7 +388,7 @@ def test_edit__never_first__gives_up_and_says_why(store: StatehouseStore) -> Non
 
 
 def test_edit__of_an_item_with_a_time_to_live__keeps_it(
-    store: StatehouseStore, state: Statehouse, namespace: str
+    store: CommonholdStore, state: Commonhold, namespace: str
 ) -> None:
     store.put(("t",), "k", {"n": 1}, ttl=10)
     store.edit(("t",), "k", lambda v: {"n": v["n"] + 1})
@@ -398,7 +398,7 @@ def test_edit__of_an_item_with_a_time_to_live__keeps_it(
 # In a graph, and beside it -----------------------------------------------------------------------
 
 
-def test_graph__with_the_store__shares_it_between_threads(store: StatehouseStore) -> None:
+def test_graph__with_the_store__shares_it_between_threads(store: CommonholdStore) -> None:
     def greet(state: dict[str, Any], runtime: Runtime[Any]) -> dict[str, Any]:
         assert runtime.store is not None
         known = runtime.store.get(("users",), state["user"])
@@ -418,8 +418,8 @@ def test_graph__with_the_store__shares_it_between_threads(store: StatehouseStore
     assert found.value == {"seen": 3}
 
 
-def test_item__in_statehouse__is_an_entry_with_history(
-    store: StatehouseStore, state: Statehouse, namespace: str
+def test_item__in_commonhold__is_an_entry_with_history(
+    store: CommonholdStore, state: Commonhold, namespace: str
 ) -> None:
     store.put(("users", "1"), "prefs", {"theme": "dark"})
     store.put(("users", "1"), "prefs", {"theme": "light"})

@@ -1,4 +1,4 @@
-"""The server that the conformance suite describes, on the mount of Statehouse: its tools, prompts and
+"""The server that the conformance suite describes, on the mount of Commonhold: its tools, prompts and
 resources have nothing to do with state. Run: python fixture.py <port>."""
 
 from __future__ import annotations
@@ -427,7 +427,7 @@ low.add_request_handler("resources/unsubscribe", t.UnsubscribeRequestParams, agr
 
 
 async def only_local(scope: Any) -> Any:
-    """The gate: as that of Statehouse, without tokens."""
+    """The gate: as that of Commonhold, without tokens."""
     headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
     host, origin = headers.get(b"host", ""), headers.get(b"origin")
     if host.rpartition(":")[0] not in ("localhost", "127.0.0.1"):

@@ -16,7 +16,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextResourceContents
 
-URL, TOKEN = os.environ["STATEHOUSE_URL"], os.environ["STATEHOUSE_TOKEN"]
+URL, TOKEN = os.environ["COMMONHOLD_URL"], os.environ["COMMONHOLD_TOKEN"]
 ERAS = ("legacy", "2026-07-28")
 NAMESPACE = f"mcp.{uuid.uuid4().hex[:8]}"
 
@@ -86,7 +86,7 @@ def test_an_entry_is_a_resource(era: str) -> None:
         api("PUT", f"/state/{NAMESPACE}/a%2Fb", {"value": [1, 2]})
         async with client(era) as mcp:
             listed = [resource.uri for resource in (await mcp.list_resources()).resources]
-            uri = f"statehouse://entry/{NAMESPACE}/a%2Fb"
+            uri = f"commonhold://entry/{NAMESPACE}/a%2Fb"
             held = (await mcp.read_resource(uri)).contents[0]
         assert uri in listed
         assert isinstance(held, TextResourceContents)
@@ -97,7 +97,7 @@ def test_an_entry_is_a_resource(era: str) -> None:
 
 def test_a_change_made_elsewhere_is_told_to_who_subscribed() -> None:
     async def go() -> None:
-        uri = f"statehouse://entry/{NAMESPACE}/watched"
+        uri = f"commonhold://entry/{NAMESPACE}/watched"
         async with client("2026-07-28") as mcp, mcp.listen(resource_subscriptions=[uri]) as told:
             await asyncio.to_thread(api, "PUT", f"/state/{NAMESPACE}/watched", {"value": 1})
             event = await asyncio.wait_for(anext(told), 30)

@@ -1,4 +1,4 @@
-"""The official conformance suite: what applies to Statehouse on the running server, everything on a
+"""The official conformance suite: what applies to Commonhold on the running server, everything on a
 server of the suite's own tools, prompts and resources that stands on the same mount."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def suite() -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with carrying(os.environ["STATEHOUSE_URL"], os.environ["STATEHOUSE_TOKEN"]) as url:
+    with carrying(os.environ["COMMONHOLD_URL"], os.environ["COMMONHOLD_TOKEN"]) as url:
         yield url
 
 

@@ -8,9 +8,9 @@ import pytest
 from agents import Agent, RunConfig, Runner, SessionSettings, SQLiteSession, function_tool
 from agents.memory import Session
 from agents.testing import ScriptedModel, assistant_message, function_call
-from statehouse import AsyncStatehouse
-from statehouse.openai_agents import StatehouseSession
-from statehouse.threads import Threads
+from commonhold import AsyncCommonhold
+from commonhold.openai_agents import CommonholdSession
+from commonhold.threads import Threads
 
 pytestmark = pytest.mark.anyio
 
@@ -42,17 +42,17 @@ def weather(city: str) -> str:
     return f"sunny in {city}"
 
 
-async def log_of(state: AsyncStatehouse, session_id: str) -> list[dict[str, Any]]:
+async def log_of(state: AsyncCommonhold, session_id: str) -> list[dict[str, Any]]:
     call = Threads.messages(session_id, visibility="all")
     return [message.document async for message in state.every(call)]
 
 
-async def test_session__protocol__is_met(state: AsyncStatehouse, session_id: str) -> None:
-    assert isinstance(StatehouseSession(session_id, state), Session)
+async def test_session__protocol__is_met(state: AsyncCommonhold, session_id: str) -> None:
+    assert isinstance(CommonholdSession(session_id, state), Session)
 
 
 async def test_runner__two_runs_with_a_tool__second_sees_the_first(
-    state: AsyncStatehouse, session_id: str
+    state: AsyncCommonhold, session_id: str
 ) -> None:
     call = function_call("weather", {"city": "Lisbon"}, call_id="call_1")
     model = ScriptedModel(
@@ -60,11 +60,11 @@ async def test_runner__two_runs_with_a_tool__second_sees_the_first(
     )
     agent = Agent(name="guide", model=model, tools=[weather])
     first = await Runner.run(
-        agent, "Weather?", session=StatehouseSession(session_id, state), run_config=QUIET
+        agent, "Weather?", session=CommonholdSession(session_id, state), run_config=QUIET
     )
     assert first.final_output == "Sunny in Lisbon."
     second = await Runner.run(
-        agent, "Really?", session=StatehouseSession(session_id, state), run_config=QUIET
+        agent, "Really?", session=CommonholdSession(session_id, state), run_config=QUIET
     )
     assert second.final_output == "As I said."
     assert model.last_call is not None
@@ -74,9 +74,9 @@ async def test_runner__two_runs_with_a_tool__second_sees_the_first(
     assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"]
 
 
-async def test_runner__streamed__keeps_the_turn(state: AsyncStatehouse, session_id: str) -> None:
+async def test_runner__streamed__keeps_the_turn(state: AsyncCommonhold, session_id: str) -> None:
     agent = Agent(name="guide", model=ScriptedModel([[assistant_message("Hello.")]]))
-    session = StatehouseSession(session_id, state)
+    session = CommonholdSession(session_id, state)
     streamed = Runner.run_streamed(agent, "Hi", session=session, run_config=QUIET)
     async for _ in streamed.stream_events():
         pass
@@ -84,7 +84,7 @@ async def test_runner__streamed__keeps_the_turn(state: AsyncStatehouse, session_
 
 
 async def test_session__same_calls__answers_like_the_sdks_own(
-    state: AsyncStatehouse, session_id: str
+    state: AsyncCommonhold, session_id: str
 ) -> None:
     async def play(session: Any) -> list[Any]:
         seen = [await session.get_items(), await session.pop_item()]
@@ -101,31 +101,31 @@ async def test_session__same_calls__answers_like_the_sdks_own(
         return [*seen, await session.get_items(limit=9)]
 
     theirs = SQLiteSession(session_id)
-    assert await play(StatehouseSession(session_id, state)) == await play(theirs)
+    assert await play(CommonholdSession(session_id, state)) == await play(theirs)
     theirs.close()
 
 
 async def test_session__items__come_back_as_they_were(
-    state: AsyncStatehouse, session_id: str
+    state: AsyncCommonhold, session_id: str
 ) -> None:
-    await StatehouseSession(session_id, state).add_items(ITEMS)
-    again = await StatehouseSession(session_id, state).get_items()
+    await CommonholdSession(session_id, state).add_items(ITEMS)
+    again = await CommonholdSession(session_id, state).get_items()
     assert [list(item.items()) for item in again] == [list(item.items()) for item in ITEMS]
 
 
 async def test_session__settings_limit__is_the_default(
-    state: AsyncStatehouse, session_id: str
+    state: AsyncCommonhold, session_id: str
 ) -> None:
-    session = StatehouseSession(session_id, state, session_settings=SessionSettings(limit=2))
+    session = CommonholdSession(session_id, state, session_settings=SessionSettings(limit=2))
     await session.add_items(ITEMS)
     assert await session.get_items() == ITEMS[-2:]
     assert await session.get_items(limit=3) == ITEMS[-3:]
 
 
 async def test_session__more_items_than_a_page__all_come(
-    state: AsyncStatehouse, session_id: str
+    state: AsyncCommonhold, session_id: str
 ) -> None:
-    session = StatehouseSession(session_id, state)
+    session = CommonholdSession(session_id, state)
     items: list[Any] = [{"role": "user", "content": str(n)} for n in range(450)]
     await session.add_items(items)
     for _ in range(3):
@@ -135,22 +135,22 @@ async def test_session__more_items_than_a_page__all_come(
 
 
 async def test_add_items__100_at_once__loses_and_mixes_nothing(
-    state: AsyncStatehouse, session_id: str
+    state: AsyncCommonhold, session_id: str
 ) -> None:
     async def add(n: int) -> None:
         pair: list[Any] = [{"role": "user", "content": f"{n}/{part}"} for part in "ab"]
-        await StatehouseSession(session_id, state).add_items(pair)
+        await CommonholdSession(session_id, state).add_items(pair)
 
     await asyncio.gather(*(add(n) for n in range(100)))
-    said = [item["content"] for item in await StatehouseSession(session_id, state).get_items()]
+    said = [item["content"] for item in await CommonholdSession(session_id, state).get_items()]
     pairs = list(zip(said[::2], said[1::2], strict=True))
     assert sorted(pairs) == sorted((f"{n}/a", f"{n}/b") for n in range(100))
 
 
 async def test_pop_item__50_at_once__each_gets_another(
-    state: AsyncStatehouse, session_id: str
+    state: AsyncCommonhold, session_id: str
 ) -> None:
-    session = StatehouseSession(session_id, state)
+    session = CommonholdSession(session_id, state)
     await session.add_items([{"role": "user", "content": str(n)} for n in range(60)])
     popped = await asyncio.gather(*(session.pop_item() for _ in range(50)))
     left = await session.get_items()
@@ -159,9 +159,9 @@ async def test_pop_item__50_at_once__each_gets_another(
 
 
 async def test_pop_item__beside_adds__nothing_lost_nothing_twice(
-    state: AsyncStatehouse, session_id: str
+    state: AsyncCommonhold, session_id: str
 ) -> None:
-    session = StatehouseSession(session_id, state)
+    session = CommonholdSession(session_id, state)
     await session.add_items([{"role": "user", "content": f"old {n}"} for n in range(20)])
     adds = [session.add_items([{"role": "user", "content": f"new {n}"}]) for n in range(20)]
     answers = await asyncio.gather(*adds, *(session.pop_item() for _ in range(20)))
@@ -173,9 +173,9 @@ async def test_pop_item__beside_adds__nothing_lost_nothing_twice(
 
 
 async def test_add_items__answer_lost__retry_does_not_double(
-    state: AsyncStatehouse, session_id: str, monkeypatch: pytest.MonkeyPatch
+    state: AsyncCommonhold, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = StatehouseSession(session_id, state)
+    session = CommonholdSession(session_id, state)
     await session.add_items(ITEMS[:1])
     real, lost = state._http.request, []
 
@@ -193,9 +193,9 @@ async def test_add_items__answer_lost__retry_does_not_double(
 
 
 async def test_clear_session__thread__people_still_read_it(
-    state: AsyncStatehouse, session_id: str
+    state: AsyncCommonhold, session_id: str
 ) -> None:
-    session = StatehouseSession(session_id, state, resource_id="user-7")
+    session = CommonholdSession(session_id, state, resource_id="user-7")
     await session.add_items(ITEMS)
     await session.clear_session()
     assert await session.get_items() == []
@@ -208,9 +208,9 @@ async def test_clear_session__thread__people_still_read_it(
 
 
 async def test_get_items__text_of_others_in_the_thread__is_an_item(
-    state: AsyncStatehouse, session_id: str
+    state: AsyncCommonhold, session_id: str
 ) -> None:
-    session = StatehouseSession(session_id, state)
+    session = CommonholdSession(session_id, state)
     await session.add_items(ITEMS[:1])
     await state.threads.append(
         session_id,
@@ -220,11 +220,11 @@ async def test_get_items__text_of_others_in_the_thread__is_an_item(
     assert await session.get_items() == [ITEMS[0], {"role": "user", "content": "from a person"}]
 
 
-async def test_fork__thread__branches_the_session(state: AsyncStatehouse, session_id: str) -> None:
-    session = StatehouseSession(session_id, state)
+async def test_fork__thread__branches_the_session(state: AsyncCommonhold, session_id: str) -> None:
+    session = CommonholdSession(session_id, state)
     await session.add_items(ITEMS)
     branch = await state.threads.fork(session_id, message_count=2)
-    other = StatehouseSession(branch.id, state)
+    other = CommonholdSession(branch.id, state)
     await other.add_items(ITEMS[:1])
     assert await other.get_items() == [*ITEMS[:2], ITEMS[0]]
     assert await session.get_items() == ITEMS

@@ -10,16 +10,16 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from pydantic import BaseModel, Field
-from statehouse import (
-    AsyncStatehouse,
+from commonhold import (
+    AsyncCommonhold,
+    Commonhold,
     Invalid,
     KeyDecode,
     MemoryBackend,
     ProfileAccess,
-    Statehouse,
     profile_key,
 )
+from pydantic import BaseModel, Field
 
 
 class Step(BaseModel):
@@ -34,23 +34,23 @@ class Plan(BaseModel):
 
 
 @pytest.fixture
-def state() -> Iterator[Statehouse]:
-    with Statehouse.from_env() as client:
+def state() -> Iterator[Commonhold]:
+    with Commonhold.from_env() as client:
         yield client
 
 
 @pytest.fixture
-def name(state: Statehouse) -> str:
+def name(state: Commonhold) -> str:
     name = f"plans-{uuid.uuid4().hex}"
     state.register(profile_key(name, Plan, Plan()))
     return name
 
 
-def test_model__nothing_stored__reads_as_its_default(state: Statehouse, name: str) -> None:
+def test_model__nothing_stored__reads_as_its_default(state: Commonhold, name: str) -> None:
     assert state.read(profile_key(name, Plan, Plan()), "global") == Plan()
 
 
-def test_model__edited__comes_back_as_a_model_with_its_parts(state: Statehouse, name: str) -> None:
+def test_model__edited__comes_back_as_a_model_with_its_parts(state: Commonhold, name: str) -> None:
     plans = profile_key(name, Plan, Plan())
     with state.edit(plans, "global") as plan:
         plan.goal = "Ship"
@@ -61,7 +61,7 @@ def test_model__edited__comes_back_as_a_model_with_its_parts(state: Statehouse, 
 
 
 def test_schema__registered_from_the_model__is_kept_by_the_server(
-    state: Statehouse, name: str
+    state: Commonhold, name: str
 ) -> None:
     for value in ({"goal": 7}, {"count": -1}, {"steps": [{"done": True}]}):
         with pytest.raises(Invalid, match="does not satisfy the schema"):
@@ -69,7 +69,7 @@ def test_schema__registered_from_the_model__is_kept_by_the_server(
 
 
 def test_stored_value__not_of_the_model__is_said_and_never_replaced(
-    state: Statehouse, name: str
+    state: Commonhold, name: str
 ) -> None:
     loose = f"{name}-loose"
     state.register(profile_key(loose, dict, {}))
@@ -86,7 +86,7 @@ def test_edit__hundred_at_once__loses_nothing(name: str) -> None:
         plan.count += 1
 
     async def race() -> int:
-        async with AsyncStatehouse.from_env() as state:
+        async with AsyncCommonhold.from_env() as state:
             await asyncio.gather(*(state.edit(plans, "race", count) for _ in range(100)))
             return (await state.read(plans, "race")).count
 
@@ -133,11 +133,11 @@ def test_model__within_a_list__says_which_and_where() -> None:
         ProfileAccess(backend).read(steps, "k")
 
 
-def test_command_line__put_and_get__speak_to_the_same_state(state: Statehouse, name: str) -> None:
-    def statehouse(*arguments: str) -> str:
-        command = [os.path.join(os.path.dirname(sys.executable), "statehouse"), *arguments]
+def test_command_line__put_and_get__speak_to_the_same_state(state: Commonhold, name: str) -> None:
+    def commonhold(*arguments: str) -> str:
+        command = [os.path.join(os.path.dirname(sys.executable), "commonhold"), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
-    statehouse("put", name, "cli", '{"goal": "typed"}')
-    assert '"typed"' in statehouse("get", name, "cli")
+    commonhold("put", name, "cli", '{"goal": "typed"}')
+    assert '"typed"' in commonhold("get", name, "cli")
     assert state.read(profile_key(name, Plan, Plan()), "cli").goal == "typed"

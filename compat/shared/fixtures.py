@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from statehouse import AsyncStatehouse
+from commonhold import AsyncCommonhold
 
 
 @pytest.fixture
@@ -14,6 +14,6 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-async def state() -> AsyncIterator[AsyncStatehouse]:
-    async with AsyncStatehouse.from_env() as client:
+async def state() -> AsyncIterator[AsyncCommonhold]:
+    async with AsyncCommonhold.from_env() as client:
         yield client

@@ -1,6 +1,6 @@
 // The server under test, as its API is called without any client.
-export const url = process.env.STATEHOUSE_URL ?? "http://127.0.0.1:8000";
-export const headers = { Authorization: `Bearer ${process.env.STATEHOUSE_TOKEN}` };
+export const url = process.env.COMMONHOLD_URL ?? "http://127.0.0.1:8000";
+export const headers = { Authorization: `Bearer ${process.env.COMMONHOLD_TOKEN}` };
 
 export async function api(method, path, body) {
   const answer = await fetch(`${url}/api/v1${path}`, {

@@ -11,12 +11,12 @@ import { fileURLToPath } from "node:url";
 
 import { chromium } from "playwright-core";
 
-const { STATEHOUSE_URL: url, STATEHOUSE_TOKEN: token } = process.env;
+const { COMMONHOLD_URL: url, COMMONHOLD_TOKEN: token } = process.env;
 const executablePath = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/google-chrome"].find(
   (path) => path && existsSync(path),
 );
 const skip = executablePath ? false : "no Chromium here: name one in CHROMIUM";
-const dist = new URL(".", import.meta.resolve("@statehouse/client"));
+const dist = new URL(".", import.meta.resolve("@commonhold/client"));
 let browser;
 
 before(async () => {
@@ -38,8 +38,8 @@ test("a page of the server's origin reads, writes, edits and watches", { skip },
   await page.goto(`${origin}/client/`);
   const seen = await page.evaluate(
     async ({ url, token, name }) => {
-      const { Statehouse, VersionConflict, profileKey } = await import("/client/index.js");
-      const state = new Statehouse({ url, token });
+      const { Commonhold, VersionConflict, profileKey } = await import("/client/index.js");
+      const state = new Commonhold({ url, token });
       const Counter = profileKey(name, { default: { n: 0 } });
       await state.register(Counter);
       const watch = await state.watch({ namespace: Counter }).open();
@@ -70,8 +70,8 @@ test("a page of another origin is let in by CORS_ORIGINS only", { skip }, async 
   await page.goto(`${origin}/client/`);
   const answer = await page.evaluate(
     async ({ url, token }) => {
-      const { Statehouse } = await import("/client/index.js");
-      const state = new Statehouse({ url, token, retries: { attempts: 1 } });
+      const { Commonhold } = await import("/client/index.js");
+      const state = new Commonhold({ url, token, retries: { attempts: 1 } });
       try {
         const watch = await state.watch({}, { after: (await state.changes({ limit: 1 })).next_cursor }).open();
         await watch.return();

@@ -1,4 +1,4 @@
-// The client against a running server: STATEHOUSE_URL, STATEHOUSE_TOKEN (an admin's).
+// The client against a running server: COMMONHOLD_URL, COMMONHOLD_TOKEN (an admin's).
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -11,15 +11,15 @@ import {
   NotRegistered,
   RevisionConflict,
   StateScope,
-  Statehouse,
+  Commonhold,
   Superseded,
   Unauthenticated,
   VersionConflict,
   profileKey,
   stateKey,
-} from "@statehouse/client";
+} from "@commonhold/client";
 
-const state = Statehouse.fromEnv();
+const state = Commonhold.fromEnv();
 const mark = randomUUID().slice(0, 8);
 const Team = profileKey(`team_${mark}`, {
   default: { goal: "", constraints: [] },
@@ -46,7 +46,7 @@ async function all(list) {
 
 test("me says what the token is", async () => {
   assert.equal((await state.me()).role, "admin");
-  const stranger = new Statehouse({ url: process.env.STATEHOUSE_URL, token: "sh_nobody" });
+  const stranger = new Commonhold({ url: process.env.COMMONHOLD_URL, token: "ch_nobody" });
   await assert.rejects(stranger.me(), Unauthenticated);
 });
 

@@ -11,7 +11,7 @@ const root = new URL("../../", import.meta.url);
 let folder;
 
 before(async () => {
-  // In here, so that @statehouse/client is found.
+  // In here, so that @commonhold/client is found.
   folder = await mkdtemp(new URL(".run-", import.meta.url).pathname);
 });
 after(() => rm(folder, { recursive: true }));

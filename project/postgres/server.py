@@ -31,7 +31,7 @@ _LOG_LIMIT = 10 * 1024 * 1024
 
 # Rewritten at every start and included last; lines after the include in postgresql.conf win.
 _CONF = """\
-# Written by Statehouse at every start. Your own settings go after the include in postgresql.conf.
+# Written by Commonhold at every start. Your own settings go after the include in postgresql.conf.
 shared_buffers = 256MB
 max_connections = 100
 jit = off
@@ -66,7 +66,7 @@ class Server:
         folder = self.folder / "run"
         if len(os.fsencode(folder / f".s.PGSQL.{PORT}")) > _LONGEST_SOCKET_PATH:
             digest = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]
-            return Path(tempfile.gettempdir()) / f"statehouse-{os.getuid()}-{digest}"
+            return Path(tempfile.gettempdir()) / f"commonhold-{os.getuid()}-{digest}"
         return folder
 
     # State ---------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class Server:
         if not (self.data / "PG_VERSION").exists():
             self._initialise(who, programs)
         self._check_version(who, programs)
-        (self.data / "statehouse.conf").write_text(_CONF)
+        (self.data / "commonhold.conf").write_text(_CONF)
         self._private_folder(self.socket_folder, who)
         deadline = time.monotonic() + _START_TIMEOUT
         child: subprocess.Popen[bytes] | None = None
@@ -180,7 +180,7 @@ class Server:
             reason = (said.stdout.strip().splitlines() or ["no reason given"])[-1]
             raise ClusterError(f"PostgreSQL cannot make its files: {reason}")
         with (draft / "postgresql.conf").open("a") as conf:
-            conf.write("\ninclude_if_exists = 'statehouse.conf'\n")
+            conf.write("\ninclude_if_exists = 'commonhold.conf'\n")
         os.sync()  # initdb ran without: one sync is cheaper than hundreds
         draft.rename(self.data)
 

@@ -20,13 +20,13 @@ from .waiting import is_asked_again
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`Authorization: Bearer sh_…`. One answer for every way to be wrong."""
+    """`Authorization: Bearer ch_…`. One answer for every way to be wrong."""
 
     def authenticate(self, request: Request) -> tuple[Actor, str]:
         scheme, _, presented = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not presented:
             raise Unauthenticated(
-                "a token is needed", detail="Send Authorization: Bearer sh_… (see create_token)."
+                "a token is needed", detail="Send Authorization: Bearer ch_… (see create_token)."
             )
         request_id = getattr(request._request, "request_id", "")
         run_id = request.META.get("HTTP_RUN_ID", "")
@@ -45,7 +45,7 @@ class TokenAuthentication(BaseAuthentication):
         return actor, "token"
 
     def authenticate_header(self, request: Request) -> str:
-        return 'Bearer realm="statehouse"'
+        return 'Bearer realm="commonhold"'
 
 
 class PageAuthentication(BaseAuthentication):
@@ -59,7 +59,7 @@ class PageAuthentication(BaseAuthentication):
         if not _comes_from_own_page(request):
             raise Forbidden(
                 "a session counts only for the pages of this site",
-                detail="Programs send Authorization: Bearer sh_… instead of a cookie.",
+                detail="Programs send Authorization: Bearer ch_… instead of a cookie.",
             )
         actor = actor_of_session(key, request_id=getattr(request._request, "request_id", ""))
         if actor is None:
@@ -67,7 +67,7 @@ class PageAuthentication(BaseAuthentication):
         return actor, "session"
 
     def authenticate_header(self, request: Request) -> str:
-        return 'Bearer realm="statehouse"'
+        return 'Bearer realm="commonhold"'
 
 
 def session_key(request: Request) -> str:

@@ -31,7 +31,7 @@ PATCH_TYPES: dict[str, PatchKind] = {
     "application/merge-patch+json": "merge",
     "application/json": "merge",
     "application/json-patch+json": "json",
-    "application/vnd.statehouse.update+json": "update",
+    "application/vnd.commonhold.update+json": "update",
 }
 
 

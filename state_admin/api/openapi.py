@@ -447,7 +447,7 @@ class _Bearer(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     name = "bearer"
 
     def get_security_definition(self, auto_schema: Any) -> Any:
-        return {"type": "http", "scheme": "bearer", "bearerFormat": "sh_…"}
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "ch_…"}
 
 
 class _Page(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -455,7 +455,7 @@ class _Page(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     name = "session"
 
     def get_security_definition(self, auto_schema: Any) -> Any:
-        return {"type": "apiKey", "in": "cookie", "name": "statehouse_session"}
+        return {"type": "apiKey", "in": "cookie", "name": "commonhold_session"}
 
 
 class _AnyValue(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]

@@ -88,7 +88,7 @@ def answer_problem(problem: Problem, request: HttpRequest | None = None) -> Http
     if failed or isinstance(problem, errors.VersionConflict):
         response["ETag"] = f'"{problem.data["actual"]}"'
     if isinstance(problem, errors.Unauthenticated):
-        response["WWW-Authenticate"] = 'Bearer realm="statehouse"'
+        response["WWW-Authenticate"] = 'Bearer realm="commonhold"'
     if isinstance(problem, errors.InFlight | errors.Unavailable):
         response["Retry-After"] = "1"
     if isinstance(problem, errors.RateLimited):

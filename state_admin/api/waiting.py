@@ -25,7 +25,7 @@ T = TypeVar("T")
 MAX_WAIT = 30
 _POLL = 0.05
 # In the environ: what the first look remembered.
-_MEMORY = "statehouse.memory"
+_MEMORY = "commonhold.memory"
 
 
 def hub_of(request: Request) -> Hub | None:

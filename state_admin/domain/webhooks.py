@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from .access import matches_any
 
-TYPE_PREFIX = "statehouse."
-TEST_TYPE = "statehouse.webhook.test"
+TYPE_PREFIX = "commonhold."
+TEST_TYPE = "commonhold.webhook.test"
 
 
 @dataclass(frozen=True)

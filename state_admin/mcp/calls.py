@@ -27,7 +27,7 @@ MOST_BYTES = 1024 * 1024
 _PATCH_TYPES = {
     "merge": "application/merge-patch+json",
     "json": "application/json-patch+json",
-    "update": "application/vnd.statehouse.update+json",
+    "update": "application/vnd.commonhold.update+json",
 }
 _EMPTY = Raw("{}", {})
 _ARGUMENTS = "/params/arguments"

@@ -63,7 +63,7 @@ class Gate:
                 lambda: _actor(headers.get(b"authorization", ""), request_id)
             )
         except Unauthenticated as problem:
-            return Refusal(401, problem, {"www-authenticate": 'Bearer realm="statehouse"'})
+            return Refusal(401, problem, {"www-authenticate": 'Bearer realm="commonhold"'})
         except django.db.Error as error:
             log.warning("database.unavailable", error=str(error).strip())
             busy = Unavailable("the database did not answer in time")
@@ -77,7 +77,7 @@ def _actor(authorization: str, request_id: str) -> Actor:
     scheme, _, presented = authorization.partition(" ")
     if scheme.lower() != "bearer" or not presented:
         raise Unauthenticated(
-            "a token is needed", detail="Send Authorization: Bearer sh_… (see create_token)."
+            "a token is needed", detail="Send Authorization: Bearer ch_… (see create_token)."
         )
     actor = actors.actor_of_token(presented.strip(), request_id=request_id, counts=False)
     if actor is None:

@@ -44,7 +44,7 @@ class Caller:
     actor: Actor
     scope: Message
 
-    KEY = "statehouse.caller"  # where it stands in the ASGI scope
+    KEY = "commonhold.caller"  # where it stands in the ASGI scope
 
     @property
     def token(self) -> str:

@@ -1,4 +1,4 @@
-"""Entries as resources: statehouse://entry/{namespace}/{key}.
+"""Entries as resources: commonhold://entry/{namespace}/{key}.
 
 A resource is the value alone, as JSON text; what else is known of it stands in `_meta`.
 """
@@ -28,7 +28,7 @@ from state_admin.services.errors import Problem
 
 from .host import Answer, Caller, Message
 
-_ROOT = "statehouse://entry/"
+_ROOT = "commonhold://entry/"
 _PAGE = 100
 _JSON = "application/json"
 
@@ -121,7 +121,7 @@ def read_result(uri: str, answer: Answer) -> ReadResourceResult:
                 uri=uri,
                 mime_type=_JSON,
                 text=parts["value"].text,
-                _meta={"statehouse/entry": about},
+                _meta={"commonhold/entry": about},
             )
         ]
     )

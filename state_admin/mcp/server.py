@@ -27,7 +27,7 @@ Context = ServerRequestContext[Any, Request]
 # A larger body is read in a thread.
 _SMALL = 64 * 1024
 _INSTRUCTIONS = """\
-Statehouse keeps the shared state of agents: JSON values in typed namespaces, each with versions and \
+Commonhold keeps the shared state of agents: JSON values in typed namespaces, each with versions and \
 a history, beside threads, runs and tickets. Others change it while you work. Read before you write, \
 send the version you read as expected_version, and give a reason. An error is a problem document: \
 its errors point at the argument that is wrong, its detail says what to do."""
@@ -36,9 +36,9 @@ its errors point at the argument that is wrong, its detail says what to do."""
 def build(host: Host, hub: Hub) -> Mount:
     """The application that answers at /mcp."""
     server: Server[Any] = Server(
-        "statehouse",
+        "commonhold",
         version="1",
-        title="Statehouse",
+        title="Commonhold",
         instructions=_INSTRUCTIONS,
         website_url=settings.SITE_URL,
         cache_hints={

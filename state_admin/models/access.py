@@ -58,7 +58,7 @@ class TokenQuerySet(models.QuerySet["ApiToken"]):
 
 
 class ApiToken(models.Model):
-    """A program's key, `sh_<lookup>_<secret>`. Only the digest of the secret is kept."""
+    """A program's key, `ch_<lookup>_<secret>`. Only the digest of the secret is kept."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=128)

@@ -35,7 +35,7 @@ CROSS JOIN LATERAL (
 """
 
 _QUEUES = """
-SELECT 'statehouse_dispatches', wanted.status, coalesce(sum(held.count), 0)
+SELECT 'commonhold_dispatches', wanted.status, coalesce(sum(held.count), 0)
 FROM unnest(ARRAY['Queued', 'Claimed', 'DeadLetter']) AS wanted(status)
 CROSS JOIN workspaces w
 CROSS JOIN LATERAL (
@@ -44,14 +44,14 @@ CROSS JOIN LATERAL (
 ) held
 GROUP BY wanted.status
 UNION ALL
-SELECT 'statehouse_compactions', wanted.status, (
+SELECT 'commonhold_compactions', wanted.status, (
     SELECT count(*) FROM (SELECT 1 FROM compactions c
         WHERE c.status = wanted.status AND c.status IN ('queued', 'running')
         LIMIT %(most)s) counted
 )
 FROM unnest(ARRAY['queued', 'running']) AS wanted(status)
 UNION ALL
-SELECT 'statehouse_calls_total', counted.outcome, coalesce(counted.calls, 0)
+SELECT 'commonhold_calls_total', counted.outcome, coalesce(counted.calls, 0)
 FROM (
     SELECT sum(t.reads) AS reads, sum(t.writes) AS writes, sum(t.conflicts) AS conflicts
     FROM workspaces w JOIN traffic t ON t.workspace_id = w.id AND t.minute = to_timestamp(0)
@@ -60,7 +60,7 @@ CROSS JOIN LATERAL (
     VALUES ('read', ever.reads), ('write', ever.writes), ('conflict', ever.conflicts)
 ) counted(outcome, calls)
 UNION ALL
-SELECT 'statehouse_sweep_age_seconds', name, extract(epoch FROM statement_timestamp() - finished_at)
+SELECT 'commonhold_sweep_age_seconds', name, extract(epoch FROM statement_timestamp() - finished_at)
 FROM sweeps WHERE finished_at IS NOT NULL
 """
 
@@ -73,10 +73,10 @@ def read_figures() -> list[Figure]:
         raise RuntimeError("an aggregate answers one row")
     sizes, rows = zip(STORAGE, row[:4], strict=True), zip(STORAGE, row[4:8], strict=True)
     return [
-        *(Figure("statehouse_storage_bytes", part, float(value)) for part, value in sizes),
-        *(Figure("statehouse_storage_rows", part, float(value)) for part, value in rows),
-        Figure("statehouse_compaction_tokens_saved_today", "", float(row[8])),
-        Figure("statehouse_compaction_rows_removed_today", "", float(row[9])),
+        *(Figure("commonhold_storage_bytes", part, float(value)) for part, value in sizes),
+        *(Figure("commonhold_storage_rows", part, float(value)) for part, value in rows),
+        Figure("commonhold_compaction_tokens_saved_today", "", float(row[8])),
+        Figure("commonhold_compaction_rows_removed_today", "", float(row[9])),
         *read_queues(),
     ]
 

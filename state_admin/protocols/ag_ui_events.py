@@ -175,4 +175,4 @@ def _interrupt(ticket: Ticket) -> dict[str, JSON]:
 
 def closed(problem: str, title: str) -> Event:
     about = {"type": f"/problems/{problem}", "title": title}
-    return {"type": "CUSTOM", "name": "statehouse.closed", "value": about}
+    return {"type": "CUSTOM", "name": "commonhold.closed", "value": about}

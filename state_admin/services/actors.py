@@ -28,7 +28,7 @@ WHERE t.lookup = %(lookup)s AND t.revoked_at IS NULL
 def actor_of_token(
     presented: str, *, request_id: str = "", run_id: str = "", counts: bool = True
 ) -> Actor | None:
-    """The actor behind `sh_<lookup>_<secret>`, or None for anything that is not a live token.
+    """The actor behind `ch_<lookup>_<secret>`, or None for anything that is not a live token.
 
     `counts`: against the token's rate limit, with RateLimited beyond. Asks the database at most once
     in five seconds where the cache is on (services/token_cache.py).

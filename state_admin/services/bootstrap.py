@@ -34,7 +34,7 @@ def ensure_first_run(*, fresh_login: bool = False) -> FirstRun:
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('statehouse first run'))")
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('commonhold first run'))")
         workspace, _ = ensure_workspace(FIRST_WORKSPACE)
         token = None
         if not ApiToken.objects.filter(workspace=workspace).exists():

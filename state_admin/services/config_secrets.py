@@ -25,7 +25,7 @@ from . import journal
 from .actors import system_actor
 from .errors import NotFound, Unreadable
 
-_PURPOSE = "statehouse.config.secret"
+_PURPOSE = "commonhold.config.secret"
 _NONCE_BYTES = 12
 _BATCH = 500
 

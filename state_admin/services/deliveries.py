@@ -97,13 +97,13 @@ def _send(claimed: Claimed, keys: list[bytes], timeout: float) -> Outcome:
     body = claimed.body.encode()
     headers = {
         "content-type": "application/cloudevents+json; charset=utf-8",
-        "user-agent": "Statehouse-Webhook/1",
+        "user-agent": "Commonhold-Webhook/1",
         "webhook-id": claimed.event_id,
         "webhook-timestamp": str(claimed.now),
         "webhook-signature": signatures.sign(keys, claimed.event_id, claimed.now, body),
-        "statehouse-webhook": claimed.webhook_public_id,
-        "statehouse-delivery": claimed.public_id,
-        "statehouse-attempt": str(claimed.attempts),
+        "commonhold-webhook": claimed.webhook_public_id,
+        "commonhold-delivery": claimed.public_id,
+        "commonhold-attempt": str(claimed.attempts),
     }
     began = time.monotonic()
     status, error, hopeless, retry_after = None, "", "", None

@@ -197,7 +197,7 @@ def _webhook(operator: Actor) -> None:
         hook, _ = webhooks.create_webhook(
             actor=operator,
             name="Travel desk",
-            url="https://desk.example/hooks/statehouse",
+            url="https://desk.example/hooks/commonhold",
             wanted=webhooks.Filter(kinds=("run.*", "ticket.*")),
         )
         webhook_flow.pause_webhook(

@@ -75,7 +75,7 @@ class Sealing(DefaultMFAAdapter):  # type: ignore[misc]
             ) from None
 
     def get_totp_issuer(self) -> str:
-        return "Statehouse"
+        return "Commonhold"
 
 
 def is_enrolled(user: User) -> bool:
@@ -303,7 +303,7 @@ def _keys() -> list[Fernet]:
 
 
 def _derive(key: str) -> bytes:
-    info = b"statehouse.totp"
+    info = b"commonhold.totp"
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(key.encode())
 
 

@@ -16,7 +16,7 @@ from django.db import connection
 
 from state_admin.domain.access import Actor
 
-CHANNEL = "statehouse_tokens"
+CHANNEL = "commonhold_tokens"
 SECONDS = 5.0
 _KEPT = 10_000
 # How long the listener sleeps before it looks whether it is still connected.

@@ -15,7 +15,7 @@ from state_admin.models import Webhook, WebhookSecret
 
 # How many may sign at a time. More would only make headers longer.
 MOST_LIVE = 4
-_PURPOSE = "statehouse.webhook.secret"
+_PURPOSE = "commonhold.webhook.secret"
 
 
 def make_secret(hook: Webhook) -> str:

@@ -23,7 +23,7 @@ from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 log = structlog.get_logger(__name__)
 
 # Where a request's environ holds the process's hub (project/asgi.py).
-ENVIRON = "statehouse.hub"
+ENVIRON = "commonhold.hub"
 
 Connection = psycopg.AsyncConnection[Any]
 Connect = Callable[[], Awaitable[Connection]]

@@ -90,7 +90,7 @@ def post(provider: Provider, path: str, headers: Mapping[str, str], body: Any) -
                 "content-type": "application/json",
                 "accept": "application/json",
                 "accept-encoding": "identity",
-                "user-agent": "Statehouse/1",
+                "user-agent": "Commonhold/1",
                 **headers,
             },
             seconds=provider.timeout,

@@ -17,14 +17,14 @@ from state_admin.models.metrics_sql import Figure, read_figures
 
 # By name: what it is, and what its label tells.
 _HELP: Final = {
-    "statehouse_storage_bytes": ("Bytes of JSON text stored, as last measured", "part"),
-    "statehouse_storage_rows": ("Rows stored, as last measured", "part"),
-    "statehouse_compaction_tokens_saved_today": ("Tokens folded away today (UTC)", ""),
-    "statehouse_compaction_rows_removed_today": ("Rows removed today (UTC)", ""),
-    "statehouse_dispatches": ("Dispatches in mailboxes", "status"),
-    "statehouse_compactions": ("Compactions that wait or run", "status"),
-    "statehouse_calls_total": ("Calls of the API that were counted", "outcome"),
-    "statehouse_sweep_age_seconds": ("Seconds since a sweep last ended", "sweep"),
+    "commonhold_storage_bytes": ("Bytes of JSON text stored, as last measured", "part"),
+    "commonhold_storage_rows": ("Rows stored, as last measured", "part"),
+    "commonhold_compaction_tokens_saved_today": ("Tokens folded away today (UTC)", ""),
+    "commonhold_compaction_rows_removed_today": ("Rows removed today (UTC)", ""),
+    "commonhold_dispatches": ("Dispatches in mailboxes", "status"),
+    "commonhold_compactions": ("Compactions that wait or run", "status"),
+    "commonhold_calls_total": ("Calls of the API that were counted", "outcome"),
+    "commonhold_sweep_age_seconds": ("Seconds since a sweep last ended", "sweep"),
 }
 
 

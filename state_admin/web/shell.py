@@ -20,7 +20,7 @@ from .htmx import Request, pending_toasts, wants_part
 
 THEMES = ("system", "light", "dark")
 DENSITIES = ("comfortable", "compact")
-THEME_COOKIE, DENSITY_COOKIE = "statehouse_theme", "statehouse_density"
+THEME_COOKIE, DENSITY_COOKIE = "commonhold_theme", "commonhold_density"
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,7 @@ def _may_link(request: HttpRequest) -> bool:
 
 
 def _nonce(code_verifier: str) -> str:
-    return salted_hmac("statehouse.oidc.nonce", code_verifier, algorithm="sha256").hexdigest()
+    return salted_hmac("commonhold.oidc.nonce", code_verifier, algorithm="sha256").hexdigest()
 
 
 def _verified_email(told: dict[str, Any]) -> str:

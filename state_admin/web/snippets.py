@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 
-_BEARER = '-H "Authorization: Bearer $STATEHOUSE_TOKEN"'
+_BEARER = '-H "Authorization: Bearer $COMMONHOLD_TOKEN"'
 _JSON = "-H 'Content-Type: application/json'"
 
 
@@ -45,7 +45,7 @@ def python(method: str, path: str, body: str = "", *headers: str) -> str:
         f"    method={method!r},\n"
         f"{data}"
         "    headers={\n"
-        '        "Authorization": "Bearer " + os.environ["STATEHOUSE_TOKEN"],\n'
+        '        "Authorization": "Bearer " + os.environ["COMMONHOLD_TOKEN"],\n'
         f"{kind}{extra}"
         "    },\n"
         ")\n"
@@ -54,8 +54,8 @@ def python(method: str, path: str, body: str = "", *headers: str) -> str:
 
 
 def typescript(call: str) -> str:
-    """The same with our client (clients/typescript): `call` is of its `Statehouse`."""
+    """The same with our client (clients/typescript): `call` is of its `Commonhold`."""
     return (
-        'import { Statehouse } from "@statehouse/client";\n\n'
-        f"const state = Statehouse.fromEnv();\nconsole.log(await state.{call});\n"
+        'import { Commonhold } from "@commonhold/client";\n\n'
+        f"const state = Commonhold.fromEnv();\nconsole.log(await state.{call});\n"
     )

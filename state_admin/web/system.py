@@ -68,7 +68,7 @@ _TIMES: Final = (
     "WEBHOOK_RETENTION_DAYS",
 )
 _SECRETS: Final = ("CONFIG_SECRET_KEYS", "SECRET_KEY_FALLBACKS", "METRICS_TOKEN")
-_QUEUES: Final = {"statehouse_dispatches": "dispatches", "statehouse_compactions": "compactions"}
+_QUEUES: Final = {"commonhold_dispatches": "dispatches", "commonhold_compactions": "compactions"}
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def patch(person: Person, operations: Any, *, kind: str = "merge-patch", **heade
 
 def test_conflict__stale_patch__carries_what_it_would_have_made_of_the_base(moved: Person) -> None:
     add = {"op": "add", "path": "/budget/eur", "value": 2}
-    answer = patch(moved, add, kind="vnd.statehouse.update")
+    answer = patch(moved, add, kind="vnd.commonhold.update")
     assert (answer.status_code, answer["ETag"]) == (412, '"2"')
     body = answer.json()
     assert body["title"] == "version conflict: expected 1, actual 2"

@@ -107,7 +107,7 @@ def test_test__asked_for__is_a_delivery_in_the_list(alice: Person, hook: Any) ->
     assert answer.status_code == 202
     made = answer.json()
     assert (made["status"], made["test"]) == ("queued", True)
-    assert made["event"]["type"] == "statehouse.webhook.test"
+    assert made["event"]["type"] == "commonhold.webhook.test"
     listed = alice.api("GET", f"/webhooks/{hook['id']}/deliveries?status=queued").json()["items"]
     assert listed == [made]
 

@@ -30,7 +30,7 @@ const recorder = (path) => new Proxy(() => {}, {
   get: (_, name) => (name === "then" ? undefined : recorder([...path, name])),
   apply: (_, self, given) => JSON.stringify([path.join("."), ...given]),
 });
-export const Statehouse = { fromEnv: () => recorder([]) };
+export const Commonhold = { fromEnv: () => recorder([]) };
 """
 
 
@@ -44,7 +44,7 @@ def test_types__of_the_committed_document__are_current() -> None:
 
 def test_problems__every_class_of_the_python_client__is_there() -> None:
     """Both clients know the same problems, by the same slugs."""
-    python = (BASE_DIR / "clients" / "python" / "src" / "statehouse" / "problems.py").read_text()
+    python = (BASE_DIR / "clients" / "python" / "src" / "commonhold" / "problems.py").read_text()
     slugs = dict(re.findall(r'class (\w+)\((?:(?!class ).)*?slug = "([\w-]+)"', python, re.DOTALL))
     typescript = (CLIENT / "src" / "problems.ts").read_text()
     known = re.findall(r'^  "?([\w-]+)"?: ([A-Z]\w+),$', typescript, re.MULTILINE)
@@ -63,14 +63,14 @@ def test_pages__typescript_to_copy__calls_the_client(
     put(alice.actor, "notes", key, value)
     make_thread(alice.actor, thread)
     make_run(alice.actor, thread, "r/1")
-    package = tmp_path / "node_modules" / "@statehouse" / "client"
+    package = tmp_path / "node_modules" / "@commonhold" / "client"
     package.mkdir(parents=True)
     (package / "package.json").write_text('{"type": "module", "exports": "./index.js"}')
     (package / "index.js").write_text(_RECORDER)
 
     def called(url: str) -> list[Any]:
         page = html.unescape(admin.get(url).content.decode())
-        copied = re.findall(r"import \{ Statehouse \}.*?console\.log\(.*?\);\n", page, re.DOTALL)
+        copied = re.findall(r"import \{ Commonhold \}.*?console\.log\(.*?\);\n", page, re.DOTALL)
         return [json.loads(_run(text, tmp_path)) for text in copied]
 
     assert called(entry_url("notes", key, tab="code")) == [

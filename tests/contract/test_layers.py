@@ -129,7 +129,7 @@ def test_problems__every_type__is_raised_and_tested() -> None:
 # Settings ------------------------------------------------------------------------------------
 
 # Not for operators: Django's own way in, and what the supervisor tells its children.
-INTERNAL = {"DJANGO_SETTINGS_MODULE", "STATEHOUSE_SUPERVISOR", "STATEHOUSE_TOKEN"}
+INTERNAL = {"DJANGO_SETTINGS_MODULE", "COMMONHOLD_SUPERVISOR", "COMMONHOLD_TOKEN"}
 
 
 def settings_read() -> set[str]:

@@ -181,7 +181,7 @@ _VARIES = (
     (re.compile(r'"(next_cursor|cursor)":"[^"]+"'), r'"\1":"CURSOR"'),
     (re.compile(r"^id: .*$", re.M), "id: CURSOR"),
     (re.compile(r"^retry: \d+$", re.M), "retry: SOON"),
-    (re.compile(r"(sh_|whsec_)[\w+/=]+"), "SECRET"),
+    (re.compile(r"(ch_|whsec_)[\w+/=]+"), "SECRET"),
     (re.compile(r"\b(plain|fuller)\b"), "WORKSPACE"),
 )
 

@@ -326,7 +326,7 @@ def world(alice: Person, bob: Person, mallory: Person) -> World:
             "other namespaces": make_token(alice, Role.ADMIN, namespaces=["else.*"])[0],
             "other threads": make_token(alice, Role.ADMIN, thread_prefixes=["else-"])[0],
             "anonymous": None,
-            "garbage": "sh_0123456789ab_" + "0" * 64,
+            "garbage": "ch_0123456789ab_" + "0" * 64,
             "expired": _dead(alice, expires_at=Now() - timedelta(hours=1)),
             "revoked": _dead(alice, revoked_at=Now()),
         },

@@ -92,7 +92,7 @@ def test_guide__receiver__takes_ours_and_refuses_what_is_forged(
     pump(hook[0])
     assert deliveries.drain(hook[0].public_id) == 1
     assert receiver.stdout
-    assert receiver.stdout.readline() == "statehouse.entry.put\n"
+    assert receiver.stdout.readline() == "commonhold.entry.put\n"
     forged = {"webhook-id": "m", "webhook-timestamp": "1", "webhook-signature": "v1,AAAA"}
     assert post(port, b"{}", forged) == 401
 

@@ -53,14 +53,14 @@ def test_subject__each_place__is_its_path_in_the_api(
 
 def test_cloud_event__without_subject__has_only_what_it_knows() -> None:
     event = webhooks.cloud_event(
-        event_id="chg_1", source="/w", kind="statehouse.x", at=datetime(2026, 1, 2, tzinfo=UTC),
+        event_id="chg_1", source="/w", kind="commonhold.x", at=datetime(2026, 1, 2, tzinfo=UTC),
         data={},
     )  # fmt: skip
     assert event == {
         "specversion": "1.0",
         "id": "chg_1",
         "source": "/w",
-        "type": "statehouse.x",
+        "type": "commonhold.x",
         "time": "2026-01-02T00:00:00.000000Z",
         "datacontenttype": "application/json",
         "data": {},

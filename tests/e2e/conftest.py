@@ -88,8 +88,8 @@ def open_context(browser: Browser, server: Site, person: Person, **options: Any)
     """A browser in which `person` is logged in."""
     client = person.browser()
     context = browser.new_context(base_url=server.url, **options)
-    session = client.cookies["statehouse_session"]
-    context.add_cookies([{"name": "statehouse_session", "value": session.value, "url": server.url}])
+    session = client.cookies["commonhold_session"]
+    context.add_cookies([{"name": "commonhold_session", "value": session.value, "url": server.url}])
     context.set_default_timeout(PATIENCE)
     return context
 

@@ -117,7 +117,7 @@ def test_editor__login_ended_meanwhile__asks_before_the_text_is_left(watched: Wa
     page = watched.page
     page.goto("/entry/edit/team/thread::t1")
     editor(page).fill('{"goal": "mine"}')
-    page.context.clear_cookies(name="statehouse_session")
+    page.context.clear_cookies(name="commonhold_session")
     with page.expect_event("dialog") as asked:
         page.once("dialog", lambda dialog: dialog.dismiss())
         page.get_by_role("button", name="Save").click()

@@ -43,7 +43,7 @@ def context(
         java_script_enabled="without" not in request.param,
     )
     theme = "dark" if dark else "light"
-    found.add_cookies([{"name": "statehouse_theme", "value": theme, "url": server.url}])
+    found.add_cookies([{"name": "commonhold_theme", "value": theme, "url": server.url}])
     found.set_default_timeout(PATIENCE)
     yield found
     found.close()
@@ -80,7 +80,7 @@ def log_in(page: Page) -> None:
 def log_out(page: Page, check: Check) -> None:
     page.get_by_role("button", name="You and the look of these pages").click()
     page.get_by_role("button", name="Sign out").click()
-    check(page, "Sign in to Statehouse")
+    check(page, "Sign in to Commonhold")
 
 
 def test_authenticator__enrolled__asks_at_the_next_login(
@@ -129,7 +129,7 @@ def test_single_sign_on__there_and_back(
     page = context.new_page()
     provider.error = "access_denied"
     page.goto("/login?next=/sessions")
-    check(page, "Sign in to Statehouse")
+    check(page, "Sign in to Commonhold")
     page.get_by_role("link", name="Sign in with Acme SSO").click()
     check(page, "Nothing was signed in")
     provider.error = ""

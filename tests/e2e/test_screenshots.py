@@ -299,7 +299,7 @@ def visitors(
     """A page for each theme and width, and how its pictures end."""
     for theme, width in product(themes, WIDTHS):
         context = open_context(browser, server, person, viewport={"width": width, "height": 860})
-        context.add_cookies([{"name": "statehouse_theme", "value": theme, "url": server.url}])
+        context.add_cookies([{"name": "commonhold_theme", "value": theme, "url": server.url}])
         yield context.new_page(), f"{theme}-{width}"
         context.close()
 
@@ -337,7 +337,7 @@ def test_screenshots__empty_workspace__every_first_page(
         for name, path in EMPTY.items():
             page.goto(path)
             take(page, f"empty-{name}-{end}")
-        page.context.clear_cookies(name="statehouse_session")
+        page.context.clear_cookies(name="commonhold_session")
         for name, path in {"login": "/login", "login-once": "/login/once/anything"}.items():
             page.goto(path)
             take(page, f"{name}-{end}")
@@ -347,7 +347,7 @@ def make_queue() -> None:
     """As a worker does when it starts."""
     broker.prepare()
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pgmq.create('statehouse')")
+        cursor.execute("SELECT pgmq.create('commonhold')")
 
 
 def choose_demo(session_key: str) -> None:

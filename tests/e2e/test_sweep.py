@@ -50,7 +50,7 @@ def test_pages__full__are_clean(
 ) -> None:
     fill(alice)
     context = open_context(browser, server, alice, viewport=viewport)
-    context.add_cookies([{"name": "statehouse_theme", "value": theme, "url": server.url}])
+    context.add_cookies([{"name": "commonhold_theme", "value": theme, "url": server.url}])
     assert sweep(context, PAGES) == []
     context.close()
 

@@ -23,7 +23,7 @@ def create(*arguments: str) -> str:
 
 def test_create_token__new_workspace__is_made_and_the_token_works() -> None:
     secret = create("--workspace", "fresh", "--role", "editor", "--name", "bot")
-    assert secret.startswith("sh_")
+    assert secret.startswith("ch_")
     assert "\n" not in secret
     me = call(secret, "GET", "/me").json()
     assert (me["workspace"], me["role"], me["actor"]) == ("fresh", "editor", "bot")

@@ -28,13 +28,13 @@ def test_token__not_alive__401_that_says_how(mcp: MCP, alice: Person, kind: str)
         ApiToken.objects.filter(pk=actor.id).update(expires_at=Now() - timedelta(seconds=1))
     if kind == "revoked":
         revoke_token(actor=alice.actor, token_id=int(actor.id))
-    token = {"none": "", "garbage": "sh_a_b"}.get(kind, secret)
+    token = {"none": "", "garbage": "ch_a_b"}.get(kind, secret)
     headers = {"Authorization": f"Basic {secret}"} if kind == "basic" else {}
 
     status, told, body = mcp.post(LIST, token, **headers)
 
     assert status == 401
-    assert told["www-authenticate"] == 'Bearer realm="statehouse"'
+    assert told["www-authenticate"] == 'Bearer realm="commonhold"'
     assert json.loads(body)["type"] == "/problems/unauthenticated"
 
 

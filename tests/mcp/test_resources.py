@@ -39,12 +39,12 @@ def test_uri__any_key__comes_back(key: str) -> None:
 @pytest.mark.parametrize(
     "uri",
     [
-        "statehouse://entry/notes",
-        "statehouse://thread/notes/k",
+        "commonhold://entry/notes",
+        "commonhold://thread/notes/k",
         "http://x/notes/k",
-        "statehouse://entry/no%2Ftes/k",
-        "statehouse://entry/notes/%FF",
-        "statehouse://entry/notes/%00",
+        "commonhold://entry/no%2Ftes/k",
+        "commonhold://entry/notes/%FF",
+        "commonhold://entry/notes/%00",
         "",
     ],
 )
@@ -84,10 +84,10 @@ def test_read__value__exactly_as_stored(mcp: MCP, alice: Person, era: str) -> No
     (held,) = mcp.do(alice.token, lambda c: c.read_resource(uri_of("notes", "k")), era).contents
 
     assert (held.text, held.mime_type) == ('{"a":1.10}', "application/json")
-    assert held.meta["statehouse/entry"]["version"] == 1
+    assert held.meta["commonhold/entry"]["version"] == 1
     (nothing,) = mcp.do(alice.token, lambda c: c.read_resource(uri_of("notes", "no"))).contents
     assert json.loads(nothing.text) == {"empty": True}
-    assert nothing.meta["statehouse/entry"]["exists"] is False
+    assert nothing.meta["commonhold/entry"]["exists"] is False
 
 
 def test_resources__outside_the_grant__neither_listed_nor_read(
@@ -99,7 +99,7 @@ def test_resources__outside_the_grant__neither_listed_nor_read(
     narrow, _ = make_token(alice, Role.ADMIN, ["other*"])
     for token in (mallory.token, narrow):
         assert mcp.do(token, lambda client: client.list_resources()).resources == []
-        for uri in (uri_of("notes", "k"), uri_of("nothing", "k"), "statehouse://x"):
+        for uri in (uri_of("notes", "k"), uri_of("nothing", "k"), "commonhold://x"):
             with pytest.raises(MCPError, match="Resource not found"):
                 mcp.do(token, lambda client, uri=uri: client.read_resource(uri))
     listed = mcp.do(alice.token, lambda client: client.list_resources()).resources

@@ -65,14 +65,14 @@ class Running:
         inherited = {
             key: value
             for key, value in os.environ.items()
-            if not key.startswith(("STATEHOUSE_", "DJANGO_", "PYTEST_"))
+            if not key.startswith(("COMMONHOLD_", "DJANGO_", "PYTEST_"))
             and key not in ("DATABASE_URL", "BROKER_URL", "PORT")
         }
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, *arguments],
                 cwd=BASE_DIR,
-                env={**inherited, "STATEHOUSE_DATA_DIR": str(folder / "data"), **env},
+                env={**inherited, "COMMONHOLD_DATA_DIR": str(folder / "data"), **env},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -189,7 +189,7 @@ def test_wake__queue_is_gone__warns_once_and_makes_it_anew(ears):
     broker.prepare()
     broker.wake("tests.note", "a")
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pgmq.drop_queue('statehouse')")
+        cursor.execute("SELECT pgmq.drop_queue('commonhold')")
 
     with capture_logs() as logs:
         broker.wake("tests.note", "b")
@@ -198,9 +198,9 @@ def test_wake__queue_is_gone__warns_once_and_makes_it_anew(ears):
 
     assert [entry["event"] for entry in logs] == ["doorbell.silent"]
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pgmq.q_statehouse")
+        cursor.execute("SELECT count(*) FROM pgmq.q_commonhold")
         assert cursor.fetchone() == (1,)
-        cursor.execute("SELECT pgmq.drop_queue('statehouse')")
+        cursor.execute("SELECT pgmq.drop_queue('commonhold')")
 
 
 @pytest.mark.parametrize("url", ["http://x", "nonsense", "sqs://x", "pgmq://elsewhere/db"])
@@ -235,7 +235,7 @@ def test_schedule__every_entry__names_a_job_that_exists():
 
 @pytest.fixture
 def beat(tmp_path, monkeypatch):
-    monkeypatch.setenv("STATEHOUSE_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("COMMONHOLD_DATA_DIR", str(tmp_path))
     app.conf.beat_schedule = {"daily": {"task": "tests.note", "schedule": timedelta(days=1)}}
     yield lambda: Scheduler(app=app)
     app.conf.beat_schedule = {}

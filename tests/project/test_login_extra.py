@@ -14,7 +14,7 @@ from project.env import BASE_DIR, BadSetting
 
 SSO = {
     "OIDC_ISSUER": "https://sso.example",
-    "OIDC_CLIENT_ID": "statehouse",
+    "OIDC_CLIENT_ID": "commonhold",
     "OIDC_CLIENT_SECRET": "between-us",
 }
 ON = {**SSO, "LOGIN_TOTP": "required"}
@@ -25,7 +25,7 @@ def manage(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedPro
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=BASE_DIR,
-        env={**inherited, "STATEHOUSE_DATA_DIR": str(folder), **env},
+        env={**inherited, "COMMONHOLD_DATA_DIR": str(folder), **env},
         capture_output=True,
         text=True,
         timeout=100,

@@ -81,10 +81,10 @@ def postmaster(folder: Path) -> int | None:
 
 
 def test_serve__first_start__prints_token_once_and_keeps_the_data(ready):
-    data = {"STATEHOUSE_DATA_DIR": tempfile.mkdtemp(prefix="sh")}
+    data = {"COMMONHOLD_DATA_DIR": tempfile.mkdtemp(prefix="sh")}
     try:
         first = ready(**data)
-        token = re.search(r"API token +(sh_\S+)", first.output())
+        token = re.search(r"API token +(ch_\S+)", first.output())
         login = re.search(r"http://127.0.0.1:\d+/login/once/\S+", first.output())
         assert token is not None
         assert login is not None
@@ -99,10 +99,10 @@ def test_serve__first_start__prints_token_once_and_keeps_the_data(ready):
         assert status == 200
         second.signal(signal.SIGTERM)
         assert second.wait() == 0
-        assert not (Path(data["STATEHOUSE_DATA_DIR"]) / "postgres/pg/postmaster.pid").exists()
+        assert not (Path(data["COMMONHOLD_DATA_DIR"]) / "postgres/pg/postmaster.pid").exists()
     finally:
-        _end_postgresql(Path(data["STATEHOUSE_DATA_DIR"]))
-        shutil.rmtree(data["STATEHOUSE_DATA_DIR"])
+        _end_postgresql(Path(data["COMMONHOLD_DATA_DIR"]))
+        shutil.rmtree(data["COMMONHOLD_DATA_DIR"])
 
 
 @pytest.mark.slow
@@ -230,7 +230,7 @@ def test_serve__port_taken__says_which_and_how_to_change_it(serve):
         ({"BROKER_URL": "redis://me:hunter2@127.0.0.1:1/0"}, "Cannot reach the broker"),
         ({"PORT": "many"}, "PORT"),
         ({"HOST": "192.0.2.1"}, "Cannot listen on 192.0.2.1"),
-        ({"STATEHOUSE_DATA_DIR": "/proc/nowhere"}, "STATEHOUSE_DATA_DIR"),
+        ({"COMMONHOLD_DATA_DIR": "/proc/nowhere"}, "COMMONHOLD_DATA_DIR"),
     ],
 )
 def test_serve__setting_nobody_can_start_with__one_sentence_without_secrets(serve, env, says):

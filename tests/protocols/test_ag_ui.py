@@ -158,7 +158,7 @@ def test_onlooker__thread_deleted__is_told_and_ends(open_stream, alice) -> None:
     reader.take(2)
     threads.delete_thread(actor=alice.actor, thread_id="t1")
     last = list(reader)[-1]
-    assert (last["type"], last["name"]) == ("CUSTOM", "statehouse.closed")
+    assert (last["type"], last["name"]) == ("CUSTOM", "commonhold.closed")
     assert last["value"]["type"] == "/problems/not-found"
 
 
@@ -206,7 +206,7 @@ def test_stream__server_that_cannot_stream__tells_how_it_is_and_ends(alice) -> N
     answer = alice.api("GET", PATH)
     lines = answer.content.decode().split("\n")
     assert sum(line.startswith("data: ") for line in lines) == 3
-    assert "statehouse.closed" in answer.content.decode()
+    assert "commonhold.closed" in answer.content.decode()
 
 
 # Taking part ---------------------------------------------------------------------------------

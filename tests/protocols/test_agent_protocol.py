@@ -215,8 +215,8 @@ def test_access__x_api_key__is_a_token_of_ours(alice, bob) -> None:
     assert call(None, "POST", f"{BASE}/threads/count", {}, X_Api_Key=alice.token).json() == 0
     refused = call(None, "POST", f"{BASE}/threads", {}, X_Api_Key=bob.token)
     assert (refused.status_code, "editor" in refused.json()["detail"]) == (403, True)
-    assert call(None, "POST", f"{BASE}/threads", {}, X_Api_Key="sh_no_no").status_code == 401
-    assert call("sh_no_no", "POST", f"{BASE}/threads", {}, X_Api_Key=alice.token).status_code == 401
+    assert call(None, "POST", f"{BASE}/threads", {}, X_Api_Key="ch_no_no").status_code == 401
+    assert call("ch_no_no", "POST", f"{BASE}/threads", {}, X_Api_Key=alice.token).status_code == 401
     assert call(None, "GET", "/me", X_Api_Key=alice.token).status_code == 401
 
 

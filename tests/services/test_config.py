@@ -515,7 +515,7 @@ def test_canary__everything_we_do__leaves_no_secret_anywhere(
             "PATCH",
             "/config/providers/openai",
             {"op": "set", "path": "/api_key", "value": SECRET},
-            content_type="application/vnd.statehouse.update+json",
+            content_type="application/vnd.commonhold.update+json",
             Idempotency_Key="u",
             If_Match='"3"',
         ),

@@ -91,7 +91,7 @@ def test_deliver__change__arrives_as_a_signed_cloud_event(
         "specversion": "1.0",
         "id": row.event_id,
         "source": f"{settings.SITE_URL}/workspaces/acme",
-        "type": "statehouse.entry.put",
+        "type": "commonhold.entry.put",
         "subject": "state/notes/a%2Fb",
         "time": None,
         "datacontenttype": "application/json",
@@ -103,9 +103,9 @@ def test_deliver__change__arrives_as_a_signed_cloud_event(
     assert event["time"] == change["at"]
     assert received.headers["content-type"] == "application/cloudevents+json; charset=utf-8"
     assert received.headers["webhook-id"] == event["id"]
-    assert received.headers["statehouse-webhook"] == hook.public_id
-    assert received.headers["statehouse-delivery"] == row.public_id
-    assert received.headers["statehouse-attempt"] == "1"
+    assert received.headers["commonhold-webhook"] == hook.public_id
+    assert received.headers["commonhold-delivery"] == row.public_id
+    assert received.headers["commonhold-attempt"] == "1"
     assert is_signed(received, secret)
     assert row.response_status == 204
     assert row.latency_ms is not None
@@ -257,7 +257,7 @@ def test_deliver__receiver_fails_twice__arrives_at_the_third_attempt(alice: Pers
     assert (hook.failing_since, hook.last_error) == (None, "")
     ids = {received.headers["webhook-id"] for received in receiver.received}
     assert len(ids) == 1
-    assert [r.headers["statehouse-attempt"] for r in receiver.received] == ["1", "2", "3"]
+    assert [r.headers["commonhold-attempt"] for r in receiver.received] == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 302])
@@ -448,7 +448,7 @@ def test_send_test__paused_webhook_with_a_queue__goes_at_once_and_once(alice: Pe
         assert deliveries.deliver(row.public_id) == DeliveryStatus.DEAD
         assert deliveries.deliver(row.public_id) is None
     (received,) = receiver.received
-    assert received.event["type"] == "statehouse.webhook.test"
+    assert received.event["type"] == "commonhold.webhook.test"
     assert is_signed(received, secret)
     hook.refresh_from_db()
     assert hook.failing_since is None

@@ -12,7 +12,7 @@ from state_admin.services import maintenance, quotas
 from state_admin.services.errors import QuotaExceeded
 from tests.builders import Person, make_namespace, make_thread, put
 
-UPDATE = "application/vnd.statehouse.update+json"
+UPDATE = "application/vnd.commonhold.update+json"
 
 
 @pytest.fixture(autouse=True)

@@ -65,7 +65,7 @@ def test_counting__calls_of_a_protocol__count_too(alice: Person, counter: Counte
     assert alice.api("PUT", "/agent-protocol/store/items", item).status_code < 300
     found = alice.api("GET", "/agent-protocol/store/items?namespace=notes&key=k")
     assert found.status_code == 200
-    assert call("sh_no_token", "GET", "/agent-protocol/store/items").status_code == 401
+    assert call("ch_no_token", "GET", "/agent-protocol/store/items").status_code == 401
     assert counted(counter, alice) == (1, 1, 0)
 
 
@@ -78,7 +78,7 @@ def test_counting__live_page__is_no_call(alice: Person, counter: Counter) -> Non
 
 
 def test_counting__refused_calls__count_nowhere(alice: Person, counter: Counter) -> None:
-    assert call("sh_no_token", "GET", "/me").status_code == 401
+    assert call("ch_no_token", "GET", "/me").status_code == 401
     assert alice.api("GET", "/nowhere").status_code == 404
     assert alice.api("PUT", "/state/never/k", b"{").status_code == 400
     assert counted(counter, alice) == (0, 0, 0)

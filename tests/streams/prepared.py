@@ -1,4 +1,4 @@
-"""`python -m tests.streams.prepared`: a database with a workspace, in STATEHOUSE_DATA_DIR.
+"""`python -m tests.streams.prepared`: a database with a workspace, in COMMONHOLD_DATA_DIR.
 
 Prints the workspace's id, a token that sees everything and one narrowed to `team.*`, as JSON.
 """

@@ -188,12 +188,12 @@ def test_stream__bad_cursor_or_unknown_parameter__400(listen, alice, options) ->
     assert (refused.status, refused.problem()["type"]) == (400, "/problems/bad-request")
 
 
-@pytest.mark.parametrize("token", ["", "sh_0123456789ab_" + "0" * 64, "nonsense"])
+@pytest.mark.parametrize("token", ["", "ch_0123456789ab_" + "0" * 64, "nonsense"])
 def test_stream__no_valid_token__401(listen, token) -> None:
     refused = listen(token)
 
     assert (refused.status, refused.problem()["type"]) == (401, "/problems/unauthenticated")
-    assert refused.answer.headers["WWW-Authenticate"] == 'Bearer realm="statehouse"'
+    assert refused.answer.headers["WWW-Authenticate"] == 'Bearer realm="commonhold"'
 
 
 def test_stream__too_many_with_one_token__429_until_one_ends(listen, alice, bob) -> None:
@@ -269,7 +269,7 @@ def feed_connections() -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"
-            " WHERE application_name = 'statehouse feed' AND datname = current_database()"
+            " WHERE application_name = 'commonhold feed' AND datname = current_database()"
         )
         return int(cursor.fetchone()[0])
 

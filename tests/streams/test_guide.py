@@ -21,7 +21,7 @@ def test_guide__python_program__prints_what_changes(
 ) -> None:
     guide = (BASE_DIR / "docs" / "guides" / "change-feed.md").read_text()
     (program,) = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
-    env = {"STATEHOUSE_URL": f"http://127.0.0.1:{web.port}", "STATEHOUSE_TOKEN": alice.token}
+    env = {"COMMONHOLD_URL": f"http://127.0.0.1:{web.port}", "COMMONHOLD_TOKEN": alice.token}
     make_namespace(alice.actor, "notes")
     printed = tmp_path / "printed"
     with printed.open("w") as out:

@@ -87,7 +87,7 @@ def connections(name: str) -> int:
 
 def parked() -> bool:
     """Whether the hub follows the feed: somebody listens."""
-    return connections("statehouse feed") > 0
+    return connections("commonhold feed") > 0
 
 
 def test_entry_poll__written_while_it_waits__answers_with_the_new_version(poll, alice) -> None:
@@ -205,7 +205,7 @@ def test_polls__many_parked__the_only_thread_is_free_and_no_connection_is_held(
 
     assert [read_plainly() for _ in range(20)] == [200] * 20  # each of them needs the thread
     assert connections("web") == before
-    assert connections("statehouse feed") == 1
+    assert connections("commonhold feed") == 1
     put(alice.actor, "notes", "k", 1)
     assert [one.answer()[0] for one in polls] == [200] * 120
 

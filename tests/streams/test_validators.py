@@ -137,7 +137,7 @@ def write_slowly(world: World, seed: int) -> None:
         try:
             where = str(world.cluster.socket_folder)
             with psycopg.connect(
-                host=where, port=5432, user="postgres", dbname="statehouse"
+                host=where, port=5432, user="postgres", dbname="commonhold"
             ) as link:
                 while not world.over.is_set():
                     number += 1

@@ -195,7 +195,7 @@ def test_lists__secrets__never_leave(admin: Client, viewer: Client, alice: Perso
         actor=alice.actor, name="h", url="https://hooks.example.com/services/T0/very-secret"
     )
     token, _ = make_token(alice)
-    session = admin.cookies["statehouse_session"].value
+    session = admin.cookies["commonhold_session"].value
     told = ""
     for name in set(LISTS) - {"entry-history", "thread-runs", "webhook-deliveries"}:
         told += admin.get(address(name, "json")).content.decode()

@@ -152,7 +152,7 @@ def test_token__rotated__both_work_and_the_new_one_is_shown_once(
     assert "goes on working" in page(admin, f"/tokens/{old.pk}/rotate")
     response = admin.post(f"/tokens/{old.pk}/rotate", {"overlap": "1h", "reason": "yearly"})
     assert response.status_code == 201
-    found = re.search(r"sh_[0-9a-f]{12}_[0-9a-f]{64}", response.content.decode())
+    found = re.search(r"ch_[0-9a-f]{12}_[0-9a-f]{64}", response.content.decode())
     assert found
     assert actor_of_token(secret)
     assert actor_of_token(found[0])

@@ -50,13 +50,13 @@ def test_metrics__filled__tell_storage_queues_and_compaction(
     enqueue_dispatch(actor=alice.actor, thread_id="t2", payload=raw(1))
     maintenance.run_sweep("measure storage", storage.measure_storage)
     found = scrape(client)
-    assert found['statehouse_storage_rows{part="entries"}'] == 2
-    assert found['statehouse_storage_bytes{part="entries"}'] == 204
-    assert found['statehouse_dispatches{status="Queued"}'] == 1
-    assert found['statehouse_dispatches{status="DeadLetter"}'] == 0
-    assert found['statehouse_compactions{status="queued"}'] == 1
-    assert found["statehouse_compaction_tokens_saved_today"] > 0
-    assert 0 <= found['statehouse_sweep_age_seconds{sweep="measure storage"}'] < 600
+    assert found['commonhold_storage_rows{part="entries"}'] == 2
+    assert found['commonhold_storage_bytes{part="entries"}'] == 204
+    assert found['commonhold_dispatches{status="Queued"}'] == 1
+    assert found['commonhold_dispatches{status="DeadLetter"}'] == 0
+    assert found['commonhold_compactions{status="queued"}'] == 1
+    assert found["commonhold_compaction_tokens_saved_today"] > 0
+    assert 0 <= found['commonhold_sweep_age_seconds{sweep="measure storage"}'] < 600
 
 
 def test_metrics__calls__are_counters_that_survive_the_purge(
@@ -68,32 +68,32 @@ def test_metrics__calls__are_counters_that_survive_the_purge(
     )
     add_calls({Minute(mallory.workspace.pk, old): (10, 0, 2)})
     text = client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).content.decode()
-    assert "# TYPE statehouse_calls_total counter" in text
-    assert "# TYPE statehouse_dispatches gauge" in text
+    assert "# TYPE commonhold_calls_total counter" in text
+    assert "# TYPE commonhold_dispatches gauge" in text
     for _ in range(2):
         found = scrape(client)
-        assert found['statehouse_calls_total{outcome="read"}'] == 16
-        assert found['statehouse_calls_total{outcome="write"}'] == 3
-        assert found['statehouse_calls_total{outcome="conflict"}'] == 3
+        assert found['commonhold_calls_total{outcome="read"}'] == 16
+        assert found['commonhold_calls_total{outcome="write"}'] == 3
+        assert found['commonhold_calls_total{outcome="conflict"}'] == 3
         maintenance.purge_leftovers()
         assert not Traffic.objects.timed().exists()
     add_calls({Minute(alice.workspace.pk, old): (0, 1, 0)})
-    assert scrape(client)['statehouse_calls_total{outcome="write"}'] == 4
+    assert scrape(client)['commonhold_calls_total{outcome="write"}'] == 4
 
 
 def test_metrics__calls_of_the_api__are_in_it_once_flushed(client: Client, alice: Person) -> None:
     make_namespace(alice.actor)
     counter.flush()
-    before = scrape(client)['statehouse_calls_total{outcome="write"}']
+    before = scrape(client)['commonhold_calls_total{outcome="write"}']
     assert alice.api("PUT", "/state/notes/k", {"value": 1}).status_code == 201
     counter.flush()
-    assert scrape(client)['statehouse_calls_total{outcome="write"}'] == before + 1
+    assert scrape(client)['commonhold_calls_total{outcome="write"}'] == before + 1
 
 
 def test_metrics__nothing_yet__are_zero(client: Client, db: None) -> None:
     found = scrape(client)
-    assert found['statehouse_storage_bytes{part="messages"}'] == 0
-    assert found['statehouse_calls_total{outcome="conflict"}'] == 0
+    assert found['commonhold_storage_bytes{part="messages"}'] == 0
+    assert found['commonhold_calls_total{outcome="conflict"}'] == 0
 
 
 def test_metrics__any_amount__cost_two_statements(

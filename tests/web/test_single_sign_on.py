@@ -395,9 +395,9 @@ def test_sign_in__session__has_a_new_key_and_the_usual_age(
     client: Client, provider: Provider, ann: Person
 ) -> None:
     url = to_provider(client)
-    before = client.cookies["statehouse_session"].value
+    before = client.cookies["commonhold_session"].value
     back(client, url)
-    cookie = client.cookies["statehouse_session"]
+    cookie = client.cookies["commonhold_session"]
     assert cookie.value != before
     assert int(cookie["max-age"]) == 14 * 24 * 3600
 

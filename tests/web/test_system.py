@@ -89,7 +89,7 @@ def test_broker__in_the_database__answers_once_a_worker_made_its_queue(db: None)
     assert broker.ping() == ("queues in PostgreSQL", "no worker has made its queue")
     with connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA pgmq")
-        cursor.execute("CREATE TABLE pgmq.q_statehouse ()")
+        cursor.execute("CREATE TABLE pgmq.q_commonhold ()")
     assert broker.ping().problem == ""
 
 
@@ -99,7 +99,7 @@ def test_broker__in_the_database__answers_once_a_worker_made_its_queue(db: None)
 def test_beat__unreadable_memory__is_none(
     content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("STATEHOUSE_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("COMMONHOLD_DATA_DIR", str(tmp_path))
     beat.memory().write_text(content)
     assert beat.newest() is None
 
@@ -107,7 +107,7 @@ def test_beat__unreadable_memory__is_none(
 def test_system__beat__is_on_time_while_it_starts_jobs(
     admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("STATEHOUSE_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("COMMONHOLD_DATA_DIR", str(tmp_path))
     assert "never seen: start beat" in page(admin, "/system")
     for age, words in ((timedelta(), "on time"), (timedelta(minutes=5), "newest <relative-time")):
         moment = (datetime.now(UTC) - age).isoformat()

@@ -21,7 +21,7 @@ def make(client: Client, **changes: str) -> tuple[str, str]:
     response = client.post("/tokens", FORM | changes)
     assert response.status_code == 201
     shown = response.content.decode()
-    found = re.search(r"sh_[0-9a-f]{12}_[0-9a-f]{64}", shown)
+    found = re.search(r"ch_[0-9a-f]{12}_[0-9a-f]{64}", shown)
     assert found
     return shown, found[0]
 
@@ -79,7 +79,7 @@ def test_token__hostile_name__stays_text(admin: Client) -> None:
 def test_token__revoked__is_refused_and_says_so(admin: Client) -> None:
     _, secret = make(admin)
     token = ApiToken.objects.latest("pk")
-    assert f"sh_{token.lookup}_" in page(admin, f"/tokens/{token.pk}/revoke")
+    assert f"ch_{token.lookup}_" in page(admin, f"/tokens/{token.pk}/revoke")
     response = admin.post(f"/tokens/{token.pk}/revoke", {"reason": "leaked"})
     assert response["Location"] == "/tokens"
     assert actor_of_token(secret) is None

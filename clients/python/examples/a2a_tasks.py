@@ -15,8 +15,8 @@ from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_jsonrpc_routes
 from a2a.server.tasks import TaskUpdater
 from a2a.types.a2a_pb2 import AgentCard, AgentInterface, Role, SendMessageRequest, Task
+from commonhold.a2a import CommonholdTaskStore
 from starlette.applications import Starlette
-from statehouse.a2a import StatehouseTaskStore
 
 CARD = AgentCard(
     name="booker",
@@ -50,7 +50,7 @@ async def say(text: str, task: Task | None = None) -> Task:
     message.message_id = str(uuid.uuid4())
     if task is not None:
         message.task_id, message.context_id = task.id, task.context_id
-    async with StatehouseTaskStore() as store:
+    async with CommonholdTaskStore() as store:
         handler = DefaultRequestHandler(agent_executor=Booker(), task_store=store, agent_card=CARD)
         app = Starlette(routes=create_jsonrpc_routes(handler, "/"))
         http = httpx.AsyncClient(transport=httpx.ASGITransport(app=app))

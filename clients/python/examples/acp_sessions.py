@@ -1,6 +1,6 @@
 """An editor and an ACP agent that forgets everything: the bridge between them does not. No model.
 
-`python acp_sessions.py` is the editor; it starts `statehouse acp -- python acp_sessions.py agent`.
+`python acp_sessions.py` is the editor; it starts `commonhold acp -- python acp_sessions.py agent`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Editor(Client):
 
 
 async def main() -> None:
-    bridge = ["-m", "statehouse", "acp", "--", sys.executable, __file__, "agent"]
+    bridge = ["-m", "commonhold", "acp", "--", sys.executable, __file__, "agent"]
     editor = Editor()
     async with spawn_agent_process(editor, sys.executable, *bridge, env=dict(os.environ)) as (
         agent,

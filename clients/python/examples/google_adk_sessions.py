@@ -7,12 +7,12 @@ import sys
 import uuid
 from collections.abc import AsyncGenerator
 
+from commonhold.google_adk import CommonholdSessionService
 from google.adk.agents import BaseAgent, InvocationContext
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.runners import Runner
 from google.genai import types
-from statehouse.google_adk import StatehouseSessionService
 
 
 class Booker(BaseAgent):
@@ -29,7 +29,7 @@ class Booker(BaseAgent):
 async def main() -> None:
     user = f"user-{uuid.uuid4()}"
     for _ in range(2):  # as if in two processes
-        async with StatehouseSessionService() as service:
+        async with CommonholdSessionService() as service:
             runner = Runner(app_name="travel", agent=Booker(name="booker"), session_service=service)
             session = await service.create_session(app_name="travel", user_id=user)
             book = types.Content(role="user", parts=[types.Part(text="Book it.")])

@@ -7,10 +7,10 @@ import sys
 import uuid
 from typing import Any, TypedDict
 
+from commonhold.langgraph import CommonholdSaver, CommonholdStore
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
-from statehouse.langgraph import StatehouseSaver, StatehouseStore
 
 
 class Trip(TypedDict, total=False):
@@ -35,14 +35,14 @@ async def main() -> None:
     builder.add_edge(START, "recall")
     thread: Any = {"configurable": {"thread_id": f"trip-{uuid.uuid4()}"}}
 
-    async with StatehouseSaver.from_env() as saver, StatehouseStore.from_env() as store:
+    async with CommonholdSaver.from_env() as saver, CommonholdStore.from_env() as store:
         await store.aput(("people", "ana"), "seat", {"is": "aisle"})
         graph = builder.compile(checkpointer=saver, store=store)
         stopped = await graph.ainvoke({"city": "Lisbon"}, thread)
         sys.stdout.write(f"{stopped['__interrupt__'][0].value}\n")
 
     # Another process, perhaps days later.
-    async with StatehouseSaver.from_env() as saver, StatehouseStore.from_env() as store:
+    async with CommonholdSaver.from_env() as saver, CommonholdStore.from_env() as store:
         graph = builder.compile(checkpointer=saver, store=store)
         done = await graph.ainvoke(Command(resume=True), thread)
         sys.stdout.write(f"booked: {done['booked']}\n")

@@ -1,5 +1,5 @@
 """An agent that works with state by MCP, as a model would: look, change, be told. Needs `pip install mcp`,
-STATEHOUSE_URL and STATEHOUSE_TOKEN."""
+COMMONHOLD_URL and COMMONHOLD_TOKEN."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import httpx2
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-URL, TOKEN = os.environ["STATEHOUSE_URL"], os.environ["STATEHOUSE_TOKEN"]
+URL, TOKEN = os.environ["COMMONHOLD_URL"], os.environ["COMMONHOLD_TOKEN"]
 NAMESPACE = "mcp_example"
 
 
 async def work(mcp: Client) -> None:
     place = {"namespace": NAMESPACE, "key": "mcp-example"}
-    uri = f"statehouse://entry/{NAMESPACE}/mcp-example"
+    uri = f"commonhold://entry/{NAMESPACE}/mcp-example"
     async with mcp.listen(resource_subscriptions=[uri]) as changes:
         before = await mcp.call_tool("get_state", place)
         known = before.structured_content

@@ -8,13 +8,13 @@ import uuid
 
 from agents import Agent, RunConfig, Runner
 from agents.testing import ScriptedModel, assistant_message
-from statehouse.openai_agents import StatehouseSession
+from commonhold.openai_agents import CommonholdSession
 
 
 async def ask(session_id: str, question: str, answer: str) -> None:
     model = ScriptedModel([[assistant_message(answer)]])
     agent = Agent(name="guide", model=model)
-    async with StatehouseSession(session_id) as session:
+    async with CommonholdSession(session_id) as session:
         run = RunConfig(tracing_disabled=True)
         result = await Runner.run(agent, question, session=session, run_config=run)
     seen = len(model.calls[0].input)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from statehouse import ProfileKey, Statehouse, StateScope
+from commonhold import Commonhold, ProfileKey, StateScope
 
 
 class TeamContext(ProfileKey):
@@ -13,14 +13,14 @@ class TeamContext(ProfileKey):
     constraints: list[str] = []
 
 
-def agent(state: Statehouse, finding: str) -> None:
+def agent(state: Commonhold, finding: str) -> None:
     def note(team: TeamContext) -> None:
         team.constraints.append(finding)
 
     state.edit(TeamContext, StateScope.parent_thread("trip"), note)
 
 
-with Statehouse.from_env() as state:
+with Commonhold.from_env() as state:
     state.register(TeamContext)
     with ThreadPoolExecutor(4) as pool:
         for n in range(12):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from statehouse import Statehouse
+from commonhold import Commonhold
 
-with Statehouse.from_env() as state:
+with Commonhold.from_env() as state:
     state.threads.create("jobs")
     for task in ("book", "broken", "pay"):
         state.dispatches.enqueue("jobs", {"task": task}, max_attempts=1)

@@ -4,11 +4,11 @@
 import { createServer } from "node:http";
 
 import { createAgent, createNetwork, createState, createTool, openai } from "@inngest/agent-kit";
-import { StateScope, Statehouse, profileKey } from "@statehouse/client";
-import { statehouseHistory } from "@statehouse/client/agentkit";
+import { StateScope, Commonhold, profileKey } from "@commonhold/client";
+import { commonholdHistory } from "@commonhold/client/agentkit";
 
 const Trip = profileKey("trip", { default: { cities: [] } });
-const api = Statehouse.fromEnv();
+const api = Commonhold.fromEnv();
 await api.register(Trip);
 
 const note = createTool({
@@ -25,7 +25,7 @@ const network = () =>
   createNetwork({
     name: "trip",
     agents: [planner],
-    history: statehouseHistory(api, { data: Trip, thread: ({ input }) => ({ title: input }) }),
+    history: commonholdHistory(api, { data: Trip, thread: ({ input }) => ({ title: input }) }),
     router: ({ callCount }) => (callCount === 0 ? planner : undefined),
   });
 

@@ -1,13 +1,13 @@
 // Two agents share what their team knows; neither overwrites the other.
 
-import { StateScope, Statehouse, profileKey } from "@statehouse/client";
+import { StateScope, Commonhold, profileKey } from "@commonhold/client";
 
 const TeamContext = profileKey("team_context", {
   default: { goal: "", constraints: [] },
   json_schema: { type: "object", properties: { constraints: { type: "array" } } },
 });
 
-const state = Statehouse.fromEnv();
+const state = Commonhold.fromEnv();
 const scope = StateScope.parentThread("trip");
 await state.register(TeamContext);
 

@@ -1,10 +1,10 @@
 // A worker takes work from a thread's mailbox, asks a person, and commits what it did as one step.
 
-import { Statehouse, stateKey } from "@statehouse/client";
+import { Commonhold, stateKey } from "@commonhold/client";
 
 const spent = stateKey("spent_eur", { reducer: "add", merge: "commutative", default: 0 });
 
-const state = Statehouse.fromEnv();
+const state = Commonhold.fromEnv();
 await state.stateKeys.register(spent);
 const { id: thread } = await state.threads.create({ title: "Lisbon in May" });
 await state.dispatches.enqueue(thread, { agent_id: "buyer", payload: { buy: "a ticket", eur: 80 } });

@@ -1,5 +1,5 @@
 /**
- * AgentKit's history in a Statehouse thread.
+ * AgentKit's history in a Commonhold thread.
  *
  * A user message and each result are messages of the thread in OpenAI's shape, so that everybody else can read
  * them; the member `agentkit` keeps what AgentKit needs to have the same results again.
@@ -17,7 +17,7 @@ import {
 } from "@inngest/agent-kit";
 
 import { uuid } from "./calls.js";
-import type { Statehouse } from "./client.js";
+import type { Commonhold } from "./client.js";
 import { StateScope, decode, encode, type ProfileKey } from "./keys.js";
 import { Conflict, KeyDecode } from "./problems.js";
 import type { Entry, NewMessage } from "./schemas.js";
@@ -38,8 +38,8 @@ export interface HistoryOptions<T extends StateData> {
 }
 
 /** For `history` of createNetwork or createAgent. Every hook may run twice with the effect of once. */
-export function statehouseHistory<T extends StateData>(
-  api: Statehouse,
+export function commonholdHistory<T extends StateData>(
+  api: Commonhold,
   { data, thread = () => ({}), newThreadId = uuid, max_tokens }: HistoryOptions<T> = {},
 ): Required<HistoryConfig<T>> {
   const asked = new WeakMap<State<T>, string>();
@@ -96,7 +96,7 @@ export function statehouseHistory<T extends StateData>(
 }
 
 /** Append those whose ids the thread does not have: a repeated call may bring some again. */
-async function appendNew(api: Statehouse, threadId: string, messages: NewMessage[]): Promise<void> {
+async function appendNew(api: Commonhold, threadId: string, messages: NewMessage[]): Promise<void> {
   if (!messages.length) return;
   try {
     await api.threads.append(threadId, messages);

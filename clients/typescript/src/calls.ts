@@ -1,6 +1,6 @@
 /** A call of the API and how it is made, retries included. */
 
-import { InFlight, StatehouseError, Unreachable, problemIn, type Problem } from "./problems.js";
+import { InFlight, CommonholdError, Unreachable, problemIn, type Problem } from "./problems.js";
 
 export interface Sending {
   /** Ends the call; what it was aborted with is thrown. */
@@ -120,7 +120,7 @@ export function isTransport(error: unknown): error is Error {
 export function segment(text: string): string {
   // fetch resolves dots away, encoded ones too: the call would reach another address.
   if (text === "" || text === "." || text === "..") {
-    throw new StatehouseError(`"${text}" cannot be a part of an address: reach that key by batch()`);
+    throw new CommonholdError(`"${text}" cannot be a part of an address: reach that key by batch()`);
   }
   return encodeURIComponent(text);
 }
@@ -174,7 +174,7 @@ function document(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Unreachable("the answer is not JSON: is this the address of a Statehouse?", { cause: error });
+    throw new Unreachable("the answer is not JSON: is this the address of a Commonhold?", { cause: error });
   }
 }
 

@@ -91,7 +91,7 @@ export class Watch implements AsyncIterableIterator<Change> {
       }
       if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) {
         connection.abort();
-        throw new Unreachable("the answer is no stream: is this the address of a Statehouse?");
+        throw new Unreachable("the answer is no stream: is this the address of a Commonhold?");
       }
       const blocks = read(response.body, this.silence, connection);
       // The first block says where we are: from then on nothing is missed.

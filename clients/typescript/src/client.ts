@@ -40,7 +40,7 @@ import { Dispatches, Plugins, Runs, StateKeys, Threads, Tickets } from "./thread
 export interface ClientOptions {
   /** Where the server is: `http://127.0.0.1:8000`. */
   url: string;
-  /** `sh_…` */
+  /** `ch_…` */
   token: string;
   /** For one attempt, on top of what a long poll waits. 30. */
   timeout_seconds?: number;
@@ -63,7 +63,7 @@ export interface Filters {
 const MEDIA = {
   merge: "application/merge-patch+json",
   json: "application/json-patch+json",
-  update: "application/vnd.statehouse.update+json",
+  update: "application/vnd.commonhold.update+json",
 };
 
 const EDIT_PAUSES: Retries = { ...RETRIES, first_seconds: 0.005, longest_seconds: 0.5 };
@@ -72,7 +72,7 @@ const EDIT_PAUSES: Retries = { ...RETRIES, first_seconds: 0.005, longest_seconds
  * Names of data (options of calls too) are those on the wire, snake_case; times are RFC 3339 strings.
  * Every method throws Problem or Unreachable.
  */
-export class Statehouse {
+export class Commonhold {
   readonly namespaces = new Namespaces(this);
   readonly threads = new Threads(this);
   readonly runs = new Runs(this);
@@ -94,12 +94,12 @@ export class Statehouse {
     };
   }
 
-  /** From STATEHOUSE_URL and STATEHOUSE_TOKEN. */
-  static fromEnv(options: Partial<ClientOptions> = {}): Statehouse {
+  /** From COMMONHOLD_URL and COMMONHOLD_TOKEN. */
+  static fromEnv(options: Partial<ClientOptions> = {}): Commonhold {
     const { env } = (globalThis as unknown as { process: { env: Record<string, string | undefined> } }).process;
-    const missing = ["STATEHOUSE_URL", "STATEHOUSE_TOKEN"].filter((name) => !env[name]);
+    const missing = ["COMMONHOLD_URL", "COMMONHOLD_TOKEN"].filter((name) => !env[name]);
     if (missing.length) throw new Error(`set ${missing.join(" and ")}`);
-    return new Statehouse({ url: env["STATEHOUSE_URL"]!, token: env["STATEHOUSE_TOKEN"]!, ...options });
+    return new Commonhold({ url: env["COMMONHOLD_URL"]!, token: env["COMMONHOLD_TOKEN"]!, ...options });
   }
 
   /** Make a call, retries included; the answer's JSON. */
@@ -308,7 +308,7 @@ export class Statehouse {
 }
 
 export class Namespaces {
-  constructor(private readonly api: Statehouse) {}
+  constructor(private readonly api: Commonhold) {}
 
   /** Register or change; the same again changes nothing. */
   register(

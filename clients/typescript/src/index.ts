@@ -1,8 +1,8 @@
-/** Statehouse, the state server for AI agents: its client for Node 20 and browsers. */
+/** Commonhold, the state server for AI agents: its client for Node 20 and browsers. */
 
 export { RETRIES, type Call, type Guarded, type Retries, type Sending, type Writing } from "./calls.js";
 export { Watch, type WatchOptions } from "./changes.js";
-export { Statehouse, type ClientOptions, type Filters, type Namespaces } from "./client.js";
+export { Commonhold, type ClientOptions, type Filters, type Namespaces } from "./client.js";
 export {
   StateKey,
   StateScope,

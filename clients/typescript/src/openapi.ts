@@ -4848,7 +4848,7 @@ export interface operations {
                 "application/json": unknown;
                 "application/json-patch+json": unknown;
                 "application/merge-patch+json": unknown;
-                "application/vnd.statehouse.update+json": unknown;
+                "application/vnd.commonhold.update+json": unknown;
             };
         };
         responses: {
@@ -7231,7 +7231,7 @@ export interface operations {
                 "application/json": unknown;
                 "application/json-patch+json": unknown;
                 "application/merge-patch+json": unknown;
-                "application/vnd.statehouse.update+json": unknown;
+                "application/vnd.commonhold.update+json": unknown;
             };
         };
         responses: {

@@ -2,30 +2,30 @@
  * What can go wrong, as classes.
  *
  * The server answers every error as a problem document (RFC 9457); its `type` chooses the class. All of
- * them are `StatehouseError`; `Problem` is an answer, `Unreachable` is that none came.
+ * them are `CommonholdError`; `Problem` is an answer, `Unreachable` is that none came.
  */
 
 import { isObject } from "./json.js";
 
 /** The base of everything this package throws, but for what your own `signal` was aborted with. */
-export class StatehouseError extends Error {
+export class CommonholdError extends Error {
   override get name(): string {
     return this.constructor.name;
   }
 }
 
 /** No answer came, however often we asked. A write may have landed nevertheless. */
-export class Unreachable extends StatehouseError {}
+export class Unreachable extends CommonholdError {}
 
 /** A value has no JSON, or its schema refuses it; nothing was sent. */
-export class KeyEncode extends StatehouseError {
+export class KeyEncode extends CommonholdError {
   constructor(readonly key: string, why: string) {
     super(`cannot encode ${key}: ${why}`);
   }
 }
 
 /** What is stored does not fit the key. It is never replaced by the default. */
-export class KeyDecode extends StatehouseError {
+export class KeyDecode extends CommonholdError {
   constructor(readonly key: string, why: string) {
     super(`cannot decode ${key}: ${why}`);
   }
@@ -42,7 +42,7 @@ export interface ProblemDocument {
 }
 
 /** The server refused. `title` is exact, `detail` says what to do, `document` holds it all. */
-export class Problem extends StatehouseError {
+export class Problem extends CommonholdError {
   readonly title: string;
   readonly detail: string;
   readonly status: number;

@@ -12,8 +12,8 @@ import {
   QuotaExceeded,
   RateLimited,
   RevisionConflict,
-  Statehouse,
-  StatehouseError,
+  Commonhold,
+  CommonholdError,
   Superseded,
   Unavailable,
   Unreachable,
@@ -27,7 +27,7 @@ test("a read: token, path and query as the server wants them", async (t) => {
   const [{ method, url, headers }] = asked;
   assert.equal(method, "GET");
   assert.equal(url, "/api/v1/state/notes/a%2Fb%20%C3%BC%3A%3A%25?at_version=3&at=1970-01-01T00%3A00%3A00.000Z");
-  assert.equal(headers.authorization, "Bearer sh_test");
+  assert.equal(headers.authorization, "Bearer ch_test");
   assert.equal(headers["idempotency-key"], undefined);
 });
 
@@ -47,17 +47,17 @@ test("a write: version, reason in UTF-8 and a key of its own", async (t) => {
 
 test("a reason of several lines and a token out of a file are sent as one line", async (t) => {
   const { asked, client } = await serving(t, json({ version: 1 }));
-  await client({ token: "sh_test\n", run_id: "r\n1" }).put("notes", "k", 1, { reason: " one\r\ntwo\u0000\tü " });
+  await client({ token: "ch_test\n", run_id: "r\n1" }).put("notes", "k", 1, { reason: " one\r\ntwo\u0000\tü " });
   const [{ headers }] = asked;
   assert.equal(Buffer.from(headers["change-reason"], "latin1").toString(), "one two \tü");
-  assert.deepEqual([headers.authorization, headers["run-id"]], ["Bearer sh_test", "r 1"]);
+  assert.deepEqual([headers.authorization, headers["run-id"]], ["Bearer ch_test", "r 1"]);
 });
 
 test("a key that fetch would resolve away is refused before anything is sent", async (t) => {
   const { asked, state } = await serving(t, json({}));
   for (const key of ["", ".", ".."]) {
-    assert.throws(() => state.delete("notes", key), StatehouseError);
-    assert.throws(() => state.threads.get(key), StatehouseError);
+    assert.throws(() => state.delete("notes", key), CommonholdError);
+    assert.throws(() => state.threads.get(key), CommonholdError);
   }
   assert.equal(asked.length, 0);
 });
@@ -99,7 +99,7 @@ test("a server that asks for more than our patience is not waited for", async (t
 test("no answer after all attempts: Unreachable, with its cause", async (t) => {
   const { asked, state } = await serving(t, hangUp);
   const error = await state.me().catch((each) => each);
-  assert.ok(error instanceof Unreachable && error instanceof StatehouseError);
+  assert.ok(error instanceof Unreachable && error instanceof CommonholdError);
   assert.ok(error.cause instanceof Error);
   assert.equal(asked.length, 6);
 });
@@ -181,7 +181,7 @@ test("errors that a proxy means otherwise are left out", async (t) => {
 
 test("an answer that is no JSON says so", async (t) => {
   const { state } = await serving(t, (_, response) => response.end("<html>"));
-  await assert.rejects(state.me(), /is this the address of a Statehouse/);
+  await assert.rejects(state.me(), /is this the address of a Commonhold/);
 });
 
 test("a list awaited is a page, iterated all pages", async (t) => {
@@ -213,15 +213,15 @@ test("a claim that waits carries no idempotency key: its answer may not be repla
 test("the address may end in a slash or in /api/v1", async (t) => {
   const { url, asked } = await serving(t, json({}));
   for (const each of [url, `${url}/`, `${url}/api/v1`, `${url}/api/v1/`]) {
-    await new Statehouse({ url: each, token: "t" }).me();
+    await new Commonhold({ url: each, token: "t" }).me();
   }
   assert.deepEqual(new Set(asked.map((each) => each.url)), new Set(["/api/v1/me"]));
 });
 
 test("fromEnv names what is missing", () => {
-  const { STATEHOUSE_URL, STATEHOUSE_TOKEN } = process.env;
-  delete process.env.STATEHOUSE_URL;
-  delete process.env.STATEHOUSE_TOKEN;
-  assert.throws(() => Statehouse.fromEnv(), /set STATEHOUSE_URL and STATEHOUSE_TOKEN/);
-  Object.assign(process.env, STATEHOUSE_URL && { STATEHOUSE_URL }, STATEHOUSE_TOKEN && { STATEHOUSE_TOKEN });
+  const { COMMONHOLD_URL, COMMONHOLD_TOKEN } = process.env;
+  delete process.env.COMMONHOLD_URL;
+  delete process.env.COMMONHOLD_TOKEN;
+  assert.throws(() => Commonhold.fromEnv(), /set COMMONHOLD_URL and COMMONHOLD_TOKEN/);
+  Object.assign(process.env, COMMONHOLD_URL && { COMMONHOLD_URL }, COMMONHOLD_TOKEN && { COMMONHOLD_TOKEN });
 });

@@ -3,7 +3,7 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
 
-import { Statehouse } from "../dist/index.js";
+import { Commonhold } from "../dist/index.js";
 
 /** `answers` are tried in order; the last goes on. Each: `(request, response) => void`. */
 export async function serving(t, ...answers) {
@@ -23,7 +23,7 @@ export async function serving(t, ...answers) {
   });
   const url = `http://127.0.0.1:${server.address().port}`;
   const retries = { first_seconds: 0.001, longest_seconds: 0.001 };
-  const client = (options = {}) => new Statehouse({ url, token: "sh_test", retries, ...options });
+  const client = (options = {}) => new Commonhold({ url, token: "ch_test", retries, ...options });
   return { url, asked, client, state: client() };
 }
 

@@ -2,9 +2,9 @@
 
 import { z } from "zod";
 
-import { Statehouse, profileKey, stateKey } from "@statehouse/client";
+import { Commonhold, profileKey, stateKey } from "@commonhold/client";
 
-const state = new Statehouse({ url: "http://127.0.0.1:8000", token: "sh_" });
+const state = new Commonhold({ url: "http://127.0.0.1:8000", token: "ch_" });
 
 const Team = profileKey("team", { default: { goal: "", tags: [] as string[] } });
 const Checked = profileKey("checked", { schema: z.object({ n: z.number() }), default: { n: 0 } });

@@ -14,7 +14,7 @@ from state_admin.services.workspaces import ensure_workspace
 
 
 class Command(BaseCommand):
-    help = "Make an API token: prints one sh_… and keeps only its digest."
+    help = "Make an API token: prints one ch_… and keeps only its digest."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", default="default")

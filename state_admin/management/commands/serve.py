@@ -1,4 +1,4 @@
-"""`manage.py serve`: everything Statehouse needs, under one supervisor."""
+"""`manage.py serve`: everything Commonhold needs, under one supervisor."""
 
 from __future__ import annotations
 

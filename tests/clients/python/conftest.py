@@ -11,7 +11,7 @@ from project.env import BASE_DIR
 
 sys.path.insert(0, str(BASE_DIR / "clients" / "python" / "src"))
 
-from statehouse import Retries, Statehouse
+from commonhold import Commonhold, Retries
 
 from tests.builders import Person
 from tests.project.conftest import folder, start
@@ -25,6 +25,6 @@ SWIFT = Retries(first=0.001, longest=0.01)
 
 
 @pytest.fixture
-def state(web: Running, alice: Person) -> Iterator[Statehouse]:
-    with Statehouse(f"http://127.0.0.1:{web.port}", alice.token, retries=SWIFT) as client:
+def state(web: Running, alice: Person) -> Iterator[Commonhold]:
+    with Commonhold(f"http://127.0.0.1:{web.port}", alice.token, retries=SWIFT) as client:
         yield client

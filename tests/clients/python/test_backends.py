@@ -15,9 +15,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
-from statehouse import (
+from commonhold import (
     KV,
     FileBackend,
     KeyDecode,
@@ -33,7 +31,9 @@ from statehouse import (
     profile_key,
     shapes,
 )
-from statehouse.merging import same, three_way
+from commonhold.merging import same, three_way
+from hypothesis import given
+from hypothesis import strategies as some
 
 from project.env import BASE_DIR
 from state_admin.domain import diffs
@@ -169,7 +169,7 @@ def test_file__several_processes__lose_nothing(tmp_path: Path) -> None:
     program = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from statehouse import FileBackend, ProfileAccess, profile_key
+from commonhold import FileBackend, ProfileAccess, profile_key
 N = profile_key("n", int)
 backend = FileBackend(sys.argv[2])
 backend.register(N)

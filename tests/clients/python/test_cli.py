@@ -1,4 +1,4 @@
-"""The command `statehouse` against a real server, as a process."""
+"""The command `commonhold` against a real server, as a process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from statehouse import Statehouse
+from commonhold import Commonhold
 
 from project.env import BASE_DIR
 from tests.builders import Person
@@ -26,18 +26,18 @@ def env(web: Running, alice: Person) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONPATH": str(BASE_DIR / "clients" / "python" / "src"),
-        "STATEHOUSE_URL": f"http://127.0.0.1:{web.port}",
-        "STATEHOUSE_TOKEN": alice.token,
+        "COMMONHOLD_URL": f"http://127.0.0.1:{web.port}",
+        "COMMONHOLD_TOKEN": alice.token,
     }
 
 
 @pytest.fixture
-def command(env: dict[str, str], state: Statehouse) -> Command:
+def command(env: dict[str, str], state: Commonhold) -> Command:
     state.namespaces.register("notes")
 
     def run(*arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "statehouse", *arguments],
+            [sys.executable, "-m", "commonhold", *arguments],
             capture_output=True,
             text=True,
             input=stdin,
@@ -66,13 +66,13 @@ def test_put_get_diff_export__pass_values_through(command: Command) -> None:
 def test_refusals__are_said_on_stderr_with_code_1(command: Command) -> None:
     missing = command("get", "nobody", "k")
     assert missing.returncode == 1
-    assert missing.stderr.startswith("statehouse: profile key not registered: nobody")
+    assert missing.stderr.startswith("commonhold: profile key not registered: nobody")
     command("put", "notes", "k", "1")
     stale = command("put", "notes", "k", "2", "--if-version", "0")
     assert (stale.returncode, stale.stdout) == (1, "")
     assert "version conflict: expected 0, actual 1" in stale.stderr
     assert "the value is not JSON" in command("put", "notes", "k", "{").stderr
-    assert "set STATEHOUSE_TOKEN" in command("get", "n", "k", STATEHOUSE_TOKEN="").stderr
+    assert "set COMMONHOLD_TOKEN" in command("get", "n", "k", COMMONHOLD_TOKEN="").stderr
     assert command("nonsense").returncode == 2
 
 
@@ -89,14 +89,14 @@ def test_put__what_is_no_json__is_said_and_never_a_traceback(
 ) -> None:
     refused = command("put", "notes", "k", "-", stdin=value)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr.startswith("statehouse: the value is")
+    assert refused.stderr.startswith("commonhold: the value is")
     assert told in refused.stderr
 
 
 def test_arguments_and_stdin__of_no_utf8__are_said(env: dict[str, str], command: Command) -> None:
     for arguments, stdin in (([b"notes", b"\xff", b"1"], b""), ([b"notes", b"k", b"-"], b"\xff")):
         refused = subprocess.run(
-            [sys.executable, "-m", "statehouse", "put", *arguments],
+            [sys.executable, "-m", "commonhold", "put", *arguments],
             capture_output=True,
             input=stdin,
             env=env,
@@ -104,15 +104,15 @@ def test_arguments_and_stdin__of_no_utf8__are_said(env: dict[str, str], command:
             check=False,
         )
         assert refused.returncode == 1
-        assert refused.stderr.startswith(b"statehouse: ")
+        assert refused.stderr.startswith(b"commonhold: ")
 
 
 def test_output__whatever_the_terminal__is_utf8(
-    env: dict[str, str], command: Command, state: Statehouse
+    env: dict[str, str], command: Command, state: Commonhold
 ) -> None:
     state.put("notes", "k", "ü😀")
     shown = subprocess.run(
-        [sys.executable, "-m", "statehouse", "get", "notes", "k"],
+        [sys.executable, "-m", "commonhold", "get", "notes", "k"],
         capture_output=True,
         env={**env, "PYTHONIOENCODING": "ascii"},
         timeout=60,
@@ -123,9 +123,9 @@ def test_output__whatever_the_terminal__is_utf8(
 
 def test_address__that_is_none__is_said(command: Command) -> None:
     for url in ("nonsense", "http://x:y"):
-        refused = command("get", "notes", "k", STATEHOUSE_URL=url)
+        refused = command("get", "notes", "k", COMMONHOLD_URL=url)
         assert refused.returncode == 1
-        assert refused.stderr.startswith(f"statehouse: not an address: {url!r}")
+        assert refused.stderr.startswith(f"commonhold: not an address: {url!r}")
 
 
 def edits(tmp_path: Path, source: str) -> str:
@@ -140,7 +140,7 @@ def edits(tmp_path: Path, source: str) -> str:
     return f"{sys.executable} {script}"
 
 
-def test_edit__in_the_editor__lands(command: Command, state: Statehouse, tmp_path: Path) -> None:
+def test_edit__in_the_editor__lands(command: Command, state: Commonhold, tmp_path: Path) -> None:
     state.put("notes", "k", {"a": 1, "b": 1})
     done = command("edit", "notes", "k", EDITOR=edits(tmp_path, "it['a'] = 2"), VISUAL="")
     assert done.returncode == 0, done.stderr
@@ -153,11 +153,11 @@ def test_edit__in_the_editor__lands(command: Command, state: Statehouse, tmp_pat
 def test_edit__no_editor__is_said(command: Command, editor: str) -> None:
     done = command("edit", "notes", "k", EDITOR=editor, VISUAL="")
     assert done.returncode == 1
-    assert done.stderr.startswith(f"statehouse: nothing was changed; {editor}: ")
+    assert done.stderr.startswith(f"commonhold: nothing was changed; {editor}: ")
 
 
 def test_edit__the_editor_fails__keeps_what_was_written(
-    command: Command, state: Statehouse, tmp_path: Path
+    command: Command, state: Commonhold, tmp_path: Path
 ) -> None:
     script = tmp_path / "editor.py"
     script.write_text("import sys; open(sys.argv[1], 'w').write('[1]'); sys.exit(3)")
@@ -172,15 +172,15 @@ def test_edit__the_editor_fails__keeps_what_was_written(
 
 @pytest.mark.parametrize(("theirs", "lands"), [("b", True), ("a", False)])
 def test_edit__somebody_was_faster__joins_or_keeps_the_draft(
-    command: Command, state: Statehouse, tmp_path: Path, theirs: str, lands: bool
+    command: Command, state: Commonhold, tmp_path: Path, theirs: str, lands: bool
 ) -> None:
     state.put("notes", "k", {"a": 1, "b": 1})
     meanwhile = f"""
 it["a"] = 2
 urllib.request.urlopen(urllib.request.Request(
-    os.environ["STATEHOUSE_URL"] + "/api/v1/state/notes/k", method="PATCH",
+    os.environ["COMMONHOLD_URL"] + "/api/v1/state/notes/k", method="PATCH",
     data=b'{{"{theirs}": 9}}',
-    headers={{"Authorization": "Bearer " + os.environ["STATEHOUSE_TOKEN"],
+    headers={{"Authorization": "Bearer " + os.environ["COMMONHOLD_TOKEN"],
              "Content-Type": "application/merge-patch+json"}}))
 """
     done = command("edit", "notes", "k", EDITOR=edits(tmp_path, meanwhile), VISUAL="")
@@ -196,10 +196,10 @@ urllib.request.urlopen(urllib.request.Request(
 
 
 def test_watch__prints_changes__until_it_is_ended(
-    command: Command, env: dict[str, str], state: Statehouse, tmp_path: Path
+    command: Command, env: dict[str, str], state: Commonhold, tmp_path: Path
 ) -> None:
     printed = tmp_path / "printed"
-    arguments = [sys.executable, "-m", "statehouse", "watch", "--namespace", "notes"]
+    arguments = [sys.executable, "-m", "commonhold", "watch", "--namespace", "notes"]
     with printed.open("w") as out:
         watching = subprocess.Popen(arguments, env=env, stdout=out, stderr=subprocess.STDOUT)
 

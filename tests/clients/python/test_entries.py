@@ -6,14 +6,14 @@ import asyncio
 from decimal import Decimal
 
 import pytest
-from statehouse import (
-    AsyncStatehouse,
+from commonhold import (
+    AsyncCommonhold,
     BadRequest,
+    Commonhold,
     Invalid,
     NotFound,
     NotRegistered,
     Problem,
-    Statehouse,
     Unauthenticated,
     VersionConflict,
 )
@@ -27,18 +27,18 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def notes(state: Statehouse) -> Statehouse:
+def notes(state: Commonhold) -> Commonhold:
     state.namespaces.register("notes")
     return state
 
 
-def test_read__nothing_stored__gives_the_default_and_version_zero(state: Statehouse) -> None:
+def test_read__nothing_stored__gives_the_default_and_version_zero(state: Commonhold) -> None:
     state.namespaces.register("team", schema=TEAM_SCHEMA, default={"goal": ""})
     entry = state.get("team", "global")
     assert (entry.exists, entry.version, entry.value) == (False, 0, {"goal": ""})
 
 
-def test_write__with_a_version__is_compared(notes: Statehouse) -> None:
+def test_write__with_a_version__is_compared(notes: Commonhold) -> None:
     made = notes.put("notes", "k", {"n": 1}, if_version=0, tags=["a"], reason="weil: schön")
     assert (made.version, made.tags, made.actor) == (1, ["a"], "alice's token")
     assert made.updated_at is not None
@@ -56,7 +56,7 @@ def test_write__with_a_version__is_compared(notes: Statehouse) -> None:
     assert notes.history("notes", "k").items[-1].reason == "weil: schön"
 
 
-def test_patch_and_update__happen_on_the_server(notes: Statehouse) -> None:
+def test_patch_and_update__happen_on_the_server(notes: Commonhold) -> None:
     notes.put("notes", "k", {"n": 1, "list": []})
     notes.patch("notes", "k", {"title": "x"})
     notes.patch("notes", "k", [{"op": "remove", "path": "/title"}], kind="json")
@@ -69,7 +69,7 @@ def test_patch_and_update__happen_on_the_server(notes: Statehouse) -> None:
     assert changed.value == {"n": 5, "list": ["a"]}
 
 
-def test_history__diff_restore_and_delete__are_as_the_server_says(notes: Statehouse) -> None:
+def test_history__diff_restore_and_delete__are_as_the_server_says(notes: Commonhold) -> None:
     for n in (1, 2):
         notes.put("notes", "k", {"n": n})
     assert notes.get("notes", "k", at_version=1).value == {"n": 1}
@@ -83,7 +83,7 @@ def test_history__diff_restore_and_delete__are_as_the_server_says(notes: Stateho
     assert rows.items[-1].value == {"n": 1}
 
 
-def test_lists__search_and_batches__answer_typed_items(notes: Statehouse) -> None:
+def test_lists__search_and_batches__answer_typed_items(notes: Commonhold) -> None:
     outcomes = notes.batch(
         [
             {"op": "put", "namespace": "notes", "key": f"k{n}", "value": {"t": f"word{n}"}}
@@ -101,12 +101,12 @@ def test_lists__search_and_batches__answer_typed_items(notes: Statehouse) -> Non
     assert notes.me().workspace == "acme"
 
 
-def test_list__from_the_last_key__goes_down_over_pages_and_below_a_key(notes: Statehouse) -> None:
+def test_list__from_the_last_key__goes_down_over_pages_and_below_a_key(notes: Commonhold) -> None:
     for key in ("a/1", "a/2", "a/3", "b/1"):
         notes.put("notes", key, key)
-    down = Statehouse.list("notes", prefix="a/", order="desc", values=True, limit=1)
+    down = Commonhold.list("notes", prefix="a/", order="desc", values=True, limit=1)
     assert [each.value for each in notes.every(down)] == ["a/3", "a/2", "a/1"]
-    below = Statehouse.list("notes", order="desc", before="a/3", limit=1)
+    below = Commonhold.list("notes", order="desc", before="a/3", limit=1)
     assert [each.key for each in notes.every(below)] == ["a/2", "a/1"]
     assert [each.key for each in notes.list("notes", before="a/2")] == ["a/1"]
     with pytest.raises(Invalid, match="order must be one of asc, desc"):
@@ -116,7 +116,7 @@ def test_list__from_the_last_key__goes_down_over_pages_and_below_a_key(notes: St
         notes.list("notes", limit=1, cursor=page.next_cursor)
 
 
-def test_clear__by_prefix__deletes_those_and_counts_first(notes: Statehouse) -> None:
+def test_clear__by_prefix__deletes_those_and_counts_first(notes: Commonhold) -> None:
     for key in ("a/1", "a/2", "ab"):
         notes.put("notes", key, 1)
     dry = notes.clear("notes", prefix="a/", dry_run=True)
@@ -126,23 +126,23 @@ def test_clear__by_prefix__deletes_those_and_counts_first(notes: Statehouse) -> 
 
 
 @pytest.mark.parametrize("key", ["a/b", "a//b", "..", ".", "%2F", "x y", "🙂::ü", "?q#f", "a+b"])
-def test_keys__of_any_legal_spelling__arrive_as_they_are(notes: Statehouse, key: str) -> None:
+def test_keys__of_any_legal_spelling__arrive_as_they_are(notes: Commonhold, key: str) -> None:
     assert notes.put("notes", key, key).key == key
     assert notes.get("notes", key).value == key
 
 
-def test_numbers__come_back_as_they_went(web: Running, alice: Person, notes: Statehouse) -> None:
+def test_numbers__come_back_as_they_went(web: Running, alice: Person, notes: Commonhold) -> None:
     notes.put("notes", "big", 10**40)
     assert notes.get("notes", "big").value == 10**40
     url = f"http://127.0.0.1:{web.port}"
-    with Statehouse(url, alice.token, decimals=True, retries=SWIFT) as exact:
+    with Commonhold(url, alice.token, decimals=True, retries=SWIFT) as exact:
         digits = Decimal("0.10000000000000000000001")
         exact.put("notes", "d", {"price": digits, "one": Decimal("1.0")})
         assert str(exact.get("notes", "d").value["price"]) == str(digits)
         assert str(exact.get("notes", "d").value["one"]) == "1.0"
 
 
-def test_problems__each_has_its_class(notes: Statehouse, web: Running) -> None:
+def test_problems__each_has_its_class(notes: Commonhold, web: Running) -> None:
     with pytest.raises(NotRegistered, match=r"^profile key not registered: nobody") as caught:
         notes.get("nobody", "k")
     assert caught.value.status == 404
@@ -157,7 +157,7 @@ def test_problems__each_has_its_class(notes: Statehouse, web: Running) -> None:
     with pytest.raises(BadRequest):
         notes.request("GET", "/changes", nobody="knows")
     with (
-        Statehouse(f"http://127.0.0.1:{web.port}/api/v1/", "sh_wrong", retries=SWIFT) as stranger,
+        Commonhold(f"http://127.0.0.1:{web.port}/api/v1/", "ch_wrong", retries=SWIFT) as stranger,
         pytest.raises(Unauthenticated),
     ):
         stranger.me()
@@ -165,14 +165,14 @@ def test_problems__each_has_its_class(notes: Statehouse, web: Running) -> None:
         notes.request("GET", "/nowhere")
 
 
-def test_long_poll__a_newer_version__is_answered(notes: Statehouse) -> None:
+def test_long_poll__a_newer_version__is_answered(notes: Commonhold) -> None:
     notes.put("notes", "k", 1)
     assert notes.get("notes", "k", wait=30, since=0).version == 1
 
 
 def test_async_client__has_the_same_verbs(web: Running, alice: Person) -> None:
     async def work() -> list[int]:
-        async with AsyncStatehouse(
+        async with AsyncCommonhold(
             f"http://127.0.0.1:{web.port}", alice.token, retries=SWIFT
         ) as state:
             await state.namespaces.register("notes")
@@ -186,7 +186,7 @@ def test_async_client__has_the_same_verbs(web: Running, alice: Person) -> None:
 
 
 def test_from_env__without_both_variables__says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STATEHOUSE_URL", "http://127.0.0.1:1")
-    monkeypatch.delenv("STATEHOUSE_TOKEN", raising=False)
-    with pytest.raises(KeyError, match="set STATEHOUSE_TOKEN"):
-        Statehouse.from_env()
+    monkeypatch.setenv("COMMONHOLD_URL", "http://127.0.0.1:1")
+    monkeypatch.delenv("COMMONHOLD_TOKEN", raising=False)
+    with pytest.raises(KeyError, match="set COMMONHOLD_TOKEN"):
+        Commonhold.from_env()

@@ -32,8 +32,8 @@ def run(program: str, folder: Path, web: Running, person: Person) -> str:
         env={
             **os.environ,
             "PYTHONPATH": str(CLIENT / "src"),
-            "STATEHOUSE_URL": f"http://127.0.0.1:{web.port}",
-            "STATEHOUSE_TOKEN": person.token,
+            "COMMONHOLD_URL": f"http://127.0.0.1:{web.port}",
+            "COMMONHOLD_TOKEN": person.token,
         },
         check=False,
     )

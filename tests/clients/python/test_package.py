@@ -15,11 +15,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import commonhold
 import pytest
-import statehouse
-from statehouse import entries, threads
-from statehouse.calls import NOTHING, Call
-from statehouse.verbs import Group, Verb
+from commonhold import entries, threads
+from commonhold.calls import NOTHING, Call
+from commonhold.verbs import Group, Verb
 
 from project.env import BASE_DIR
 
@@ -38,10 +38,10 @@ DOCUMENT = json.loads((BASE_DIR / "docs/openapi.json").read_text())
 
 
 def test_client__imports_nothing_of_the_server() -> None:
-    allowed = {*sys.stdlib_module_names, "httpx2", "pydantic", "statehouse"}
+    allowed = {*sys.stdlib_module_names, "httpx2", "pydantic", "commonhold"}
     found = {
         (
-            str(path.relative_to(HOME)).removeprefix("src/statehouse/").removeprefix("examples/"),
+            str(path.relative_to(HOME)).removeprefix("src/commonhold/").removeprefix("examples/"),
             name.partition(".")[0],
         )
         for path in SOURCES
@@ -64,8 +64,8 @@ def test_client__imports_nothing_of_the_server() -> None:
 
 
 def test_package__everything_it_offers__is_there_and_typed() -> None:
-    assert [name for name in statehouse.__all__ if not hasattr(statehouse, name)] == []
-    assert (BASE_DIR / "clients/python/src/statehouse/py.typed").exists()
+    assert [name for name in commonhold.__all__ if not hasattr(commonhold, name)] == []
+    assert (BASE_DIR / "clients/python/src/commonhold/py.typed").exists()
 
 
 # Every verb, with everything that can be said ------------------------------------------------
@@ -141,15 +141,15 @@ def test_verb__path_query_and_body__are_known_to_the_api(build: Any) -> None:
 PROBE = """
 from __future__ import annotations
 from typing import assert_type
-from statehouse import *
-from statehouse import Entry, FileBackend, MemoryBackend, Profile, Thread
+from commonhold import *
+from commonhold import Entry, FileBackend, MemoryBackend, Profile, Thread
 
 class Team(ProfileKey):
     goal: str = ""
 
 LOCALE = profile_key("locale", str, default="x")
 
-def blocking(state: Statehouse) -> None:
+def blocking(state: Commonhold) -> None:
     assert_type(state.threads.get("t"), Thread)
     assert_type(state.read(Team, "k"), Team)
     assert_type(state.edit(LOCALE, "k", str.lower), str)
@@ -161,9 +161,9 @@ def blocking(state: Statehouse) -> None:
     state.threads.get(3)  # type: ignore[arg-type]
     state.put("n", "k", 1, nonsense=1)  # type: ignore[call-arg]
     Team(goal=1)  # type: ignore[arg-type]
-    Statehouse("u", "t", timeoutt=1)  # type: ignore[call-arg]
+    Commonhold("u", "t", timeoutt=1)  # type: ignore[call-arg]
 
-async def waiting(state: AsyncStatehouse) -> None:
+async def waiting(state: AsyncCommonhold) -> None:
     assert_type(await state.threads.get("t"), Thread)
     assert_type(await state.put("n", "k", 1), Entry)
     assert_type(await state.edit(LOCALE, "k", str.lower), str)

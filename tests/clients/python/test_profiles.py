@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from statehouse import (
-    AsyncStatehouse,
+from commonhold import (
+    AsyncCommonhold,
+    Commonhold,
     KeyDecode,
     NotRegistered,
     ProfileKey,
-    Statehouse,
     StateScope,
     VersionConflict,
     profile_key,
@@ -38,24 +38,24 @@ SCOPE = StateScope.parent_thread("t1")
 
 
 @pytest.fixture
-def team(state: Statehouse) -> Statehouse:
+def team(state: Commonhold) -> Commonhold:
     state.register(TeamContext, LOCALE)
     return state
 
 
 def test_first_hour__the_snippet__runs_as_written(
-    team: Statehouse, web: Running, alice: Person, monkeypatch: pytest.MonkeyPatch
+    team: Commonhold, web: Running, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("STATEHOUSE_URL", f"http://127.0.0.1:{web.port}")
-    monkeypatch.setenv("STATEHOUSE_TOKEN", alice.token)
-    state = Statehouse.from_env()
+    monkeypatch.setenv("COMMONHOLD_URL", f"http://127.0.0.1:{web.port}")
+    monkeypatch.setenv("COMMONHOLD_TOKEN", alice.token)
+    state = Commonhold.from_env()
     with state.edit(TeamContext, StateScope.parent_thread("t1")) as team_context:
         team_context.goal = "Ship the feature"
     assert state.get("team_context", "parent_thread::t1").value["goal"] == "Ship the feature"
     state.close()
 
 
-def test_read__nothing_stored__is_the_default_and_writes_nothing(team: Statehouse) -> None:
+def test_read__nothing_stored__is_the_default_and_writes_nothing(team: Commonhold) -> None:
     assert team.read(TeamContext, SCOPE) == TeamContext()
     assert team.read(LOCALE, "alice") == "en-US"
     assert not team.get(TeamContext, SCOPE).exists
@@ -65,12 +65,12 @@ def test_read__nothing_stored__is_the_default_and_writes_nothing(team: Statehous
     assert team.read(LOCALE, "alice") == "en-US"
 
 
-def test_read__unregistered__is_the_exact_error(state: Statehouse) -> None:
+def test_read__unregistered__is_the_exact_error(state: Commonhold) -> None:
     with pytest.raises(NotRegistered, match=r"^profile key not registered: team_context"):
         state.read(TeamContext, SCOPE)
 
 
-def test_read__a_value_the_schema_refuses_now__raises_and_is_no_default(team: Statehouse) -> None:
+def test_read__a_value_the_schema_refuses_now__raises_and_is_no_default(team: Commonhold) -> None:
     team.namespaces.register("team_context", schema={}, default={})
     team.put("team_context", SCOPE, {"goal": "x", "extra": 1})
     strict = {"type": "object", "properties": {"extra": {"type": "string"}}}
@@ -82,14 +82,14 @@ def test_read__a_value_the_schema_refuses_now__raises_and_is_no_default(team: St
         pass
 
 
-def test_read__a_value_of_another_type__raises(team: Statehouse) -> None:
+def test_read__a_value_of_another_type__raises(team: Commonhold) -> None:
     team.namespaces.register("team_context", schema={}, default={})
     team.put("team_context", SCOPE, {"goal": 7})
     with pytest.raises(KeyDecode, match=r"^failed to decode key team_context: /goal: 7 is not"):
         team.read(TeamContext, SCOPE)
 
 
-def test_edit__changes_nothing__writes_nothing(team: Statehouse) -> None:
+def test_edit__changes_nothing__writes_nothing(team: Commonhold) -> None:
     with team.edit(TeamContext, SCOPE):
         pass
     assert not team.get(TeamContext, SCOPE).exists
@@ -98,7 +98,7 @@ def test_edit__changes_nothing__writes_nothing(team: Statehouse) -> None:
     assert not team.get(TeamContext, SCOPE).exists
 
 
-def test_edit__members_it_does_not_know__stay(team: Statehouse) -> None:
+def test_edit__members_it_does_not_know__stay(team: Commonhold) -> None:
     team.namespaces.register("team_context", schema={}, default={})
     team.put("team_context", SCOPE, {"goal": "a", "later": {"n": [1]}})
     with team.edit(TeamContext, SCOPE) as value:
@@ -106,7 +106,7 @@ def test_edit__members_it_does_not_know__stay(team: Statehouse) -> None:
     assert team.get(TeamContext, SCOPE).value["later"] == {"n": [1]}
 
 
-def test_edit_by_function__a_hundred_at_once__lose_nothing(team: Statehouse) -> None:
+def test_edit_by_function__a_hundred_at_once__lose_nothing(team: Commonhold) -> None:
     """Lost updates are what shared state without compare-and-set is known for."""
     together = threading.Barrier(100)
 
@@ -127,7 +127,7 @@ def test_edit_by_function__a_hundred_at_once__lose_nothing(team: Statehouse) -> 
     assert team.get(TeamContext, SCOPE).version == 100
 
 
-def test_edit_by_function__never_first__stops_at_the_bound(team: Statehouse) -> None:
+def test_edit_by_function__never_first__stops_at_the_bound(team: Commonhold) -> None:
     calls = []
 
     def slow(value: TeamContext) -> None:
@@ -140,12 +140,12 @@ def test_edit_by_function__never_first__stops_at_the_bound(team: Statehouse) -> 
     assert calls == ["", "theirs 1", "theirs 2"]
 
 
-def test_edit_by_function__that_returns__replaces_the_value(team: Statehouse) -> None:
+def test_edit_by_function__that_returns__replaces_the_value(team: Commonhold) -> None:
     assert team.edit(LOCALE, "alice", lambda value: value.lower()) == "en-us"
     assert team.read(LOCALE, "alice") == "en-us"
 
 
-def test_edit_by_block__others_changed_other_places__both_land(team: Statehouse) -> None:
+def test_edit_by_block__others_changed_other_places__both_land(team: Commonhold) -> None:
     with team.edit(TeamContext, SCOPE) as mine:
         mine.goal = "mine"
         with team.edit(TeamContext, SCOPE) as theirs:
@@ -154,7 +154,7 @@ def test_edit_by_block__others_changed_other_places__both_land(team: Statehouse)
     assert (found.goal, found.counts) == ("mine", {"x": 1})
 
 
-def test_edit_by_block__the_same_place__is_refused_and_says_where(team: Statehouse) -> None:
+def test_edit_by_block__the_same_place__is_refused_and_says_where(team: Commonhold) -> None:
     block = team.edit(TeamContext, SCOPE)
     mine = block.__enter__()
     mine.goal = "mine"
@@ -170,10 +170,10 @@ def test_edit_by_block__the_same_place__is_refused_and_says_where(team: Statehou
 
 
 def test_edit__async__by_block_and_by_function(
-    team: Statehouse, web: Running, alice: Person
+    team: Commonhold, web: Running, alice: Person
 ) -> None:
     async def work() -> Any:
-        async with AsyncStatehouse(
+        async with AsyncCommonhold(
             f"http://127.0.0.1:{web.port}", alice.token, retries=SWIFT
         ) as state:
 

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
-from statehouse import (
+from commonhold import (
     CommitEvent,
     KeyAlreadyRegistered,
     KeyDecode,
@@ -33,6 +31,8 @@ from statehouse import (
     StateStore,
     UnknownKey,
 )
+from hypothesis import given
+from hypothesis import strategies as some
 
 from state_admin.domain import merging
 

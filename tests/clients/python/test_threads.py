@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from statehouse import (
+from commonhold import (
     KV,
+    Commonhold,
     Conflict,
     Conversation,
     MergeStrategy,
@@ -12,7 +13,6 @@ from statehouse import (
     NotFound,
     PersistedState,
     RevisionConflict,
-    Statehouse,
     StateKey,
     StateStore,
     Superseded,
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def running(state: Statehouse) -> Statehouse:
+def running(state: Commonhold) -> Commonhold:
     state.state_keys.register("offers", reducer="add", merge="commutative", default=0)
     state.state_keys.register("plan", scope="thread")
     state.threads.create("t/1", title="Lisbon", metadata={"x": 1})
@@ -31,7 +31,7 @@ def running(state: Statehouse) -> Statehouse:
     return state
 
 
-def test_commit__updates_messages_and_transition__land_together(running: Statehouse) -> None:
+def test_commit__updates_messages_and_transition__land_together(running: Commonhold) -> None:
     made = running.runs.commit(
         "r1",
         {"offers": 2},
@@ -57,7 +57,7 @@ def test_commit__updates_messages_and_transition__land_together(running: Stateho
     assert running.threads.context("t/1").messages[0]["content"] == "hi"
 
 
-def test_commit__refusals__have_their_classes(running: Statehouse) -> None:
+def test_commit__refusals__have_their_classes(running: Commonhold) -> None:
     running.runs.commit("r1", {"offers": 1})
     with pytest.raises(RevisionConflict) as old:
         running.runs.commit("r1", {"offers": 1}, base_revision=0)
@@ -77,7 +77,7 @@ def test_commit__refusals__have_their_classes(running: Statehouse) -> None:
     assert [run.id for run in running.runs.list(thread_id="t/1")] == ["r1"]
 
 
-def test_snapshots__are_compared_restored_and_imported(running: Statehouse) -> None:
+def test_snapshots__are_compared_restored_and_imported(running: Commonhold) -> None:
     first = running.runs.commit("r1", {"offers": 1}).revision
     last = running.runs.commit("r1", {"offers": 1}).revision
     (row,) = (r for r in running.threads.diff("t/1", first, last).rows if "offers" in r["pointer"])
@@ -103,7 +103,7 @@ class Plan(StateKey[list[str], str]):
         return [*value, update]
 
 
-def test_store__in_process__moves_to_the_server_and_back(running: Statehouse) -> None:
+def test_store__in_process__moves_to_the_server_and_back(running: Commonhold) -> None:
     store = StateStore()
     store.register_key(Plan)
     store.commit(MutationBatch().update(Plan, "fly"))
@@ -116,7 +116,7 @@ def test_store__in_process__moves_to_the_server_and_back(running: Statehouse) ->
     assert other.read(Plan) == ["fly"]
 
 
-def test_ticket__is_asked_and_decided_once(running: Statehouse) -> None:
+def test_ticket__is_asked_and_decided_once(running: Commonhold) -> None:
     asked = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {"n": 1}}
     running.runs.commit(
         "r1", run={"status": "waiting", "waiting": {"reason": "user_input", "tickets": [asked]}}
@@ -129,7 +129,7 @@ def test_ticket__is_asked_and_decided_once(running: Statehouse) -> None:
         running.tickets.decide("k1", "cancel")
 
 
-def test_mailbox__claim_nack_ack(running: Statehouse) -> None:
+def test_mailbox__claim_nack_ack(running: Commonhold) -> None:
     running.dispatches.enqueue("t/1", {"task": 1}, agent_id="planner", priority=5)
     (held,) = running.dispatches.claim(consumer="w", wait=5)
     assert (held.payload, bool(held.claim_token)) == ({"task": 1}, True)
@@ -142,7 +142,7 @@ def test_mailbox__claim_nack_ack(running: Statehouse) -> None:
     assert len(running.dispatches.claim(consumer="w")) == 0
 
 
-def test_plugin__comes_and_goes_whole(state: Statehouse) -> None:
+def test_plugin__comes_and_goes_whole(state: Commonhold) -> None:
     state.plugins.install("team", state_keys=[{"key": "mood"}], namespaces=[{"name": "team"}])
     assert state.state_keys.get("mood").plugin == "team"
     assert state.namespaces.get("team").plugin == "team"
@@ -153,7 +153,7 @@ def test_plugin__comes_and_goes_whole(state: Statehouse) -> None:
         state.plugins.uninstall("team")
 
 
-def test_conversation__in_agentkits_words(state: Statehouse) -> None:
+def test_conversation__in_agentkits_words(state: Commonhold) -> None:
     state.register(KV)
     talk = Conversation(state, "t9")
     assert talk.messages == []

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
-from statehouse import (
-    AsyncStatehouse,
+from commonhold import (
+    AsyncCommonhold,
+    Commonhold,
+    CommonholdError,
     Conflict,
     InFlight,
     KeyDecode,
@@ -30,16 +30,16 @@ from statehouse import (
     RateLimited,
     Retries,
     RevisionMismatch,
-    Statehouse,
-    StatehouseError,
     Unavailable,
     UnknownKey,
     Unreachable,
     documents,
 )
-from statehouse.calls import Reply, Request, Sleep, exchange
-from statehouse.entries import get_entry, put_entry
-from statehouse.problems import problem_of
+from commonhold.calls import Reply, Request, Sleep, exchange
+from commonhold.entries import get_entry, put_entry
+from commonhold.problems import problem_of
+from hypothesis import given
+from hypothesis import strategies as some
 
 from project.env import BASE_DIR
 from state_admin.models import EntryRevision
@@ -121,7 +121,7 @@ def test_retry_after__spelled_oddly__is_no_error_of_its_own(spelled: str) -> Non
     ],
 )
 def test_answer_of_something_else__is_an_error_of_ours(reply: Reply) -> None:
-    with pytest.raises(StatehouseError):
+    with pytest.raises(CommonholdError):
         raise drive(get_entry("n", "k"), reply)[0]
 
 
@@ -178,7 +178,7 @@ def test_problem__with_errors_of_a_proxy__can_be_told(errors: Any) -> None:
         UnknownKey("k"),
     ],
 )
-def test_error__sent_to_another_process__is_the_same(error: StatehouseError) -> None:
+def test_error__sent_to_another_process__is_the_same(error: CommonholdError) -> None:
     """A pool of processes breaks for good when a worker's exception cannot be copied."""
     for other in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):  # noqa: S301  # our own
         assert type(other) is type(error)
@@ -194,13 +194,13 @@ def test_headers__a_text_of_several_lines__is_sent_as_one() -> None:
 @pytest.mark.parametrize("url", ["nonsense", "ftp://x", "http://[::1", "http://x:y"])
 def test_client__of_no_address__is_refused_at_once(url: str) -> None:
     with pytest.raises(ValueError, match="not an address"):
-        Statehouse(url, "t")
+        Commonhold(url, "t")
 
 
 def test_token__out_of_a_file__loses_its_line_break_and_is_never_told(
     flaky: http.server.ThreadingHTTPServer,
 ) -> None:
-    with Statehouse(f"http://127.0.0.1:{flaky.server_port}", "t0ken\n", retries=SWIFT) as state:
+    with Commonhold(f"http://127.0.0.1:{flaky.server_port}", "t0ken\n", retries=SWIFT) as state:
         assert state.put("n", "k", 1).version == 1
 
 
@@ -249,7 +249,7 @@ def flaky() -> Iterator[http.server.ThreadingHTTPServer]:
 
 
 def test_503__is_retried_over_one_connection(flaky: http.server.ThreadingHTTPServer) -> None:
-    with Statehouse(f"http://127.0.0.1:{flaky.server_port}", "t", retries=SWIFT) as state:
+    with Commonhold(f"http://127.0.0.1:{flaky.server_port}", "t", retries=SWIFT) as state:
         assert state.put("n", "k", 1).version == 1
     assert len(Flaky.seen) == 3
     assert len(set(Flaky.seen)) == 1, "one key, one connection"
@@ -257,7 +257,7 @@ def test_503__is_retried_over_one_connection(flaky: http.server.ThreadingHTTPSer
 
 def test_nobody_listens__is_unreachable() -> None:
     with (
-        Statehouse(f"http://127.0.0.1:{free_port()}", "t", retries=SWIFT) as state,
+        Commonhold(f"http://127.0.0.1:{free_port()}", "t", retries=SWIFT) as state,
         pytest.raises(Unreachable),
     ):
         state.me()
@@ -265,9 +265,9 @@ def test_nobody_listens__is_unreachable() -> None:
 
 FORKING = """
 import os, sys
-from statehouse import Statehouse
+from commonhold import Commonhold
 
-state = Statehouse(sys.argv[1], "t")
+state = Commonhold(sys.argv[1], "t")
 state.put("n", "k", 1)
 if (child := os.fork()) == 0:
     state.put("n", "k", 2)
@@ -291,7 +291,7 @@ def test_client__in_a_forked_process__has_a_connection_of_its_own(
 def test_async_client__in_one_loop_after_the_other__has_connections_in_each(
     flaky: http.server.ThreadingHTTPServer,
 ) -> None:
-    state = AsyncStatehouse(f"http://127.0.0.1:{flaky.server_port}", "t", retries=SWIFT)
+    state = AsyncCommonhold(f"http://127.0.0.1:{flaky.server_port}", "t", retries=SWIFT)
 
     def use_them() -> None:
         loops = [asyncio.new_event_loop() for _ in range(3)]
@@ -314,7 +314,7 @@ def test_async_client__in_one_loop_after_the_other__has_connections_in_each(
 def test_async_client__whose_loop_was_closed__works_in_the_next(
     flaky: http.server.ThreadingHTTPServer,
 ) -> None:
-    state = AsyncStatehouse(f"http://127.0.0.1:{flaky.server_port}", "t", retries=SWIFT)
+    state = AsyncCommonhold(f"http://127.0.0.1:{flaky.server_port}", "t", retries=SWIFT)
 
     async def work() -> int:
         return (await state.put("n", "k", 1)).version
@@ -337,7 +337,7 @@ def test_lost_reply__the_call_is_made_again__and_has_one_effect(
 ) -> None:
     with (
         Proxy(lambda: socket.create_connection(("127.0.0.1", web.port))) as proxy,
-        Statehouse(f"http://127.0.0.1:{proxy.port}", alice.token, retries=SWIFT) as state,
+        Commonhold(f"http://127.0.0.1:{proxy.port}", alice.token, retries=SWIFT) as state,
     ):
         state.namespaces.register("notes", default={"n": 0})
         proxy.lose_reply_to(b"PATCH /api/v1/state/notes/k")
@@ -353,7 +353,7 @@ def test_watch__server_restarts__goes_on_without_gap_or_repeat(alice: Person, st
     port = [first.port]
     with (
         Proxy(lambda: socket.create_connection(("127.0.0.1", port[0]))) as proxy,
-        Statehouse(f"http://127.0.0.1:{proxy.port}", alice.token, retries=SWIFT) as state,
+        Commonhold(f"http://127.0.0.1:{proxy.port}", alice.token, retries=SWIFT) as state,
     ):
         state.namespaces.register("notes")
         with state.watch(namespace="notes") as changes:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import httpx2
 import pytest
-from statehouse import (
-    AsyncStatehouse,
+from commonhold import (
+    AsyncCommonhold,
     BadRequest,
+    Commonhold,
     Gone,
     Retries,
-    Statehouse,
     Unavailable,
     Unreachable,
 )
-from statehouse.calls import Reply
-from statehouse.changes import Feed
+from commonhold.calls import Reply
+from commonhold.changes import Feed
 
 from tests.builders import Person
 from tests.clients.python.conftest import SWIFT
@@ -65,7 +65,7 @@ def test_feed__a_page_of_something_else__is_no_stream() -> None:
     feed, _ = taken()
     assert not feed.begins(httpx2.Response(200, headers={"content-type": "text/html"}))
     assert feed.begins(httpx2.Response(200, headers={"content-type": "text/event-stream; a=b"}))
-    with pytest.raises(Unreachable, match="the address of a Statehouse"):
+    with pytest.raises(Unreachable, match="the address of a Commonhold"):
         feed.refused(Reply(200, {}, b"<html>"))
 
 
@@ -77,20 +77,20 @@ def test_feed__lines__end_at_a_line_feed_only() -> None:
 
 def test_watch__nobody_listens__is_unreachable() -> None:
     with (
-        Statehouse(f"http://127.0.0.1:{free_port()}", "t", retries=SWIFT) as state,
+        Commonhold(f"http://127.0.0.1:{free_port()}", "t", retries=SWIFT) as state,
         pytest.raises(Unreachable),
     ):
         next(state.watch())
 
 
 @pytest.mark.django_db(transaction=True)
-def test_watch__a_cursor_that_is_none__is_refused(state: Statehouse) -> None:
+def test_watch__a_cursor_that_is_none__is_refused(state: Commonhold) -> None:
     with pytest.raises(BadRequest):
         next(state.watch(after="nonsense"))
 
 
 @pytest.mark.django_db(transaction=True)
-def test_watch__silence__is_taken_for_a_dead_connection(state: Statehouse) -> None:
+def test_watch__silence__is_taken_for_a_dead_connection(state: Commonhold) -> None:
     """A connection that says nothing for the heartbeat's time is given up; nothing is missed."""
     state.namespaces.register("notes")
     with state.watch(namespace="notes", heartbeat_timeout=0.2) as changes:
@@ -101,7 +101,7 @@ def test_watch__silence__is_taken_for_a_dead_connection(state: Statehouse) -> No
 
 
 @pytest.mark.django_db(transaction=True)
-def test_watch__a_key_with_a_line_separator__is_a_change_like_any(state: Statehouse) -> None:
+def test_watch__a_key_with_a_line_separator__is_a_change_like_any(state: Commonhold) -> None:
     state.namespaces.register("notes")
     with state.watch(namespace="notes") as changes:
         state.put("notes", "a\u2028b", 1)
@@ -111,7 +111,7 @@ def test_watch__a_key_with_a_line_separator__is_a_change_like_any(state: Stateho
 @pytest.mark.django_db(transaction=True)
 def test_watch__async__filters_and_follows(web: Running, alice: Person) -> None:
     async def work() -> list[tuple[str | None, int]]:
-        async with AsyncStatehouse(
+        async with AsyncCommonhold(
             f"http://127.0.0.1:{web.port}", alice.token, retries=SWIFT
         ) as state:
             await state.namespaces.register("notes")
@@ -129,8 +129,8 @@ def test_watch__async__filters_and_follows(web: Running, alice: Person) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_every__a_list_of_several_pages__gives_all(state: Statehouse) -> None:
+def test_every__a_list_of_several_pages__gives_all(state: Commonhold) -> None:
     state.namespaces.register("notes")
     state.batch([{"op": "put", "namespace": "notes", "key": f"k{n}", "value": n} for n in range(7)])
-    listed = state.every(Statehouse.list("notes", limit=3, values=True))
+    listed = state.every(Commonhold.list("notes", limit=3, values=True))
     assert [entry.value for entry in listed] == list(range(7))

@@ -1,0 +1,9 @@
+"""`python -m commonhold`: see cli."""
+
+from __future__ import annotations
+
+import sys
+
+from commonhold.cli import main
+
+sys.exit(main())

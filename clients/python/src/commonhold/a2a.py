@@ -1,0 +1,331 @@
+"""A store for A2A tasks: `DefaultRequestHandler(task_store=CommonholdTaskStore(), …)`.
+
+A task is a thread with one run; its context is the thread above. Each save is one atomic commit: the
+task is the thread's state `a2a.task`, what was said since is appended to the log, and the run follows
+the task's status. So every revision of a task stays readable. Needs `commonhold[a2a]`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+from urllib.parse import quote
+
+from a2a.server.cluster.task_store import (
+    ConcurrentTaskModificationError,
+    StoredTask,
+    VersionedTaskStore,
+)
+from a2a.server.cluster.version import TaskVersion
+from a2a.server.context import ServerCallContext
+from a2a.server.events.event_queue import Event
+from a2a.server.owner_resolver import OwnerResolver, resolve_user_scope
+from a2a.server.tasks.task_store import TaskStore
+from a2a.types.a2a_pb2 import ListTasksRequest, ListTasksResponse, Task, TaskState
+from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE
+from a2a.utils.errors import InvalidParamsError
+from a2a.utils.task import ListTasksCursor, decode_list_tasks_cursor, encode_list_tasks_cursor
+from google.protobuf.json_format import MessageToDict, ParseDict
+
+from commonhold.client import AsyncCommonhold
+from commonhold.problems import Conflict, Invalid, NotFound, RevisionConflict
+from commonhold.threads import Runs
+
+_KEY = "a2a.task"
+_MEMBER = "a2a"
+_LEASE = 3600
+_RUN_IS_DONE = ("run is done", "invalid run transition: done")
+_ENDED = frozenset({"COMPLETED", "FAILED", "CANCELED", "REJECTED"})
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A task as it is stored, None where there is none, at a revision of its thread."""
+
+    document: dict[str, Any] | None
+    revision: int
+
+    @property
+    def ended(self) -> bool:
+        return self.document is not None and _state_in(self.document) in _ENDED
+
+
+class _Tasks:
+    """What both stores are made of."""
+
+    def __init__(
+        self,
+        state: AsyncCommonhold | None = None,
+        *,
+        agent_id: str = "a2a",
+        owner_resolver: OwnerResolver = resolve_user_scope,
+    ) -> None:
+        self._state = state or AsyncCommonhold.from_env()
+        self._owned = state is None
+        self._agent_id = agent_id
+        self._owner_of = owner_resolver
+
+    async def list(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
+        """The owner's tasks, the last updated first; reads one small row per task of the agent."""
+        prefix = _thread_of(self._owner_of(context), "")
+        # Newest run first: of a task that went on after its end, that is the run that counts.
+        tasks: dict[str, dict[str, Any]] = {}
+        async for run in self._state.every(Runs.list(agent_id=self._agent_id, limit=200)):
+            if run.thread_id.startswith(prefix) and _MEMBER in run.metadata:
+                tasks.setdefault(run.thread_id, run.metadata[_MEMBER])
+        wanted = sorted(
+            (_place(facts), thread) for thread, facts in tasks.items() if _matches(facts, params)
+        )[::-1]
+        size = params.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE
+        after = _after(params.page_token)
+        behind = [each for each in wanted if after is None or each[0] < after]
+        held = await asyncio.gather(*(self._read(thread) for _, thread in behind[:size]))
+        more = len(behind) > size
+        return ListTasksResponse(
+            tasks=[_task_of(each.document) for each in held if each.document is not None],
+            next_page_token=_cursor(behind[size - 1][0]) if more else "",
+            total_size=len(wanted),
+            page_size=size,
+        )
+
+    async def delete(self, task_id: str, context: ServerCallContext) -> None:
+        """Needs the role admin: the task's thread goes with all that was said."""
+        try:
+            await self._state.threads.delete(_thread_of(self._owner_of(context), task_id))
+        except NotFound:
+            return
+
+    async def close(self) -> None:
+        if self._owned:
+            await self._state.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _held(self, task_id: str, context: ServerCallContext) -> _Held:
+        return await self._read(_thread_of(self._owner_of(context), task_id))
+
+    async def _read(self, thread_id: str) -> _Held:
+        try:
+            found = await self._state.threads.state(thread_id)
+        except NotFound:
+            return _Held(None, 0)
+        return _Held(found.extensions.get(_KEY), found.revision)
+
+    async def _write(
+        self, task: Task, context: ServerCallContext, held: _Held, base_revision: int
+    ) -> int:
+        """The revision that the task has now. Raises RevisionConflict: it has changed since base."""
+        owner = self._owner_of(context)
+        run_id = thread_id = _thread_of(owner, task.id)
+        document = MessageToDict(task)
+        while True:
+            try:
+                committed = await self._state.runs.commit(
+                    run_id,
+                    {_KEY: document},
+                    messages=list(_new_messages(document, held.document or {})) or None,
+                    base_revision=base_revision,
+                    rebase=True,
+                    run=_run_of(task, document),
+                )
+            except NotFound:
+                await self._open(owner, task)
+            except Invalid as refused:
+                if not refused.title.startswith("unknown key"):
+                    raise
+                await self._state.state_keys.register(
+                    _KEY, scope="thread", schema={"type": "object"}
+                )
+            except RevisionConflict:
+                raise
+            except Conflict as refused:
+                if not refused.title.startswith(_RUN_IS_DONE):
+                    raise
+                run_id = await self._run_after(thread_id)
+            else:
+                return committed.revision
+
+    async def _run_after(self, thread_id: str) -> str:
+        """The run of a task that goes on after its end: the active one, or a new one."""
+        thread = await self._state.threads.get(thread_id)
+        if thread.active_run_id is not None:
+            return thread.active_run_id
+        run = await self._state.runs.start(thread_id, agent_id=self._agent_id, lease_seconds=_LEASE)
+        return run.id
+
+    async def _open(self, owner: str, task: Task) -> None:
+        """The threads of the context and of the task, and the task's run; again changes nothing."""
+        thread_id = _thread_of(owner, task.id)
+        context_id = _joined(_MEMBER, owner, "context", task.context_id)
+        await self._state.threads.create(context_id, resource_id=owner or None)
+        await self._state.threads.create(
+            thread_id, parent_thread_id=context_id, resource_id=owner or None
+        )
+        await self._state.runs.start(
+            thread_id, thread_id, agent_id=self._agent_id, lease_seconds=_LEASE
+        )
+
+
+class CommonholdTaskStore(_Tasks, TaskStore):  # type: ignore[misc]  # Any without the SDK
+    """`state`: a client to share; without one, the store makes its own from the environment, and
+    `close` (or `async with`) closes it. `agent_id`: whose runs the tasks are. Owners (users of the
+    agent) see their own tasks only."""
+
+    async def save(self, task: Task, context: ServerCallContext) -> None:
+        """The last writer wins; what it wrote over stays readable as a revision."""
+        while True:
+            held = await self._held(task.id, context)
+            try:
+                await self._write(task, context, held, held.revision)
+            except RevisionConflict:
+                continue
+            return
+
+    async def get(self, task_id: str, context: ServerCallContext) -> Task | None:
+        held = await self._held(task_id, context)
+        return None if held.document is None else _task_of(held.document)
+
+
+class VersionedCommonholdTaskStore(_Tasks, VersionedTaskStore):  # type: ignore[misc]
+    """The same, for several replicas of one agent: of two that save the same version of a task one is
+    refused with ConcurrentTaskModificationError."""
+
+    async def save(
+        self,
+        task: Task,
+        *,
+        event: Event | None = None,
+        prev: Task | None = None,
+        prev_version: TaskVersion,
+        context: ServerCallContext,
+    ) -> TaskVersion:
+        while True:
+            held = await self._held(task.id, context)
+            canceled = task.status.state == TaskState.TASK_STATE_CANCELED
+            if canceled and (held.document is None or held.ended):
+                raise ConcurrentTaskModificationError(task.id)
+            if not canceled and held.document is not None and prev_version.is_missing:
+                raise ConcurrentTaskModificationError(task.id)
+            known = held.revision if canceled or prev_version.is_missing else prev_version._value
+            try:
+                revision = await self._write(task, context, held, known)
+            except RevisionConflict:
+                if canceled:
+                    continue
+                raise ConcurrentTaskModificationError(task.id) from None
+            return TaskVersion(revision)
+
+    async def get(self, task_id: str, context: ServerCallContext) -> StoredTask | None:
+        held = await self._held(task_id, context)
+        if held.document is None:
+            return None
+        return StoredTask(_task_of(held.document), TaskVersion(held.revision))
+
+
+def _joined(*parts: str) -> str:
+    return ":".join(quote(part, safe="") for part in parts)
+
+
+def _thread_of(owner: str, task_id: str) -> str:
+    return _joined(_MEMBER, owner, "task", task_id)
+
+
+def _task_of(document: Mapping[str, Any]) -> Task:
+    return ParseDict(document, Task(), ignore_unknown_fields=True)
+
+
+def _state_in(document: Mapping[str, Any]) -> str:
+    state: str = document.get("status", {}).get("state", "")
+    return state.removeprefix("TASK_STATE_")
+
+
+def _run_of(task: Task, document: Mapping[str, Any]) -> dict[str, Any]:
+    """What becomes of the run: its status, and what lists need to know without the task."""
+    stamped = task.status.HasField("timestamp")
+    facts = {
+        "task_id": task.id,
+        "context_id": task.context_id,
+        "state": task.status.state,
+        "timestamp_ns": task.status.timestamp.ToNanoseconds() if stamped else None,
+    }
+    said = " ".join(part.text for part in task.status.message.parts if part.text)
+    done: dict[str, dict[str, str]] = {
+        "COMPLETED": {"type": "natural_end"},
+        "CANCELED": {"type": "cancelled"},
+        "FAILED": {"type": "error", "value": said},
+        "REJECTED": {"type": "blocked", "value": said},
+    }
+    waiting = {"INPUT_REQUIRED": "user_input", "AUTH_REQUIRED": "external_event"}
+    change: dict[str, Any] = {"metadata": {_MEMBER: facts}}
+    state = _state_in(document)
+    if state in done:
+        return {**change, "status": "done", "termination_reason": done[state]}
+    if state in waiting:
+        return {**change, "status": "waiting", "waiting": {"reason": waiting[state]}}
+    return {**change, "status": "running"}
+
+
+def _new_messages(document: Mapping[str, Any], held: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What was said that the stored task does not hold yet."""
+    known = {message.get("messageId") for message in _said(held)}
+    for message in _said(document):
+        if message.get("messageId") not in known:
+            known.add(message.get("messageId"))
+            yield {
+                "role": "user" if message.get("role") == "ROLE_USER" else "assistant",
+                "content": [_block(part) for part in message.get("parts", [])],
+                _MEMBER: message,
+            }
+
+
+def _said(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    now = document.get("status", {}).get("message")
+    return [*document.get("history", []), *([now] if now else [])]
+
+
+def _block(part: Mapping[str, Any]) -> dict[str, Any]:
+    if "text" in part:
+        return {"type": "text", "text": part["text"]}
+    return {"type": next((kind for kind in ("data", "url", "raw") if kind in part), "part")}
+
+
+def _place(facts: Mapping[str, Any]) -> tuple[bool, int, str]:
+    """Where a task stands among others: as ListTasksCursor has it, ascending."""
+    stamp = facts["timestamp_ns"]
+    return (stamp is not None, stamp or 0, facts["task_id"])
+
+
+def _matches(facts: Mapping[str, Any], params: ListTasksRequest) -> bool:
+    since = params.status_timestamp_after
+    return (
+        params.context_id in ("", facts["context_id"])
+        and params.status in (0, facts["state"])
+        and (
+            not params.HasField("status_timestamp_after")
+            or (
+                facts["timestamp_ns"] is not None and facts["timestamp_ns"] >= since.ToNanoseconds()
+            )
+        )
+    )
+
+
+def _cursor(place: tuple[bool, int, str]) -> str:
+    stamped, stamp, task_id = place
+    made: str = encode_list_tasks_cursor(ListTasksCursor(stamp if stamped else None, task_id))
+    return made
+
+
+def _after(token: str) -> tuple[bool, int, str] | None:
+    if not token:
+        return None
+    cursor = decode_list_tasks_cursor(token)
+    if cursor is None:
+        raise InvalidParamsError(f"Invalid page token: {token}")
+    place: tuple[bool, int, str] = cursor.sort_key()
+    return place

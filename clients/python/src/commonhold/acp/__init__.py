@@ -1,0 +1,12 @@
+"""Sessions of the Agent Client Protocol (ACP) in threads, for any agent: `commonhold acp -- AGENT …`.
+
+An editor starts this command in place of the agent; it starts the agent, passes on what both say, keeps
+it in a thread per session, and answers `session/load` and `session/list` from the threads. Speaks
+version 1 of the protocol over stdio; needs nothing but this package, and POSIX.
+"""
+
+from __future__ import annotations
+
+from commonhold.acp.bridge import run
+
+__all__ = ["run"]

@@ -1,0 +1,218 @@
+"""Shared state without the server: entries in memory, or in files of one folder.
+
+Both do what the server does for `get`, `put`, `delete`, `list_key` and `clear_key`: versions that go on
+counting after a delete, compare-and-set, and `profile key not registered` before storage is touched.
+A Decimal is kept as a float here; only the server keeps digits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from commonhold import documents
+from commonhold.answers import Entry
+from commonhold.calls import segment
+from commonhold.keys import Profile, name_of
+from commonhold.problems import NotRegistered, VersionConflict
+
+
+class _Local:
+    """Everything but where the records are. `_locked` guards a read and the write that follows."""
+
+    def __init__(self) -> None:
+        self._registered: set[str] = set()
+
+    def register(self, *keys: str | type[Any] | Profile[Any]) -> None:
+        """Make namespaces known. What is stored does not depend on it, only who may reach it."""
+        self._registered.update(map(name_of, keys))
+
+    def get(self, namespace: str, key: str) -> Entry:
+        self._require(namespace)
+        with self._locked():
+            return self._entry(namespace, key, self._load(namespace, str(key)))
+
+    def put(self, namespace: str, key: str, value: Any, *, if_version: int | None = None) -> Entry:
+        """Write; VersionConflict unless the version is `if_version` (0: nothing is there)."""
+        self._require(namespace)
+        with self._locked():
+            record = self._load(namespace, str(key))
+            actual = record["version"] if record["exists"] else 0
+            if if_version is not None and if_version != actual:
+                raise VersionConflict.of(
+                    if_version, actual, theirs=record["value"], yours=copy.deepcopy(value)
+                )
+            written = {
+                "value": documents.load(documents.dump(value)),
+                "version": record["version"] + 1,
+                "exists": True,
+                "updated_at": datetime.now(UTC).isoformat(),
+            }
+            self._store(namespace, str(key), written)
+            return self._entry(namespace, key, written)
+
+    def delete(self, namespace: str, key: str) -> None:
+        """Delete; again changes nothing."""
+        self._require(namespace)
+        with self._locked():
+            self._remove(namespace, str(key))
+
+    def list_key(self, key: str) -> list[Entry]:
+        """Everything under one key, by namespace; also what is not registered."""
+        with self._locked():
+            found = [(name, self._load(name, str(key))) for name in sorted(self._names())]
+            return [self._entry(name, key, record) for name, record in found if record["exists"]]
+
+    def clear_key(self, key: str) -> int:
+        """Delete everything under one key; how many there were."""
+        with self._locked():
+            found = self.list_key(key)
+            for entry in found:
+                self._remove(entry.namespace, str(key))
+            return len(found)
+
+    def _require(self, namespace: str) -> None:
+        if namespace not in self._registered:
+            title = f"profile key not registered: {namespace}"
+            raise NotRegistered({"title": title, "status": 404})
+
+    def _remove(self, namespace: str, key: str) -> None:
+        record = self._load(namespace, key)
+        if record["exists"]:
+            gone = {"exists": False, "value": None, "version": record["version"] + 1}
+            self._store(namespace, key, record | gone)
+
+    def _entry(self, namespace: str, key: str, record: dict[str, Any]) -> Entry:
+        exists = record["exists"]
+        shown = {
+            "namespace": namespace,
+            "key": str(key),
+            "exists": exists,
+            "value": copy.deepcopy(record["value"]) if exists else None,
+            "version": record["version"] if exists else 0,
+            "updated_at": record.get("updated_at") if exists else None,
+            "registered": namespace in self._registered,
+        }
+        return Entry.read(shown)
+
+    def _locked(self) -> contextlib.AbstractContextManager[Any]:
+        raise NotImplementedError
+
+    def _names(self) -> list[str]:
+        raise NotImplementedError
+
+    def _load(self, namespace: str, key: str) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _store(self, namespace: str, key: str, record: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+_NEVER: dict[str, Any] = {"exists": False, "value": None, "version": 0}
+
+
+class MemoryBackend(_Local):
+    """Until the process ends. Threads may share one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.RLock()
+        self._records: dict[str, dict[str, dict[str, Any]]] = {}
+
+    def _locked(self) -> contextlib.AbstractContextManager[Any]:
+        return self._lock
+
+    def _names(self) -> list[str]:
+        return list(self._records)
+
+    def _load(self, namespace: str, key: str) -> dict[str, Any]:
+        return self._records.get(namespace, {}).get(key, _NEVER)
+
+    def _store(self, namespace: str, key: str, record: dict[str, Any]) -> None:
+        self._records.setdefault(namespace, {})[key] = record
+
+
+class FileBackend(_Local):
+    """One JSON file per entry, replaced whole. Threads and, where the system has flock, processes
+    may share a folder. Names of files are derived so that no two keys meet and none leaves it."""
+
+    def __init__(self, folder: str | Path) -> None:
+        super().__init__()
+        self._folder = Path(folder)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.RLock()
+        self._depth = 0
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._lock:
+            self._depth += 1
+            try:
+                # One flock for the outermost: a second handle of this process would wait for it.
+                with _flocked(self._folder / ".lock") if self._depth == 1 else _unlocked():
+                    yield
+            finally:
+                self._depth -= 1
+
+    def _names(self) -> list[str]:
+        records = (path for path in self._folder.glob("*/*.json"))
+        return sorted({self._read(path)["namespace"] for path in records})
+
+    def _load(self, namespace: str, key: str) -> dict[str, Any]:
+        try:
+            return self._read(self._path(namespace, key))
+        except FileNotFoundError:
+            return _NEVER
+
+    def _store(self, namespace: str, key: str, record: dict[str, Any]) -> None:
+        path = self._path(namespace, key)
+        path.parent.mkdir(exist_ok=True)
+        write_atomically(path, documents.dump({"namespace": namespace, "key": key, **record}))
+
+    def _path(self, namespace: str, key: str) -> Path:
+        # Keys are longer than names of files may be, and differ where file systems do not.
+        name = hashlib.sha256(key.encode()).hexdigest()
+        return self._folder / segment(namespace) / f"{name}.json"
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        record: dict[str, Any] = documents.load(path.read_text(encoding="utf-8"))
+        return record
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file: after a crash it holds the old text or the new one, never a part."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def _flocked(path: Path) -> Iterator[None]:
+    try:
+        import fcntl
+    except ImportError:  # Windows: threads only
+        yield
+        return
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def _unlocked() -> Iterator[None]:
+    yield

@@ -1,0 +1,200 @@
+"""A call of the API and how it is made, without any I/O: both clients share all of this.
+
+`Call` says what to send and how to read the answer. `exchange` is the conversation for one call,
+retries included: it yields what to do (a `Request` to send, a `Sleep` to take) and is sent what came
+of it (a `Reply`, or the `RequestError`).
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import uuid
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+from urllib.parse import quote
+
+import httpx2
+
+from commonhold import documents
+from commonhold.problems import Problem, Unreachable, problem_of
+
+R = TypeVar("R")
+
+NOTHING: Final = object()
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
+_AGAIN: Final = frozenset({429, 502, 503, 504})
+
+
+@dataclass(frozen=True)
+class Call(Generic[R]):
+    """`read` makes the result of the answer's JSON (None when it has no content)."""
+
+    method: str
+    path: str
+    read: Callable[[Any], R]
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = NOTHING
+    headers: Mapping[str, str | None] = field(default_factory=dict)
+    media_type: str = "application/json"
+    keyed: bool = True
+    wait: float = 0
+
+
+@dataclass(frozen=True)
+class Retries:
+    """How often and how patiently a call is made again: after connection errors, 429, 502, 503, 504,
+    and 409 `in-flight`.
+
+    The pause before attempt n+1 is random between 0 and `first * 2 ** n` seconds, at most `longest`
+    ("full jitter"). `Retry-After` is obeyed on top of it, up to `patience` seconds; a server that asks
+    for more is not waited for.
+    """
+
+    attempts: int = 6
+    first: float = 0.1
+    longest: float = 5.0
+    patience: float = 30.0
+
+    def pause(self, attempt: int) -> float:
+        """Seconds after the failed attempt number `attempt`, which counts from 0."""
+        # Beyond 2**60 seconds nobody waits, and beyond 2**1023 there is no float.
+        return random.uniform(0, min(self.longest, self.first * 2.0 ** min(attempt, 60)))  # noqa: S311
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    query: list[tuple[str, str]]
+    headers: list[tuple[str, bytes]]
+    content: bytes | None
+    wait: float
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Sleep:
+    seconds: float
+
+
+Exchange: TypeAlias = Generator[Request | Sleep, Reply | httpx2.RequestError | None, R]
+
+
+def exchange(call: Call[R], retries: Retries, *, decimals: bool = False) -> Exchange[R]:
+    """Make the call. Raises the Problem the server answers, or Unreachable.
+
+    An unsafe call carries one Idempotency-Key over all attempts: it has one effect.
+    """
+    request = _request(call)
+    for attempt in range(retries.attempts):
+        last = attempt == retries.attempts - 1
+        answer = yield request
+        if isinstance(answer, Reply):
+            if answer.status < 300:
+                return _result(call, answer, decimals)
+            problem = problem_in(answer, decimals=decimals)
+            wanted = problem.retry_after or 0.0
+            if last or not _may_pass(problem) or wanted > retries.patience:
+                raise problem
+            yield Sleep(wanted + retries.pause(attempt))
+        else:
+            if last:
+                raise Unreachable(f"{call.method} {call.path}: {answer!r}") from answer
+            yield Sleep(retries.pause(attempt))
+    raise ValueError("attempts must be at least 1")
+
+
+def problem_in(answer: Reply, *, decimals: bool = False) -> Problem:
+    """The exception that any answer but success stands for."""
+    try:
+        document = documents.load(answer.content, decimals=decimals)
+    except ValueError:
+        document = None
+    return problem_of(
+        answer.status, document, retry_after=_seconds(answer.headers.get("retry-after"))
+    )
+
+
+def _result(call: Call[R], answer: Reply, decimals: bool) -> R:
+    try:
+        document = documents.load(answer.content, decimals=decimals) if answer.content else None
+    except ValueError as error:
+        raise Unreachable("the answer is not JSON: is this the address of a Commonhold?") from error
+    try:
+        return call.read(document)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Unreachable("the answer is not ours: is this the address of a Commonhold?") from error
+
+
+def segment(text: str) -> str:
+    """A name or key as one segment of a path; nothing in it can leave its place."""
+    # A lone dot would be resolved away by whoever normalises the address.
+    return quote(text, safe="").replace(".", "%2E") if text in (".", "..") else quote(text, safe="")
+
+
+def one_line(text: str) -> str:
+    """As a header can carry it: a line break or another control character is a space."""
+    return _CONTROL.sub(" ", text).strip()
+
+
+def given(**members: Any) -> dict[str, Any]:
+    """Those that are not None."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _request(call: Call[Any]) -> Request:
+    headers = {
+        name: line for name, value in call.headers.items() if (line := one_line(value or ""))
+    }
+    content = None
+    if call.body is not NOTHING:
+        content = documents.dump(call.body).encode()
+        headers["Content-Type"] = call.media_type
+    if call.method != "GET" and call.keyed:
+        headers["Idempotency-Key"] = str(uuid.uuid4())
+    return Request(
+        method=call.method,
+        path=call.path,
+        query=[(name, _spelled(value)) for name, value in given(**call.query).items()],
+        headers=[(name, value.encode()) for name, value in headers.items()],
+        content=content,
+        wait=call.wait,
+    )
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return str(value)
+
+
+def _may_pass(problem: Problem) -> bool:
+    return problem.status in _AGAIN or problem.document.get("type") == "/problems/in-flight"
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    if retry_after is None:
+        return None
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    try:
+        until = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return None
+    # "-0000" is UTC, of a clock that does not say where it is.
+    until = until if until.tzinfo else until.replace(tzinfo=UTC)
+    return max(0.0, (until - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,259 @@
+"""Following the change feed: server-sent events, over any number of connections.
+
+`Feed` knows the protocol and where we are, without I/O; `Watch` and `AsyncWatch` hold the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, Self
+
+import httpx2
+
+from commonhold.answers import Change
+from commonhold.calls import Reply, Retries, problem_in
+from commonhold.problems import Unreachable
+
+HEARTBEAT_TIMEOUT = 40.0
+"""Seconds of silence after which a connection counts as dead; the server's heartbeat is 15 s."""
+
+_TRY_AGAIN = frozenset({429, 500, 502, 503, 504})
+
+
+class _Ended(Exception):
+    """A stream that ended before it began."""
+
+
+class Feed:
+    def __init__(self, after: str, filters: dict[str, str], retries: Retries) -> None:
+        self.cursor = after
+        self._filters = filters
+        self._retries = retries
+        self._rest = 2.0
+        self._failed = 0
+        self._ever_open = False
+        self._rest_of_line = b""
+        self._block: dict[str, str] = {}
+
+    def arguments(self) -> dict[str, Any]:
+        """Of the request that opens a connection."""
+        return {
+            "params": self._filters,
+            "headers": {"Last-Event-ID": self.cursor} if self.cursor else {},
+        }
+
+    def begins(self, answer: httpx2.Response) -> bool:
+        """Whether the answer is a stream; from here on `lines` are of it."""
+        self._rest_of_line = b""
+        self._block = {}
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return answer.status_code == 200 and kind == "text/event-stream"
+
+    def opened(self) -> None:
+        """The stream has said where we are."""
+        self._failed = 0
+        self._ever_open = True
+
+    def lines(self, part: bytes) -> list[str]:
+        """The lines that this part completes. Only a line feed ends one: values hold U+2028 and its like."""
+        *whole, self._rest_of_line = (self._rest_of_line + part).split(b"\n")
+        return [line.removesuffix(b"\r").decode(errors="replace") for line in whole]
+
+    def closed(self) -> float:
+        """Seconds to rest before coming back; not all clients of a restarted server at once."""
+        return random.uniform(self._rest / 2, self._rest)  # noqa: S311
+
+    def refused(self, answer: Reply) -> float:
+        """Likewise, after an answer that is no stream. Raises where coming back would not help:
+        Gone when the cursor has expired. A server that asks for more than our patience is not waited
+        for at first, and asked again after our patience when the watch has begun."""
+        if answer.status == 200:
+            raise Unreachable("the answer is no stream: is this the address of a Commonhold?")
+        problem = problem_in(answer)
+        wanted, patience = problem.retry_after or 0.0, self._retries.patience
+        if answer.status not in _TRY_AGAIN or (wanted > patience and not self._ever_open):
+            raise problem
+        return max(min(wanted, patience), self.failed(problem))
+
+    def failed(self, error: Exception) -> float:
+        """Likewise, after no answer. Before the first connection there is a bound."""
+        self._failed += 1
+        if not self._ever_open and self._failed >= self._retries.attempts:
+            raise Unreachable(f"GET /changes/stream: {error!r}") from error
+        return self._retries.pause(min(self._failed, 10))
+
+    def take(self, line: str) -> Change | None:
+        """The change that this line completes."""
+        if line:
+            name, _, value = line.partition(":")
+            self._block[name] = value.removeprefix(" ")
+            return None
+        block, self._block = self._block, {}
+        if block.get("retry", "").isdecimal():
+            self._rest = int(block["retry"]) / 1000
+        self.cursor = block.get("id") or self.cursor
+        if block.get("event") != "change":
+            return None
+        return Change.read(json.loads(block["data"]))
+
+
+class Watch:
+    """Every change behind the cursor (or from now on), for ever: it survives lost connections and
+    restarts of the server, without gap or repeat. `cursor` is where to go on another day.
+
+    "Now" is when the block is entered, or without a block when the first change is asked for.
+    Gone: the cursor has expired; read the state, then follow from now. One thread at a time.
+    """
+
+    def __init__(self, http: httpx2.Client, url: str, feed: Feed, heartbeat_timeout: float) -> None:
+        self._http, self._url, self._feed = http, url, feed
+        self._timeout = httpx2.Timeout(heartbeat_timeout, pool=None)
+        self._answer: httpx2.Response | None = None
+        self._lines: Iterator[str] = iter(())
+
+    @property
+    def cursor(self) -> str:
+        return self._feed.cursor
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Change:
+        while True:
+            if self._answer is None:
+                self._open()
+            try:
+                for line in self._lines:
+                    change = self._feed.take(line)
+                    if change is not None:
+                        return change
+            except httpx2.RequestError:
+                pass
+            self.close()
+            time.sleep(self._feed.closed())
+
+    def _open(self) -> None:
+        while True:
+            try:
+                request = self._http.build_request(
+                    "GET", self._url, timeout=self._timeout, **self._feed.arguments()
+                )
+                answer = self._http.send(request, stream=True)
+                if self._feed.begins(answer):
+                    self._answer, self._lines = answer, self._read(answer)
+                    # The first block says where we are: from then on nothing is missed.
+                    for line in self._lines:
+                        self._feed.take(line)
+                        if not line:
+                            self._feed.opened()
+                            return
+                    self.close()
+                    pause = self._feed.failed(_Ended())
+                else:
+                    reply = Reply(answer.status_code, answer.headers, answer.read())
+                    answer.close()
+                    pause = self._feed.refused(reply)
+            except httpx2.RequestError as error:
+                self.close()
+                pause = self._feed.failed(error)
+            time.sleep(pause)
+
+    def _read(self, answer: httpx2.Response) -> Iterator[str]:
+        for part in answer.iter_bytes():
+            yield from self._feed.lines(part)
+
+    def close(self) -> None:
+        if self._answer is not None:
+            self._answer.close()
+        self._answer = None
+
+    def __enter__(self) -> Self:
+        self._open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncWatch:
+    """See Watch."""
+
+    def __init__(
+        self,
+        http: Callable[[], httpx2.AsyncClient],
+        url: str,
+        feed: Feed,
+        heartbeat_timeout: float,
+    ) -> None:
+        self._http, self._url, self._feed = http, url, feed
+        self._timeout = httpx2.Timeout(heartbeat_timeout, pool=None)
+        self._answer: httpx2.Response | None = None
+        self._lines: AsyncIterator[str]
+
+    @property
+    def cursor(self) -> str:
+        return self._feed.cursor
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Change:
+        while True:
+            if self._answer is None:
+                await self._open()
+            try:
+                async for line in self._lines:
+                    change = self._feed.take(line)
+                    if change is not None:
+                        return change
+            except httpx2.RequestError:
+                pass
+            await self.close()
+            await asyncio.sleep(self._feed.closed())
+
+    async def _open(self) -> None:
+        while True:
+            try:
+                http = self._http()
+                request = http.build_request(
+                    "GET", self._url, timeout=self._timeout, **self._feed.arguments()
+                )
+                answer = await http.send(request, stream=True)
+                if self._feed.begins(answer):
+                    self._answer, self._lines = answer, self._read(answer)
+                    async for line in self._lines:
+                        self._feed.take(line)
+                        if not line:
+                            self._feed.opened()
+                            return
+                    await self.close()
+                    pause = self._feed.failed(_Ended())
+                else:
+                    reply = Reply(answer.status_code, answer.headers, await answer.aread())
+                    await answer.aclose()
+                    pause = self._feed.refused(reply)
+            except httpx2.RequestError as error:
+                await self.close()
+                pause = self._feed.failed(error)
+            await asyncio.sleep(pause)
+
+    async def _read(self, answer: httpx2.Response) -> AsyncIterator[str]:
+        async for part in answer.aiter_bytes():
+            for line in self._feed.lines(part):
+                yield line
+
+    async def close(self) -> None:
+        if self._answer is not None:
+            await self._answer.aclose()
+        self._answer = None
+
+    async def __aenter__(self) -> Self:
+        await self._open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -1,0 +1,413 @@
+"""The two clients. Everything they can do stands elsewhere; here is only how bytes move."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from dataclasses import replace
+from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
+
+import httpx2
+
+from commonhold.answers import Entry, Namespace, Page
+from commonhold.calls import Call, Reply, Request, Retries, Sleep, exchange, one_line
+from commonhold.changes import HEARTBEAT_TIMEOUT, AsyncWatch, Feed, Watch
+from commonhold.entries import Entries, Filters, Namespaces, query_of, register_namespace
+from commonhold.keys import Profile, encode, profile_of
+from commonhold.problems import VersionConflict
+from commonhold.profiles import (
+    ATTEMPTS,
+    ProfileAccess,
+    Steps,
+    edit_steps,
+    opened,
+    settle_steps,
+)
+from commonhold.shapes import schema_of
+from commonhold.threads import Dispatches, Plugins, Runs, StateKeys, Threads, Tickets
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+_AGENT = b"commonhold-python/0.1"
+
+
+class Options(TypedDict, total=False):
+    """`timeout`: seconds without a byte; `retries`: how often and patiently; `decimals`: read numbers
+    with a point as Decimal, digit by digit; `run_id`: the run that the writes belong to (blame)."""
+
+    timeout: float
+    retries: Retries
+    decimals: bool
+    run_id: str
+
+
+class _Settings:
+    """Where the server is and how to talk to it."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        timeout: float = 30.0,
+        retries: Retries = Retries(),  # noqa: B008  # immutable
+        decimals: bool = False,
+        run_id: str = "",
+    ) -> None:
+        self.base = _address(url) + "/api/v1"
+        self.timeout = timeout
+        self.retries = retries
+        self.decimals = decimals
+        # A token out of a file ends with a line break; no error may quote it.
+        self.headers = {
+            b"Authorization": f"Bearer {one_line(token)}".encode(),
+            b"User-Agent": _AGENT,
+        }
+        if run_id:
+            self.headers[b"Run-Id"] = one_line(run_id).encode()
+        self.limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
+
+    def arguments(self, request: Request) -> dict[str, Any]:
+        """Of httpx2's `request`."""
+        read = self.timeout + request.wait
+        return {
+            "method": request.method,
+            "url": self.base + request.path,
+            "params": request.query or None,
+            "headers": [(name.encode(), value) for name, value in request.headers],
+            "content": request.content,
+            "timeout": httpx2.Timeout(self.timeout, read=read, pool=None),
+        }
+
+
+def _address(url: str) -> str:
+    """ValueError: there can be no server."""
+    try:
+        scheme = httpx2.URL(url).scheme
+    except httpx2.InvalidURL as error:
+        raise ValueError(f"not an address: {url!r}: {error}") from error
+    if scheme not in ("http", "https"):
+        raise ValueError(f"not an address: {url!r}: it begins with http:// or https://")
+    return url.rstrip("/").removesuffix("/api/v1")
+
+
+def _from_env() -> tuple[str, str]:
+    names = ("COMMONHOLD_URL", "COMMONHOLD_TOKEN")
+    url, token = (os.environ.get(name, "") for name in names)
+    if not url or not token:
+        raise KeyError(f"set {' and '.join(name for name in names if not os.environ.get(name))}")
+    return url, token
+
+
+def _reply(answer: httpx2.Response) -> Reply:
+    return Reply(answer.status_code, answer.headers, answer.content)
+
+
+class Commonhold(Entries["Commonhold"]):
+    """The blocking client; threads may share one, and processes forked from this one. For `options` see
+    Options."""
+
+    def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
+        super().__init__(self)
+        self._settings = _Settings(url, token, **options)
+        self._of_process: dict[int, httpx2.Client] = {}
+        self.namespaces = Namespaces(self)
+        self.threads = Threads(self)
+        self.runs = Runs(self)
+        self.tickets = Tickets(self)
+        self.dispatches = Dispatches(self)
+        self.state_keys = StateKeys(self)
+        self.plugins = Plugins(self)
+        self.profile = ProfileAccess(self)
+
+    @property
+    def _http(self) -> httpx2.Client:
+        # A forked process must not read the answers that its parent waits for.
+        process = os.getpid()
+        found = self._of_process.get(process)
+        if found is None:
+            made = httpx2.Client(headers=self._settings.headers, limits=self._settings.limits)
+            found = self._of_process.setdefault(process, made)
+        return found
+
+    @classmethod
+    def from_env(cls, **options: Unpack[Options]) -> Self:
+        """From COMMONHOLD_URL and COMMONHOLD_TOKEN. KeyError: one is not set."""
+        return cls(*_from_env(), **options)
+
+    def send(self, call: Call[R]) -> R:
+        """Make a call, retries included. Raises Problem or Unreachable."""
+        steps = exchange(call, self._settings.retries, decimals=self._settings.decimals)
+        came: Reply | httpx2.RequestError | None = None
+        while True:
+            try:
+                step = steps.send(came)
+            except StopIteration as end:
+                done: R = end.value
+                return done
+            came = self._do(step)
+
+    def _do(self, step: Request | Sleep) -> Reply | httpx2.RequestError | None:
+        if isinstance(step, Sleep):
+            time.sleep(step.seconds)
+            return None
+        try:
+            return _reply(self._http.request(**self._settings.arguments(step)))
+        except httpx2.RequestError as error:
+            return error
+
+    def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+        """Any call of the API that has no method here; `path` below /api/v1. The answer's JSON."""
+        sent = {} if body is None else {"body": body}
+        return self.send(Call(method, path, lambda document: document, query, **sent))
+
+    def read(self, key: type[T] | Profile[T], scope: str) -> T:
+        """See ProfileAccess.read."""
+        return self.profile.read(key, scope)
+
+    def write(
+        self, key: type[T] | Profile[T], scope: str, value: T, *, if_version: int | None = None
+    ) -> Entry:
+        """See ProfileAccess.write."""
+        return self.profile.write(key, scope, value, if_version=if_version)
+
+    @overload
+    def edit(
+        self, key: type[T] | Profile[T], scope: str, *, attempts: int = ATTEMPTS
+    ) -> AbstractContextManager[T]: ...
+    @overload
+    def edit(
+        self,
+        key: type[T] | Profile[T],
+        scope: str,
+        change: Callable[[T], T | None],
+        *,
+        attempts: int = ATTEMPTS,
+    ) -> T: ...
+    def edit(
+        self,
+        key: type[T] | Profile[T],
+        scope: str,
+        change: Callable[[T], T | None] | None = None,
+        *,
+        attempts: int = ATTEMPTS,
+    ) -> AbstractContextManager[T] | T:
+        """See ProfileAccess.edit."""
+        if change is None:
+            return self.profile.edit(key, scope, attempts=attempts)
+        return self.profile.edit(key, scope, change, attempts=attempts)
+
+    def register(self, *keys: type[Any] | Profile[Any]) -> list[Namespace]:
+        """Register the namespaces of ProfileKeys, with their schema and default."""
+        return [self.send(registration(key)) for key in keys]
+
+    def watch(
+        self,
+        *,
+        after: str = "",
+        heartbeat_timeout: float = HEARTBEAT_TIMEOUT,
+        **filters: Unpack[Filters],
+    ) -> Watch:
+        """Follow the change feed: `with state.watch(namespace="notes") as changes: for change in
+        changes: …`. Filters: namespace, key, prefix, thread, run, kind."""
+        feed = Feed(after, query_of(filters), self._settings.retries)
+        url = self._settings.base + "/changes/stream"
+        return Watch(self._http, url, feed, heartbeat_timeout)
+
+    def every(self, call: Call[Page[R]]) -> Iterator[R]:
+        """All items of a list, page by page: `state.every(Commonhold.list("notes"))`."""
+        while True:
+            page = self.send(call)
+            yield from page
+            if page.next_cursor is None:
+                return
+            call = replace(call, query={**call.query, "cursor": page.next_cursor})
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncCommonhold(Entries["AsyncCommonhold"]):
+    """The same for asyncio. It has connections of its own in each event loop: programs that call
+    `asyncio.run` more than once may share one, too."""
+
+    def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
+        super().__init__(self)
+        self._settings = _Settings(url, token, **options)
+        self._of_loop: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = {}
+        self._closed = False
+        self.namespaces = Namespaces(self)
+        self.threads = Threads(self)
+        self.runs = Runs(self)
+        self.tickets = Tickets(self)
+        self.dispatches = Dispatches(self)
+        self.state_keys = StateKeys(self)
+        self.plugins = Plugins(self)
+
+    @property
+    def _http(self) -> httpx2.AsyncClient:
+        loop = asyncio.get_running_loop()
+        found = self._of_loop.get(loop)
+        if found is None:
+            if self._closed:
+                raise RuntimeError("the client has been closed")
+            # Those of a closed loop can neither be used again nor closed in order.
+            self._of_loop = {at: it for at, it in self._of_loop.items() if not at.is_closed()}
+            found = httpx2.AsyncClient(headers=self._settings.headers, limits=self._settings.limits)
+            self._of_loop[loop] = found
+        return found
+
+    @classmethod
+    def from_env(cls, **options: Unpack[Options]) -> Self:
+        """From COMMONHOLD_URL and COMMONHOLD_TOKEN. KeyError: one is not set."""
+        return cls(*_from_env(), **options)
+
+    async def send(self, call: Call[R]) -> R:
+        """Make a call, retries included. Raises Problem or Unreachable."""
+        steps = exchange(call, self._settings.retries, decimals=self._settings.decimals)
+        came: Reply | httpx2.RequestError | None = None
+        while True:
+            try:
+                step = steps.send(came)
+            except StopIteration as end:
+                done: R = end.value
+                return done
+            came = await self._do(step)
+
+    async def _do(self, step: Request | Sleep) -> Reply | httpx2.RequestError | None:
+        if isinstance(step, Sleep):
+            await asyncio.sleep(step.seconds)
+            return None
+        try:
+            return _reply(await self._http.request(**self._settings.arguments(step)))
+        except httpx2.RequestError as error:
+            return error
+
+    async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+        """Any call of the API that has no method here; `path` below /api/v1. The answer's JSON."""
+        sent = {} if body is None else {"body": body}
+        return await self.send(Call(method, path, lambda document: document, query, **sent))
+
+    async def read(self, key: type[T] | Profile[T], scope: str) -> T:
+        """See ProfileAccess.read."""
+        profile = profile_of(key)
+        return opened(profile, await self.get(profile.name, scope))
+
+    async def write(
+        self, key: type[T] | Profile[T], scope: str, value: T, *, if_version: int | None = None
+    ) -> Entry:
+        """See ProfileAccess.write."""
+        profile = profile_of(key)
+        document = encode(profile, value)
+        return await self.put(profile.name, scope, document, if_version=if_version)
+
+    @overload
+    def edit(
+        self, key: type[T] | Profile[T], scope: str, *, attempts: int = ATTEMPTS
+    ) -> AbstractAsyncContextManager[T]: ...
+    @overload
+    def edit(
+        self,
+        key: type[T] | Profile[T],
+        scope: str,
+        change: Callable[[T], T | None],
+        *,
+        attempts: int = ATTEMPTS,
+    ) -> Coroutine[Any, Any, T]: ...
+    def edit(
+        self,
+        key: type[T] | Profile[T],
+        scope: str,
+        change: Callable[[T], T | None] | None = None,
+        *,
+        attempts: int = ATTEMPTS,
+    ) -> AbstractAsyncContextManager[T] | Coroutine[Any, Any, T]:
+        """See ProfileAccess.edit: `async with`, or `await` with a function."""
+        profile = profile_of(key)
+        if change is not None:
+            return self._drive(edit_steps(profile, scope, change, attempts))
+        return self._block(profile, scope, attempts)
+
+    @asynccontextmanager
+    async def _block(self, profile: Profile[T], scope: str, attempts: int) -> AsyncIterator[T]:
+        entry = await self.get(profile.name, scope)
+        value = opened(profile, entry)
+        base = encode(profile, value)
+        yield value
+        yours = encode(profile, value)
+        await self._drive(settle_steps(profile, scope, entry, base, yours, attempts))
+
+    async def _drive(self, steps: Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Sleep):
+                    await asyncio.sleep(step.seconds)
+                    step = next(steps)
+                    continue
+                try:
+                    found = await step(self)
+                except VersionConflict as conflict:
+                    step = steps.throw(conflict)
+                else:
+                    step = steps.send(found)
+        except StopIteration as end:
+            done: T = end.value
+            return done
+
+    async def register(self, *keys: type[Any] | Profile[Any]) -> list[Namespace]:
+        """Register the namespaces of ProfileKeys, with their schema and default."""
+        return [await self.send(registration(key)) for key in keys]
+
+    def watch(
+        self,
+        *,
+        after: str = "",
+        heartbeat_timeout: float = HEARTBEAT_TIMEOUT,
+        **filters: Unpack[Filters],
+    ) -> AsyncWatch:
+        """Follow the change feed: `async with state.watch(namespace="notes") as changes: async for change
+        in changes: …`. Filters: namespace, key, prefix, thread, run, kind."""
+        feed = Feed(after, query_of(filters), self._settings.retries)
+        url = self._settings.base + "/changes/stream"
+        return AsyncWatch(lambda: self._http, url, feed, heartbeat_timeout)
+
+    async def every(self, call: Call[Page[R]]) -> AsyncIterator[R]:
+        """All items of a list, page by page: `state.every(AsyncCommonhold.list("notes"))`."""
+        while True:
+            page = await self.send(call)
+            for item in page:
+                yield item
+            if page.next_cursor is None:
+                return
+            call = replace(call, query={**call.query, "cursor": page.next_cursor})
+
+    async def close(self) -> None:
+        """Close the connections of the running loop, and make no more. Again does nothing."""
+        self._closed = True
+        found = self._of_loop.get(asyncio.get_running_loop())
+        if found is not None:
+            await found.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+def registration(key: type[Any] | Profile[Any]) -> Call[Namespace]:
+    """The call that registers a ProfileKey's namespace."""
+    profile = profile_of(key)
+    default = encode(profile, profile.default())
+    return register_namespace(profile.name, schema=schema_of(profile.kind), default=default)

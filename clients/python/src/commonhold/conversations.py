@@ -1,0 +1,76 @@
+"""AgentKit's terms: a network's state is a history of messages and a key-value store.
+
+In AgentKit `state.kv` lives for one run of a network. Here it lives as long as its thread's scope: in
+one entry, so that `set` and `delete` of several agents at once lose nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from commonhold.client import Commonhold
+from commonhold.keys import StateScope, profile_key
+from commonhold.problems import NotFound
+from commonhold.profiles import Backend, ProfileAccess
+from commonhold.threads import Threads
+
+KV = profile_key("agentkit.kv", dict[str, Any], default={})
+"""Register it once: `state.register(KV)`."""
+
+
+class Kv:
+    """`set`, `get`, `delete`, `has` and `all` over one entry of any backend."""
+
+    def __init__(self, backend: Backend, scope: str) -> None:
+        self._access = ProfileAccess(backend)
+        self._scope = scope
+
+    def set(self, key: str, value: Any) -> None:
+        self._access.edit(KV, self._scope, lambda held: {**held, key: value})
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self.all().get(key, default)
+
+    def delete(self, key: str) -> bool:
+        """Whether it was there."""
+        there: list[bool] = []
+
+        def without(held: dict[str, Any]) -> dict[str, Any]:
+            there.append(key in held)
+            return {name: value for name, value in held.items() if name != key}
+
+        self._access.edit(KV, self._scope, without)
+        return there[-1]
+
+    def has(self, key: str) -> bool:
+        return key in self.all()
+
+    def all(self) -> dict[str, Any]:
+        return self._access.read(KV, self._scope)
+
+
+class Conversation:
+    """A thread as AgentKit sees it: `kv`, and the messages in their order."""
+
+    def __init__(self, state: Commonhold, thread_id: str) -> None:
+        self._state = state
+        self.thread_id = thread_id
+        self.kv = Kv(state, StateScope.thread(thread_id))
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """All of them, as they were appended; none when there is no thread yet."""
+        try:
+            listed = list(self._state.every(Threads.messages(self.thread_id)))
+        except NotFound:
+            return []
+        return [message.document for message in listed]
+
+    def append(self, *messages: Mapping[str, Any]) -> int:
+        """Append; the thread comes into being with its first message. How many there are now."""
+        try:
+            return self._state.threads.append(self.thread_id, *messages).message_count
+        except NotFound:
+            self._state.threads.create(self.thread_id)
+            return self._state.threads.append(self.thread_id, *messages).message_count

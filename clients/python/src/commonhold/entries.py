@@ -1,0 +1,374 @@
+"""Calls on namespaces and their entries. A namespace is a name or a ProfileKey, a key a str or a
+StateScope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+
+from commonhold.answers import Change, Diff, Entry, Me, Namespace, Outcome, Page, Version, page_of
+from commonhold.calls import NOTHING, Call, given, segment
+from commonhold.keys import AnyKey, StateScope, name_of
+from commonhold.verbs import Group, S, Verb
+
+Where: TypeAlias = str | AnyKey
+Key: TypeAlias = str | StateScope
+PatchKind: TypeAlias = Literal["merge", "json", "update"]
+
+_MEDIA: dict[PatchKind, str] = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "update": "application/vnd.commonhold.update+json",
+}
+
+
+def _path(verb: str, namespace: Where, key: Key) -> str:
+    return f"/{verb}/{segment(name_of(namespace))}/{segment(str(key))}"
+
+
+def _guard(if_version: int | None, reason: str, **others: str | None) -> dict[str, str | None]:
+    """`if_version` 0: only if it does not exist."""
+    match = f'"{if_version}"' if if_version else None
+    create = "*" if if_version == 0 else None
+    return {"If-Match": match, "If-None-Match": create, "Change-Reason": reason, **others}
+
+
+def _nothing(_: Any) -> None:
+    return None
+
+
+def get_entry(
+    namespace: Where,
+    key: Key,
+    *,
+    at_version: int | None = None,
+    at: datetime | None = None,
+    wait: float = 0,
+    since: int | None = None,
+) -> Call[Entry]:
+    """Read. Missing: the default, version 0. `at_version`, `at`: the past. `wait` seconds (at most
+    30) for a version above `since`."""
+    query = given(at_version=at_version, at=at, since=since, wait=int(wait) or None)
+    return Call("GET", _path("state", namespace, key), Entry.read, query, wait=wait)
+
+
+def put_entry(
+    namespace: Where,
+    key: Key,
+    value: Any,
+    *,
+    if_version: int | None = None,
+    merge: bool = False,
+    if_changed: bool = False,
+    ttl_seconds: int | None = None,
+    tags: Sequence[str] | None = None,
+    pinned: bool | None = None,
+    reason: str = "",
+) -> Call[Entry]:
+    """Write the whole value. `if_version`: only over that version (0: only if missing), else
+    VersionConflict; with `merge` the server joins changes that do not clash. `if_changed`: a value
+    that is there already makes no version."""
+    tagged = None if tags is None else list(tags)
+    body = {"value": value, **given(ttl_seconds=ttl_seconds, tags=tagged, pinned=pinned)}
+    headers = _guard(
+        if_version,
+        reason,
+        **{
+            "If-Changed": "true" if if_changed else None,
+            "On-Conflict": "merge" if merge and if_version else None,
+        },
+    )
+    return Call("PUT", _path("state", namespace, key), Entry.read, body=body, headers=headers)
+
+
+def patch_entry(
+    namespace: Where,
+    key: Key,
+    patch: Any,
+    *,
+    kind: PatchKind = "merge",
+    if_version: int | None = None,
+    reason: str = "",
+) -> Call[Entry]:
+    """Change a part on the server, under its lock: a merge patch (RFC 7396), with kind "json" a JSON
+    Patch (RFC 6902), with "update" operations such as {"op": "add", "path": "/n", "value": 1}."""
+    return Call(
+        "PATCH",
+        _path("state", namespace, key),
+        Entry.read,
+        body=patch,
+        headers=_guard(if_version, reason),
+        media_type=_MEDIA[kind],
+    )
+
+
+def update_entry(
+    namespace: Where, key: Key, *operations: Mapping[str, Any], reason: str = ""
+) -> Call[Entry]:
+    """Server-side updates, no race and no retry: op is add, max, min, append, union, remove, merge
+    or set; path a JSON Pointer."""
+    return patch_entry(
+        namespace, key, [dict(each) for each in operations], kind="update", reason=reason
+    )
+
+
+def delete_entry(
+    namespace: Where, key: Key, *, if_version: int | None = None, reason: str = ""
+) -> Call[None]:
+    """Delete; again changes nothing. History and the version counter stay."""
+    headers = _guard(if_version, reason)
+    return Call("DELETE", _path("state", namespace, key), _nothing, headers=headers)
+
+
+def list_entries(
+    namespace: Where,
+    *,
+    prefix: str | None = None,
+    scope_kind: str | None = None,
+    updated_since: datetime | None = None,
+    tag: str | None = None,
+    valid: bool | None = None,
+    values: bool = False,
+    order: Literal["asc", "desc"] | None = None,
+    before: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[Page[Entry]]:
+    """Entries of a namespace, by key; with `values` the values too. `order` "desc": from the last
+    key; `before`: only keys below it."""
+    query = given(
+        prefix=prefix,
+        scope_kind=scope_kind,
+        updated_since=updated_since,
+        tag=tag,
+        valid=valid,
+        include="value" if values else None,
+        order=order,
+        before=before,
+        limit=limit,
+        cursor=cursor,
+    )
+    return Call("GET", f"/state/{segment(name_of(namespace))}", page_of(Entry.read), query)
+
+
+def list_key(
+    key: Key, *, values: bool = False, limit: int | None = None, cursor: str | None = None
+) -> Call[Page[Entry]]:
+    """Everything under one key over all namespaces, unregistered ones too."""
+    query = given(include="value" if values else None, limit=limit, cursor=cursor)
+    return Call("GET", f"/keys/{segment(str(key))}", page_of(Entry.read), query)
+
+
+def clear_key(key: Key, *, dry_run: bool = False, reason: str = "") -> Call[dict[str, Any]]:
+    """Delete everything under one key: `{matched, deleted, dry_run}`."""
+    return Call(
+        "DELETE",
+        f"/keys/{segment(str(key))}",
+        dict,
+        {"dry_run": dry_run},
+        headers={"Change-Reason": reason},
+    )
+
+
+def clear_entries(
+    namespace: Where, *, prefix: str | None = None, dry_run: bool = False, reason: str = ""
+) -> Call[dict[str, Any]]:
+    """Delete every entry of a namespace, or those whose key begins with `prefix`, all or none:
+    `{matched, deleted, dry_run}`."""
+    return Call(
+        "DELETE",
+        f"/state/{segment(name_of(namespace))}",
+        dict,
+        {"dry_run": dry_run, **given(prefix=prefix)},
+        headers={"Change-Reason": reason},
+    )
+
+
+def read_history(
+    namespace: Where,
+    key: Key,
+    *,
+    values: bool = False,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[Page[Version]]:
+    """Every kept version, newest first."""
+    query = given(include="value" if values else None, limit=limit, cursor=cursor)
+    return Call("GET", _path("history", namespace, key), page_of(Version.read), query)
+
+
+def diff_entry(namespace: Where, key: Key, old: int, new: int) -> Call[Diff]:
+    """What changed from version `old` to version `new`."""
+    return Call("GET", _path("diff", namespace, key), Diff.read, {"from": old, "to": new})
+
+
+def restore_entry(
+    namespace: Where, key: Key, version: int, *, if_version: int | None = None, reason: str = ""
+) -> Call[Entry]:
+    """Write a new version equal to an old one."""
+    return Call(
+        "POST",
+        _path("restore", namespace, key),
+        Entry.read,
+        body={"version": version},
+        headers=_guard(if_version, reason),
+    )
+
+
+def run_batch(
+    operations: Sequence[Mapping[str, Any]], *, atomic: bool = True, reason: str = ""
+) -> Call[list[Outcome]]:
+    """1 to 1,000 operations: {"op": "get"|"put"|"patch"|"delete", "namespace", "key", "value"?,
+    "patch"?, "patch_type"?, "if_version"?, …}. Atomic: all land or a Problem says which did not."""
+    return Call(
+        "POST",
+        "/state/batch",
+        lambda document: [Outcome.read(each) for each in document["results"]],
+        body={"atomic": atomic, "operations": [dict(each) for each in operations]},
+        headers={"Change-Reason": reason},
+    )
+
+
+def search_entries(
+    text: str | None = None,
+    *,
+    where: Any = None,
+    namespace: Where | None = None,
+    prefix: str | None = None,
+    scope_kind: str | None = None,
+    values: bool = False,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[Page[Entry]]:
+    """Words, `word*`, "phrases" over live values; `where`: equality at JSON Pointers. Each item's
+    `document["matches"]` says where."""
+    body = given(
+        text=text,
+        where=where,
+        namespace=None if namespace is None else name_of(namespace),
+        prefix=prefix,
+        scope_kind=scope_kind,
+        include="value" if values else None,
+        limit=limit,
+        cursor=cursor,
+    )
+    return Call("POST", "/search", page_of(Entry.read), body=body, keyed=False)
+
+
+def list_namespaces(
+    *, prefix: str | None = None, limit: int | None = None, cursor: str | None = None
+) -> Call[Page[Namespace]]:
+    return Call(
+        "GET",
+        "/namespaces",
+        page_of(Namespace.read),
+        given(prefix=prefix, limit=limit, cursor=cursor),
+    )
+
+
+def get_namespace(namespace: Where) -> Call[Namespace]:
+    return Call("GET", f"/namespaces/{segment(name_of(namespace))}", Namespace.read)
+
+
+def register_namespace(
+    name: str,
+    *,
+    schema: Any = None,
+    default: Any = NOTHING,
+    description: str | None = None,
+    plugin: str | None = None,
+    ttl_seconds: int | None = None,
+    max_value_bytes: int | None = None,
+    history: Mapping[str, int] | None = None,
+    reason: str = "",
+) -> Call[Namespace]:
+    """Register or change; the same again changes nothing."""
+    body = given(
+        schema=schema,
+        description=description,
+        plugin=plugin,
+        ttl_seconds=ttl_seconds,
+        max_value_bytes=max_value_bytes,
+        history=history,
+    )
+    if default is not NOTHING:
+        body["default"] = default
+    path = f"/namespaces/{segment(name)}"
+    return Call("PUT", path, Namespace.read, body=body, headers={"Change-Reason": reason})
+
+
+def unregister_namespace(
+    namespace: Where, *, entries: Literal["retain", "delete"] | None = None, reason: str = ""
+) -> Call[None]:
+    """Unregister. With live entries it needs `entries`: retain leaves them, unreadable."""
+    return Call(
+        "DELETE",
+        f"/namespaces/{segment(name_of(namespace))}",
+        _nothing,
+        given(entries=entries),
+        headers={"Change-Reason": reason},
+    )
+
+
+def read_me() -> Call[Me]:
+    """What this token is and may do."""
+    return Call("GET", "/me", Me.read)
+
+
+class Filters(TypedDict, total=False):
+    """Filters of the change feed; they join with "and". `prefix` is of the key."""
+
+    namespace: Where
+    key: Key
+    prefix: str
+    thread: str
+    run: str
+    kind: str
+
+
+def query_of(filters: Filters) -> dict[str, str]:
+    """What the filters are in a query string."""
+    if "namespace" in filters:
+        filters = {**filters, "namespace": name_of(filters["namespace"])}
+    return {name: str(value) for name, value in filters.items()}
+
+
+def list_changes(
+    *,
+    after: str | None = None,
+    wait: float = 0,
+    limit: int | None = None,
+    **filters: Unpack[Filters],
+) -> Call[Page[Change]]:
+    """A page of the feed behind `after`. `next_cursor` is always there: go on with it."""
+    query = query_of(filters) | given(after=after, wait=int(wait) or None, limit=limit)
+    return Call("GET", "/changes", page_of(Change.read), query, wait=wait)
+
+
+class Entries(Group[S]):
+    """The verbs that stand on the client itself."""
+
+    get = Verb(get_entry)
+    put = Verb(put_entry)
+    patch = Verb(patch_entry)
+    update = Verb(update_entry)
+    delete = Verb(delete_entry)
+    list = Verb(list_entries)
+    list_key = Verb(list_key)
+    clear_key = Verb(clear_key)
+    clear = Verb(clear_entries)
+    history = Verb(read_history)
+    diff = Verb(diff_entry)
+    restore = Verb(restore_entry)
+    batch = Verb(run_batch)
+    search = Verb(search_entries)
+    changes = Verb(list_changes)
+    me = Verb(read_me)
+
+
+class Namespaces(Group[S]):
+    list = Verb(list_namespaces)
+    get = Verb(get_namespace)
+    register = Verb(register_namespace)
+    unregister = Verb(unregister_namespace)

@@ -1,0 +1,66 @@
+"""What breaks a rule of state in process. The texts are exact."""
+
+from __future__ import annotations
+
+from commonhold.problems import CommonholdError, RevisionConflict
+
+
+class StateError(CommonholdError):
+    """A rule of state was broken, or a value does not fit its key. The texts are exact."""
+
+
+class KeyDecode(StateError):
+    """A stored value does not fit the key's type. It is never replaced by the default."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(f"failed to decode key {key}: {message}")
+        self.key = key
+
+
+class KeyEncode(StateError):
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(f"failed to encode key {key}: {message}")
+        self.key = key
+
+
+class RevisionMismatch(StateError, RevisionConflict):
+    """Somebody committed since; `expected` is what the writer gave, `actual` what the store holds.
+    The server's refusal of the same is a RevisionConflict too."""
+
+    def __init__(self, expected: int, actual: int) -> None:
+        title = f"revision conflict: expected {expected}, actual {actual}"
+        super().__init__({"title": title, "expected": expected, "actual": actual})
+
+
+class MutationBaseRevisionMismatch(StateError):
+    def __init__(self, left: int, right: int) -> None:
+        super().__init__(f"patch base revision mismatch: {left} vs {right}")
+        self.left, self.right = left, right
+
+
+class PluginAlreadyInstalled(StateError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"plugin already installed: {name}")
+
+
+class PluginNotInstalled(StateError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"plugin not installed: {name}")
+
+
+class KeyAlreadyRegistered(StateError):
+    def __init__(self, key: str) -> None:
+        super().__init__(f"key already registered: {key}")
+        self.key = key
+
+
+class UnknownKey(StateError):
+    def __init__(self, key: str) -> None:
+        super().__init__(f"unknown key: {key}")
+        self.key = key
+
+
+class ParallelMergeConflict(StateError):
+    def __init__(self, key: str) -> None:
+        super().__init__(f"parallel merge conflict on exclusive key: {key}")
+        self.key = key

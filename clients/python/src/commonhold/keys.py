@@ -1,0 +1,129 @@
+"""Typed keys of shared state: what is stored (ProfileKey) and which instance of it (StateScope)."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, dataclass_transform
+
+from commonhold import shapes
+from commonhold.errors import KeyDecode, KeyEncode
+
+T = TypeVar("T")
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+class StateScope(str):
+    """A key of the usual shapes. It is a str; any other str is as good."""
+
+    __slots__ = ()
+
+    @classmethod
+    def global_(cls) -> StateScope:
+        """For all agents everywhere."""
+        return cls("global")
+
+    @classmethod
+    def parent_thread(cls, thread_id: str) -> StateScope:
+        """For one delegation tree."""
+        return cls(f"parent_thread::{thread_id}")
+
+    @classmethod
+    def agent_type(cls, name: str) -> StateScope:
+        """For all agents of one kind."""
+        return cls(f"agent_type::{name}")
+
+    @classmethod
+    def thread(cls, thread_id: str) -> StateScope:
+        """For one thread."""
+        return cls(f"thread::{thread_id}")
+
+    @classmethod
+    def new(cls, key: str) -> StateScope:
+        """Any other grouping, verbatim."""
+        return cls(key)
+
+    def as_str(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return str.__str__(self)
+
+
+@dataclass_transform(field_specifiers=(dataclasses.field,))
+class ProfileKey:
+    """A namespace whose value is a record with defaults. A subclass becomes a dataclass:
+
+        class TeamContext(ProfileKey):            # the namespace "team_context"
+            goal: str = ""
+            constraints: list[str] = []           # each instance gets its own
+
+    `class Prefs(ProfileKey, key="user.prefs")` names the namespace. Every field needs a default.
+    Members of a stored value that the class does not know are kept when it is written back.
+    """
+
+    KEY: ClassVar[str]
+
+    def __init_subclass__(cls, *, key: str = "", **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.KEY = key or _WORD.sub("_", cls.__name__).lower()
+        for name in inspect.get_annotations(cls):
+            default = cls.__dict__.get(name)
+            if isinstance(default, list | dict | set):
+                setattr(cls, name, dataclasses.field(default_factory=_copier(default)))
+        dataclass(cls)
+
+
+@dataclass(frozen=True)
+class Profile(Generic[T]):
+    """A namespace whose value is of another type; `profile_key` makes one."""
+
+    name: str
+    kind: type[T]
+    default: Callable[[], T]
+
+
+def profile_key(name: str, kind: type[T], default: T | None = None) -> Profile[T]:
+    """A namespace for values of `kind`: a JSON type, a dataclass or a pydantic model.
+    Without `default` it is `kind()`."""
+    return Profile(name, kind, kind if default is None else _copier(default))
+
+
+AnyKey: TypeAlias = type[Any] | Profile[Any]
+
+
+def profile_of(key: type[T] | Profile[T]) -> Profile[T]:
+    """What there is to know of a key. TypeError: it is none."""
+    if isinstance(key, Profile):
+        return key
+    if issubclass(key, ProfileKey):
+        return Profile(key.KEY, key, key)
+    raise TypeError(f"not a ProfileKey: {key!r}; see profile_key()")
+
+
+def name_of(namespace: str | AnyKey) -> str:
+    return namespace if isinstance(namespace, str) else profile_of(namespace).name
+
+
+def encode(profile: Profile[T], value: T) -> Any:
+    """The JSON of a value. KeyEncode: it has none."""
+    try:
+        return shapes.plain(value)
+    except (TypeError, ValueError) as error:
+        raise KeyEncode(profile.name, str(error)) from error
+
+
+def decode(profile: Profile[T], document: Any) -> T:
+    """The value of a JSON document. KeyDecode: it does not fit."""
+    try:
+        return shapes.build(profile.kind, document)
+    except (TypeError, ValueError) as error:
+        raise KeyDecode(profile.name, str(error)) from error
+
+
+def _copier(default: T) -> Callable[[], T]:
+    return lambda: copy.deepcopy(default)

@@ -1,0 +1,721 @@
+"""The checkpointer: LangGraph's checkpoints, channel values and writes as entries.
+
+| entry | key |
+|---|---|
+| `{namespace}.checkpoints` | `{thread}/{checkpoint_ns}/{checkpoint}/checkpoint`: what it is, and its short values |
+| the same | `{thread}/{checkpoint_ns}/{checkpoint}/write/{task}/{index}`: a pending write |
+| `{namespace}.channels` | `{thread}/{checkpoint_ns}/{channel}/{version}`: a value, written once per version |
+
+Checkpoint ids grow with time, so the last key of a prefix belongs to the newest checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from dataclasses import replace
+from typing import Any, Final, Self, Unpack
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    PendingWrite,
+    get_checkpoint_id,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from commonhold.answers import Entry
+from commonhold.calls import Call
+from commonhold.client import Options
+from commonhold.entries import (
+    clear_entries,
+    list_entries,
+    register_namespace,
+    run_batch,
+    search_entries,
+)
+from commonhold.langgraph.layout import (
+    PAGE,
+    Document,
+    Downward,
+    Found,
+    OneByOne,
+    base_of,
+    channel_key,
+    heads_of,
+    id_key,
+    id_of,
+    id_part,
+    is_between,
+    next_page,
+    ns_key,
+    ns_of,
+    read_checkpoint,
+    thread_key,
+    value_key,
+)
+from commonhold.langgraph.packing import Packed, Packer, part
+from commonhold.langgraph.wire import Plan, Wire
+from commonhold.problems import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    VersionConflict,
+    problem_of,
+)
+from commonhold.threads import create_thread, delete_thread, read_thread
+
+MAX_BYTES: Final = 8 * 1024 * 1024  # the most that the server lets a namespace allow
+_BATCH: Final = 1000
+_FIRST_PAGE: Final = 20  # enough for the newest checkpoint and what its tasks wrote
+_MOST_THREADS: Final = 10_000
+_METADATA: Final = {"framework": "langgraph"}
+_MOST_SENT: Final = 7 * 1024 * 1024
+
+Operation = dict[str, Any]
+_Writes = dict[str, list[PendingWrite]]
+
+
+class CommonholdSaver(
+    BaseCheckpointSaver[str],  # type: ignore[misc]  # Any without LangGraph
+    AbstractContextManager["CommonholdSaver"],
+    AbstractAsyncContextManager["CommonholdSaver"],
+):
+    """A checkpointer for sync and async graphs; threads and tasks may share one.
+
+        async with CommonholdSaver.from_url("http://127.0.0.1:8000", token="ch_…") as saver:
+            graph = builder.compile(checkpointer=saver)
+
+    A call is one transaction, and has one effect however often it is retried. The namespaces are
+    registered when they are first needed, which takes a token with the role admin; reading and
+    writing takes an editor. `namespace` keeps several applications of a workspace apart.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        namespace: str = "langgraph",
+        serde: SerializerProtocol | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(serde=serde)
+        self._checkpoints = f"{namespace}.checkpoints"
+        self._channels = f"{namespace}.channels"
+        told = "checkpoints and pending writes", "values of channels, by version"
+        names = (self._checkpoints, self._channels)
+        # Entries are written once: history would only keep what was deleted.
+        registrations = [
+            register_namespace(
+                name,
+                description=f"LangGraph: {what}",
+                max_value_bytes=MAX_BYTES,
+                history={"keep_last": 1},
+            )
+            for name, what in zip(names, told, strict=True)
+        ]
+        self._wire = Wire(url, token, options, registrations)
+        self._known_threads: set[str] = set()
+
+    @classmethod
+    def from_url(
+        cls,
+        url: str,
+        *,
+        token: str,
+        namespace: str = "langgraph",
+        serde: SerializerProtocol | None = None,
+        **options: Unpack[Options],
+    ) -> Self:
+        """For `with` or `async with`, which close its connections. For `options` see Options."""
+        return cls(url, token, namespace=namespace, serde=serde, **options)
+
+    @classmethod
+    def from_env(cls, **arguments: Any) -> Self:
+        """From COMMONHOLD_URL and COMMONHOLD_TOKEN; the rest as from_url."""
+        return cls(os.environ["COMMONHOLD_URL"], os.environ["COMMONHOLD_TOKEN"], **arguments)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._wire.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._wire.aclose()
+
+    def setup(self) -> None:
+        """Register the namespaces now; the same again changes nothing. Needs the role admin."""
+        self._wire.run(self._wire.register())
+
+    async def asetup(self) -> None:
+        """See setup."""
+        await self._wire.arun(self._wire.register())
+
+    def get_next_version(self, current: str | int | float | None, channel: None) -> str:
+        """Grows, and differs between the branches of a fork, so that no two values share a version."""
+        number = int(str(current).split(".")[0]) if current is not None else 0
+        return f"{number + 1:032}.{random.random():016}"  # noqa: S311  # no secret
+
+    # One checkpoint ------------------------------------------------------------------------------
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint that `config` names, or the newest. Two round trips, one if all its values
+        are short."""
+        return self._wire.run(self._get(config))
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """See get_tuple."""
+        return await self._wire.arun(self._get(config))
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint and the values that are new in it, in one transaction and one round
+        trip (two for the first of a thread). Beyond 8 MiB the values go ahead in their own."""
+        return self._wire.run(self._put(config, checkpoint, metadata, new_versions))
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """See put."""
+        return await self._wire.arun(self._put(config, checkpoint, metadata, new_versions))
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Store what a task wrote, in one transaction and one round trip. The first to write an
+        index wins; errors, interrupts and resumes are written over."""
+        self._wire.run(self._put_writes(config, writes, task_id, task_path))
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """See put_writes."""
+        await self._wire.arun(self._put_writes(config, writes, task_id, task_path))
+
+    # Many ----------------------------------------------------------------------------------------
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002  # the framework's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """Checkpoints, newest first, read page by page as they are asked for. `filter`: equality of
+        members of the metadata, judged here. Without a `checkpoint_ns` the keys of the thread (or,
+        without a config, of all threads) are read first, to know the order."""
+        return self._wire.items(self._list(config, filter, before, limit))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002  # the framework's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """See list."""
+        async for each in self._wire.aitems(self._list(config, filter, before, limit)):
+            yield each
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """What the ancestors wrote to each channel since its last stored value, read in pages of 200
+        entries instead of one round trip per ancestor."""
+        return self._wire.run(self._delta_history(config, channels))
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """See get_delta_channel_history."""
+        return await self._wire.arun(self._delta_history(config, channels))
+
+    # Whole threads -------------------------------------------------------------------------------
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete the checkpoints, values and writes of a thread, and the thread in Commonhold if it
+        holds nothing else."""
+        self._wire.run(self._delete_thread(thread_id))
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """See delete_thread."""
+        await self._wire.arun(self._delete_thread(thread_id))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints whose metadata names one of the runs, with their writes, and the
+        values that no checkpoint needs any longer."""
+        self._wire.run(self._delete_for_runs(run_ids))
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """See delete_for_runs."""
+        await self._wire.arun(self._delete_for_runs(run_ids))
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy everything of a thread, the values first: a checkpoint that is there is whole."""
+        self._wire.run(self._copy_thread(source_thread_id, target_thread_id))
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """See copy_thread."""
+        await self._wire.arun(self._copy_thread(source_thread_id, target_thread_id))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """`keep_latest`: of each checkpoint namespace only the newest checkpoint stays, with those of
+        its ancestors that its delta channels are made of. `delete`: all go. What a graph saves
+        meanwhile stays."""
+        self._wire.run(self._prune(thread_ids, strategy))
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """See prune."""
+        await self._wire.arun(self._prune(thread_ids, strategy))
+
+    # Keys ----------------------------------------------------------------------------------------
+
+    @property
+    def _packer(self) -> Packer:
+        return Packer(self.serde)  # LangGraph gives copies of a saver another serde
+
+    def _base(self, config: RunnableConfig) -> str:
+        wanted = config["configurable"]
+        return thread_key(wanted["thread_id"]) + ns_key(wanted.get("checkpoint_ns") or "")
+
+    # Plans ---------------------------------------------------------------------------------------
+
+    def _get(self, config: RunnableConfig) -> Plan[CheckpointTuple | None]:
+        base = self._base(config)
+        if wanted := get_checkpoint_id(config):
+            found = yield from read_checkpoint(self._checkpoints, base + id_key(wanted))
+        else:
+            found = None
+            newest = Downward(self._checkpoints, base, None, _FIRST_PAGE)
+            while newest.more and found is None:
+                found = next(iter((yield from newest.read())), None)
+        if found is None:
+            return None
+        (made,) = yield from self._open([found])
+        return made
+
+    def _put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> Plan[RunnableConfig]:
+        wanted = config["configurable"]
+        thread_id, ns = wanted["thread_id"], wanted.get("checkpoint_ns") or ""
+        yield from self._know_thread(thread_id)
+        base, packer = self._base(config), self._packer
+        short: Document = {}
+        stored: Document = {}
+        operations: list[Operation] = []
+        versions = checkpoint["channel_versions"]
+        for channel, value in checkpoint["channel_values"].items():
+            version = new_versions.get(channel, versions.get(channel))
+            if version is None:
+                continue
+            if packer.is_short(value):
+                short[channel] = value
+                continue
+            stored[channel] = version
+            if channel in new_versions:
+                key = base + channel_key(channel, version)
+                operations += _puts(self._channels, key, *packer.pack(value))
+        rest = {name: part for name, part in checkpoint.items() if name != "channel_values"}
+        plain, odd = packer.split(rest)
+        described, odd_metadata = packer.split(get_checkpoint_metadata(config, metadata))
+        head = {
+            "thread_id": thread_id,
+            "checkpoint_ns": ns,
+            "checkpoint_id": checkpoint["id"],
+            "parent_checkpoint_id": get_checkpoint_id(config),
+            "metadata": described,
+            "checkpoint": plain,
+            "values": short,
+            "channels": stored,
+            **({"packed": odd} if odd else {}),
+            **({"packed_metadata": odd_metadata} if odd_metadata else {}),
+        }
+        key = base + id_key(checkpoint["id"]) + "checkpoint"
+        yield from self._write([*operations, _put(self._checkpoints, key, head)])
+        return _config(thread_id, ns, checkpoint["id"])
+
+    def _put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str,
+    ) -> Plan[None]:
+        base = self._base(config) + id_key(config["configurable"]["checkpoint_id"])
+        packer = self._packer
+        operations: list[Operation] = []
+        for position, (channel, value) in enumerate(writes):
+            index = WRITES_IDX_MAP.get(channel, position)
+            packed, parts = packer.pack(value)
+            about = {"task_id": task_id, "task_path": task_path, "index": index}
+            document = {**about, "channel": channel, "value": packed}
+            key = f"{base}write/{part(task_id, 64)}/{index}"
+            made = _puts(self._checkpoints, key, document, parts)
+            if index >= 0:
+                made = [{**each, "if_version": 0} for each in made]
+            operations += made
+        if not operations:
+            return
+        try:
+            yield from self._write(operations)
+        except VersionConflict:
+            # Somebody, or this call before its answer was lost, wrote some of them: these stay.
+            for chunk in _chunks(operations):
+                for outcome in (yield _again(run_batch(chunk, atomic=False))):
+                    if outcome.problem and outcome.status != 412:
+                        raise problem_of(outcome.status, outcome.problem) from None
+
+    def _list(
+        self,
+        config: RunnableConfig | None,
+        wanted: dict[str, Any] | None,
+        before: RunnableConfig | None,
+        limit: int | None,
+    ) -> Plan[None]:
+        configurable = config["configurable"] if config else {}
+        one = get_checkpoint_id(config) if config else None
+        end = get_checkpoint_id(before) if before else None
+        source: Downward | OneByOne
+        if config and not one and configurable.get("checkpoint_ns") is not None:
+            base = self._base(config)
+            size = PAGE if limit is None else min(PAGE, _FIRST_PAGE * max(limit, 1))
+            source = Downward(self._checkpoints, base, base + id_key(end) if end else None, size)
+        else:
+            prefix = thread_key(configurable["thread_id"]) if config else ""
+            if config and configurable.get("checkpoint_ns") is not None:
+                prefix = self._base(config)
+            keys = yield from self._keys(self._checkpoints, prefix)
+            bases = [base for base in map(base_of, heads_of(keys)) if is_between(base, one, end)]
+            source = OneByOne(self._checkpoints, sorted(bases, key=id_of, reverse=True))
+        left = limit
+        while source.more and left != 0:
+            found = [each for each in (yield from source.read()) if self._meets(each, wanted)]
+            if left is not None:
+                found = found[:left]
+                left -= len(found)
+            for made in (yield from self._open(found)):  # noqa: UP028  # a list takes no answers
+                yield made
+
+    def _delta_history(
+        self, config: RunnableConfig, channels: Sequence[str]
+    ) -> Plan[Mapping[str, DeltaChannelHistory]]:
+        # Ancestors have smaller ids, as everywhere in LangGraph: one walk down passes all of them.
+        base, target = self._base(config), get_checkpoint_id(config)
+        # "0" comes after "/": from the target's own entries on.
+        end = base + id_part(target) + "0" if target else None
+        source = Downward(self._checkpoints, base, end)
+        newest_first: _Writes = {channel: [] for channel in channels}
+        seeds: dict[str, Found] = {}
+        awaited = base + id_key(target) if target else None
+        is_target = True
+        while source.more and awaited != "" and len(seeds) < len(newest_first):
+            for found in (yield from source.read()):
+                if awaited is not None and found.base != awaited:
+                    if found.base < awaited:  # it is gone
+                        awaited = ""
+                        break
+                    continue
+                if not is_target:
+                    self._collect(found, newest_first, seeds)
+                is_target = False
+                parent = found.head["parent_checkpoint_id"]
+                awaited = base + id_key(parent) if parent else ""
+                if not parent or len(seeds) == len(newest_first):
+                    break
+        stored = {c: found for c, found in seeds.items() if c not in found.head["values"]}
+        documents = yield from self._values(value_key(found, c) for c, found in stored.items())
+        result: dict[str, DeltaChannelHistory] = {}
+        for channel, writes in newest_first.items():
+            result[channel] = {"writes": writes[::-1]}
+            if channel in seeds:
+                values = self._channel_values(seeds[channel], documents)
+                if channel in values:
+                    result[channel]["seed"] = values[channel]
+        return result
+
+    def _collect(self, found: Found, newest_first: _Writes, seeds: dict[str, Found]) -> None:
+        """Add what an ancestor wrote to the channels that have no seed yet, and itself as one."""
+        for key, row in reversed(found.writes):
+            channel = row["channel"]
+            if channel in newest_first and channel not in seeds:
+                newest_first[channel].append(self._write_of(found, key, row))
+        for channel in newest_first:
+            if channel in found.head["values"] or channel in found.head["channels"]:
+                seeds.setdefault(channel, found)
+
+    def _delete_thread(self, thread_id: str) -> Plan[None]:
+        yield from self._clear(thread_key(thread_id))
+        self._known_threads.discard(thread_id)
+        with suppress(NotFound, Forbidden):  # an editor may not delete threads
+            thread = yield read_thread(thread_id)
+            known = thread.document
+            ours = known["metadata"] == _METADATA and not known["latest_run_id"]
+            if ours and thread.revision == 0 and thread.message_count == 0:
+                yield delete_thread(thread_id)
+
+    def _delete_for_runs(self, run_ids: Sequence[str]) -> Plan[None]:
+        doomed: set[str] = set()
+        for run_id in run_ids:
+            where = [{"path": "/metadata/run_id", "equals": run_id}]
+            call = search_entries(where=where, namespace=self._checkpoints, limit=PAGE)
+            while True:
+                page = yield call
+                doomed |= {base_of(entry.key) for entry in page}
+                if page.next_cursor is None:
+                    break
+                call = replace(call, body={**call.body, "cursor": page.next_cursor})
+        for thread in sorted({base.split("/", 1)[0] + "/" for base in doomed}):
+            values = yield from self._keys(self._channels, thread)
+            for base in sorted(base for base in doomed if base.startswith(thread)):
+                yield clear_entries(self._checkpoints, prefix=base)
+            keys = yield from self._keys(self._checkpoints, thread)
+            heads = yield from self._documents(self._checkpoints, heads_of(keys))
+            yield from self._delete_unused(values, heads)
+
+    def _copy_thread(self, source_id: str, target_id: str) -> Plan[None]:
+        source, target = thread_key(source_id), thread_key(target_id)
+        for namespace in (self._channels, self._checkpoints):
+            call = list_entries(namespace, prefix=source, values=True, limit=PAGE)
+            while True:
+                page = yield call
+                if page.items:
+                    yield from self._know_thread(target_id)
+                yield from self._write(
+                    [_copy(entry, target + entry.key[len(source) :], target_id) for entry in page]
+                )
+                if page.next_cursor is None:
+                    break
+                call = next_page(call, page.next_cursor)
+
+    def _prune(self, thread_ids: Sequence[str], strategy: str) -> Plan[None]:
+        if strategy not in ("keep_latest", "delete"):
+            raise ValueError(f"strategy must be keep_latest or delete, not {strategy!r}")
+        for thread_id in thread_ids:
+            if strategy == "delete":
+                yield from self._clear(thread_key(thread_id))
+            else:
+                yield from self._keep_latest(thread_key(thread_id))
+
+    def _keep_latest(self, thread: str) -> Plan[None]:
+        # The values first: one that comes later belongs to a checkpoint we may not have seen.
+        values = yield from self._keys(self._channels, thread)
+        keys = yield from self._keys(self._checkpoints, thread)
+        newest = {ns_of(head): head for head in sorted(heads_of(keys))}
+        kept: dict[str, Document] = {}
+        # For each checkpoint to keep, the delta channels whose value lies further back.
+        frontier: dict[str, set[str] | None] = dict.fromkeys(newest.values())
+        while frontier:
+            heads = yield from self._documents(self._checkpoints, frontier)
+            further: dict[str, set[str] | None] = {}
+            for key, head in heads.items():
+                kept[key] = head
+                sought = frontier[key]
+                if sought is None:
+                    sought = set(head["metadata"].get("counters_since_delta_snapshot") or {})
+                sought = sought - head["values"].keys() - head["channels"].keys()
+                parent = head["parent_checkpoint_id"]
+                if sought and parent:
+                    further[ns_of(key) + id_key(parent) + "checkpoint"] = sought
+            frontier = further
+        # A write whose checkpoint is not there may be ahead of it.
+        doomed = {base_of(head) for head in heads_of(keys)} - {base_of(head) for head in kept}
+        yield from self._delete(self._checkpoints, [k for k in keys if base_of(k) in doomed])
+        yield from self._delete_unused(values, kept)
+
+    # Steps of plans ------------------------------------------------------------------------------
+
+    def _know_thread(self, thread_id: str) -> Plan[None]:
+        """Make sure that Commonhold has the thread, so that people find it there."""
+        if thread_id in self._known_threads:
+            return
+        with suppress(Conflict):  # it is there, with more than we know
+            yield _again(create_thread(thread_id, metadata=_METADATA))
+        if len(self._known_threads) == _MOST_THREADS:
+            self._known_threads.clear()
+        self._known_threads.add(thread_id)
+
+    def _open(self, found: Sequence[Found]) -> Plan[Sequence[CheckpointTuple]]:
+        """Stored checkpoints as LangGraph's, their values fetched together."""
+        documents = yield from self._values(
+            value_key(each, channel) for each in found for channel in each.head["channels"]
+        )
+        return [self._tuple(each, documents) for each in found]
+
+    def _tuple(self, found: Found, documents: Mapping[str, Document]) -> CheckpointTuple:
+        head = found.head
+        thread_id, ns = head["thread_id"], head["checkpoint_ns"]
+        parent = head["parent_checkpoint_id"]
+        checkpoint = {**head["checkpoint"], **self._odd(head.get("packed"))}
+        return CheckpointTuple(
+            config=_config(thread_id, ns, head["checkpoint_id"]),
+            checkpoint={**checkpoint, "channel_values": self._channel_values(found, documents)},
+            metadata=self._metadata(head),
+            parent_config=_config(thread_id, ns, parent) if parent else None,
+            pending_writes=[self._write_of(found, key, row) for key, row in found.writes],
+        )
+
+    def _channel_values(self, found: Found, documents: Mapping[str, Document]) -> Document:
+        values = dict(found.head["values"])
+        for channel in found.head["channels"]:
+            key = value_key(found, channel)
+            if key in documents:
+                values[channel] = self._unpack(documents[key], key, documents)
+        return values
+
+    def _write_of(self, found: Found, key: str, row: Document) -> PendingWrite:
+        return row["task_id"], row["channel"], self._unpack(row["value"], key, found.rows)
+
+    def _metadata(self, head: Document) -> CheckpointMetadata:
+        return {**head["metadata"], **self._odd(head.get("packed_metadata"))}
+
+    def _odd(self, packed: Packed | None) -> Document:
+        return self._unpack(packed, "", {}) if packed else {}
+
+    def _unpack(self, packed: Packed, key: str, documents: Mapping[str, Document]) -> Any:
+        return self._packer.unpack(packed, lambda n: documents[f"{key}/{n}"]["part"])
+
+    def _meets(self, found: Found, wanted: Mapping[str, Any] | None) -> bool:
+        metadata = self._metadata(found.head)
+        return all(metadata.get(name) == value for name, value in (wanted or {}).items())
+
+    def _values(self, keys: Iterable[str]) -> Plan[dict[str, Document]]:
+        """Values of channels by key, with their parts."""
+        documents = yield from self._documents(self._channels, keys)
+        parts = [
+            f"{key}/{n}" for key, found in documents.items() for n in range(found.get("parts", 0))
+        ]
+        return {**documents, **(yield from self._documents(self._channels, parts))}
+
+    def _documents(self, namespace: str, keys: Iterable[str]) -> Plan[dict[str, Document]]:
+        """Values of entries by key; missing ones are left out."""
+        found: dict[str, Document] = {}
+        wanted = list(dict.fromkeys(keys))
+        for at in range(0, len(wanted), PAGE):
+            gets = [
+                {"op": "get", "namespace": namespace, "key": key} for key in wanted[at : at + PAGE]
+            ]
+            for outcome in (yield _again(run_batch(gets))):
+                if outcome.entry.exists:
+                    found[outcome.entry.key] = outcome.entry.value
+        return found
+
+    def _keys(self, namespace: str, prefix: str) -> Plan[Sequence[str]]:
+        found: dict[str, None] = {}
+        call = list_entries(namespace, prefix=prefix or None, limit=PAGE)
+        while True:
+            page = yield call
+            found |= {entry.key: None for entry in page}
+            if page.next_cursor is None:
+                return tuple(found)
+            call = next_page(call, page.next_cursor)
+
+    def _write(self, operations: Sequence[Operation]) -> Plan[None]:
+        """Write in order, together as far as one request reaches."""
+        for chunk in _chunks(operations):
+            yield _again(run_batch(chunk))
+
+    def _delete(self, namespace: str, keys: Sequence[str]) -> Plan[None]:
+        yield from self._write([{"op": "delete", "namespace": namespace, "key": k} for k in keys])
+
+    def _delete_unused(self, values: Sequence[str], heads: Mapping[str, Document]) -> Plan[None]:
+        """Delete those of the values' keys that none of the checkpoints names."""
+        used = {
+            ns_of(key) + channel_key(channel, version)
+            for key, head in heads.items()
+            for channel, version in head["channels"].items()
+        }
+        # A part goes with what it is a part of.
+        unused = [k for k in values if "/".join(k.split("/", 4)[:4]) not in used]
+        yield from self._delete(self._channels, unused)
+
+    def _clear(self, prefix: str) -> Plan[None]:
+        for namespace in (self._checkpoints, self._channels):
+            try:
+                yield clear_entries(namespace, prefix=prefix)
+            except Invalid:  # more than the server clears in one transaction
+                yield from self._delete(namespace, (yield from self._keys(namespace, prefix)))
+
+
+def _put(namespace: str, key: str, value: Document) -> Operation:
+    return {"op": "put", "namespace": namespace, "key": key, "value": value}
+
+
+def _copy(entry: Entry, key: str, thread_id: str) -> Operation:
+    """The entry under another key; a checkpoint also says of which thread it is."""
+    renamed = {"thread_id": thread_id} if "thread_id" in entry.value else {}
+    return _put(entry.namespace, key, {**entry.value, **renamed})
+
+
+def _puts(namespace: str, key: str, document: Document, parts: Sequence[str]) -> list[Operation]:
+    each = [_put(namespace, f"{key}/{n}", {"part": text}) for n, text in enumerate(parts)]
+    return [*each, _put(namespace, key, document)]
+
+
+def _chunks(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
+    """In order, each within what one request may hold."""
+    chunk: list[Operation] = []
+    size = 0
+    for operation in operations:
+        weight = len(json.dumps(operation, ensure_ascii=False).encode())
+        if chunk and (size + weight > _MOST_SENT or len(chunk) == _BATCH):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(operation)
+        size += weight + 1
+    if chunk:
+        yield chunk
+
+
+def _again(call: Call[Any]) -> Call[Any]:
+    """A call whose repetition writes the same once more: its answer need not be kept for a day."""
+    return replace(call, keyed=False)
+
+
+def _config(thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> RunnableConfig:
+    return {
+        "configurable": {
+            "thread_id": thread_id,
+            "checkpoint_ns": checkpoint_ns,
+            "checkpoint_id": checkpoint_id,
+        }
+    }

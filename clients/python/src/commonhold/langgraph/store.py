@@ -1,0 +1,417 @@
+"""The store: LangGraph's long-term memory as entries.
+
+An item is an entry of `{namespace}.store` under `{label}/…/{key}`; its value is the item's value, as
+it is. Everything of a Commonhold entry works on it: history, restore, patches, the change feed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import replace
+from typing import Any, Final, Self, Unpack
+from urllib.parse import unquote
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+    validate_op_namespace,
+)
+
+from commonhold.answers import Entry
+from commonhold.calls import Sleep
+from commonhold.client import Options
+from commonhold.entries import (
+    get_entry,
+    list_entries,
+    put_entry,
+    register_namespace,
+    run_batch,
+    update_entry,
+)
+from commonhold.langgraph.packing import escape
+from commonhold.langgraph.wire import Plan, Wire
+from commonhold.problems import VersionConflict
+
+MAX_KEY_BYTES: Final = 512
+_BATCH: Final = 1000
+_PAGE: Final = 200
+
+Namespace = tuple[str, ...]
+Value = dict[str, Any]
+
+
+class CommonholdStore(
+    BaseStore,  # type: ignore[misc]  # Any without LangGraph
+    AbstractContextManager["CommonholdStore"],
+    AbstractAsyncContextManager["CommonholdStore"],
+):
+    """A store for sync and async graphs; threads and tasks may share one.
+
+        async with CommonholdStore.from_url("http://127.0.0.1:8000", token="ch_…") as store:
+            graph = builder.compile(store=store)
+
+    `ttl`: as of LangGraph, in minutes; what has expired is never read, swept or not. There is no
+    vector index: `query` and `index` have no effect, as in every store without one. Filters are
+    judged here, over pages of 200 items. The namespace is registered when it is first needed, which
+    takes a token with the role admin.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        namespace: str = "langgraph",
+        ttl: TTLConfig | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        self.ttl_config = ttl
+        self._name = f"{namespace}.store"
+        registration = register_namespace(
+            self._name,
+            schema={"type": "object"},
+            default={},
+            description="LangGraph: items of the store",
+        )
+        self._wire = Wire(url, token, options, [registration])
+
+    @classmethod
+    def from_url(
+        cls,
+        url: str,
+        *,
+        token: str,
+        namespace: str = "langgraph",
+        ttl: TTLConfig | None = None,
+        **options: Unpack[Options],
+    ) -> Self:
+        """For `with` or `async with`, which close its connections. For `options` see Options."""
+        return cls(url, token, namespace=namespace, ttl=ttl, **options)
+
+    @classmethod
+    def from_env(cls, **arguments: Any) -> Self:
+        """From COMMONHOLD_URL and COMMONHOLD_TOKEN; the rest as from_url."""
+        return cls(os.environ["COMMONHOLD_URL"], os.environ["COMMONHOLD_TOKEN"], **arguments)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._wire.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._wire.aclose()
+
+    def setup(self) -> None:
+        """Register the namespace now; the same again changes nothing. Needs the role admin."""
+        self._wire.run(self._wire.register())
+
+    async def asetup(self) -> None:
+        """See setup."""
+        await self._wire.arun(self._wire.register())
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Reads see what was there before; then all puts land in one transaction, per 1,000. Of two
+        puts to one item the last counts."""
+        return self._wire.run(self._batch(list(ops)))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """See batch."""
+        return await self._wire.arun(self._batch(list(ops)))
+
+    # What LangGraph's stores do not have: changes that lose no update -----------------------------
+
+    def update(self, namespace: Namespace, key: str, *operations: Mapping[str, Any]) -> Item:
+        """Change an item on the server, in one step: `{"op": "add", "path": "/n", "value": 1}`; op is
+        add, max, min, append, union, remove, merge or set. A missing item starts as `{}`."""
+        return self._wire.run(self._update(namespace, key, operations))
+
+    async def aupdate(self, namespace: Namespace, key: str, *operations: Mapping[str, Any]) -> Item:
+        """See update."""
+        return await self._wire.arun(self._update(namespace, key, operations))
+
+    def edit(
+        self,
+        namespace: Namespace,
+        key: str,
+        change: Callable[[Value], Value],
+        *,
+        attempts: int = 1000,
+    ) -> Item:
+        """Read an item (missing: `{}`), write what `change` makes of it, and do so again whenever
+        somebody else was faster. Raises VersionConflict after that many attempts."""
+        return self._wire.run(self._edit(namespace, key, change, attempts))
+
+    async def aedit(
+        self,
+        namespace: Namespace,
+        key: str,
+        change: Callable[[Value], Value],
+        *,
+        attempts: int = 1000,
+    ) -> Item:
+        """See edit."""
+        return await self._wire.arun(self._edit(namespace, key, change, attempts))
+
+    # Plans ---------------------------------------------------------------------------------------
+
+    def _batch(self, ops: Sequence[Op]) -> Plan[list[Result]]:
+        for op in ops:
+            validate_op_namespace(op)
+        results: list[Result] = [None] * len(ops)
+        puts: dict[str, dict[str, Any]] = {}
+        gets: dict[int, GetOp] = {}
+        used: dict[str, Entry] = {}
+        for position, op in enumerate(ops):
+            if isinstance(op, GetOp):
+                gets[position] = op
+            elif isinstance(op, PutOp):
+                key = _key(op.namespace, op.key)
+                puts.pop(key, None)
+                puts[key] = self._put(key, op)
+            elif isinstance(op, SearchOp):
+                found = yield from self._search(op)
+                results[position] = [_item(entry, SearchItem) for entry in found]
+                if op.refresh_ttl:
+                    used |= {entry.key: entry for entry in found}
+            elif isinstance(op, ListNamespacesOp):
+                results[position] = yield from self._list_namespaces(op)
+            else:
+                raise ValueError(f"Unknown operation type: {type(op)}")
+        entries = yield from self._read({_key(op.namespace, op.key) for op in gets.values()})
+        for position, op in gets.items():
+            if entry := entries.get(_key(op.namespace, op.key)):
+                results[position] = _item(entry, Item)
+                if op.refresh_ttl:
+                    used[entry.key] = entry
+        yield from self._refresh(
+            entry for key, entry in used.items() if entry.expires_at and key not in puts
+        )
+        for chunk in _chunks(list(puts.values())):
+            yield run_batch(chunk)
+        return results
+
+    def _put(self, key: str, op: PutOp) -> dict[str, Any]:
+        address = {"namespace": self._name, "key": key}
+        if op.value is None:
+            return {"op": "delete", **address}
+        put = {"op": "put", **address, "value": dict(op.value)}
+        return put if op.ttl is None else {**put, "ttl_seconds": _seconds(op.ttl)}
+
+    def _read(self, keys: Iterable[str]) -> Plan[dict[str, Entry]]:
+        found: dict[str, Entry] = {}
+        gets = [{"op": "get", "namespace": self._name, "key": key} for key in sorted(keys)]
+        for chunk in _chunks(gets):
+            for outcome in (yield replace(run_batch(chunk), keyed=False)):
+                if outcome.entry.exists:
+                    found[outcome.entry.key] = outcome.entry
+        return found
+
+    def _search(self, op: SearchOp) -> Plan[list[Entry]]:
+        found: list[Entry] = []
+        call = list_entries(
+            self._name, prefix=_prefix(op.namespace_prefix), values=True, limit=_PAGE
+        )
+        if not op.filter:
+            call = replace(call, query={**call.query, "limit": min(_PAGE, op.offset + op.limit)})
+        end = op.offset + op.limit
+        while len(found) < end:
+            page = yield call
+            found += [
+                entry
+                for entry in page
+                if isinstance(entry.value, dict) and _meets(entry.value, op.filter)
+            ]
+            if page.next_cursor is None:
+                break
+            call = replace(call, query={**call.query, "cursor": page.next_cursor, "limit": _PAGE})
+        return found[op.offset : end]
+
+    def _list_namespaces(self, op: ListNamespacesOp) -> Plan[list[Namespace]]:
+        conditions = op.match_conditions or ()
+        found: set[Namespace] = set()
+        call = list_entries(self._name, prefix=_prefix(_common(conditions)), limit=_PAGE)
+        while True:
+            page = yield call
+            for entry in page:
+                namespace, _ = _address(entry.key)
+                if all(_matches(condition, namespace) for condition in conditions):
+                    found.add(namespace[: op.max_depth])
+            if page.next_cursor is None:
+                return sorted(found)[op.offset : op.offset + op.limit]
+            call = replace(call, query={**call.query, "cursor": page.next_cursor})
+
+    def _refresh(self, entries: Iterable[Entry]) -> Plan[None]:
+        """Let what was read live on from now, unless it was written meanwhile."""
+        operations = [
+            {
+                "op": "put",
+                "namespace": self._name,
+                "key": entry.key,
+                "value": entry.value,
+                "if_version": entry.version,
+                "ttl_seconds": _lifetime(entry),
+            }
+            for entry in entries
+        ]
+        for chunk in _chunks(operations):
+            yield run_batch(chunk, atomic=False, reason="read")
+
+    def _update(
+        self, namespace: Namespace, key: str, operations: Sequence[Mapping[str, Any]]
+    ) -> Plan[Item]:
+        entry = yield update_entry(self._name, _checked(namespace, key), *operations)
+        return _item(entry, Item)
+
+    def _edit(
+        self, namespace: Namespace, key: str, change: Callable[[Value], Value], attempts: int
+    ) -> Plan[Item]:
+        address = _checked(namespace, key)
+        for attempt in range(attempts):
+            entry = yield get_entry(self._name, address)
+            value = change(entry.value if entry.exists else {})
+            try:
+                written = yield put_entry(
+                    self._name,
+                    address,
+                    value,
+                    if_version=entry.version if entry.exists else 0,
+                    ttl_seconds=_lifetime(entry),
+                )
+            except VersionConflict:
+                if attempt == attempts - 1:
+                    raise
+                yield Sleep(random.uniform(0, min(1.0, 0.01 * 2.0**attempt)))  # noqa: S311
+            else:
+                return _item(written, Item)
+        raise ValueError("attempts must be at least 1")
+
+
+def _key(namespace: Namespace, key: str) -> str:
+    made = "/".join(escape(each) for each in (*namespace, key))
+    if len(made.encode()) > MAX_KEY_BYTES:
+        raise ValueError(f"namespace and key take more than {MAX_KEY_BYTES} bytes: {made[:80]}…")
+    return made
+
+
+def _checked(namespace: Namespace, key: str) -> str:
+    validate_op_namespace(GetOp(namespace, key))
+    return _key(namespace, key)
+
+
+def _prefix(labels: Sequence[str]) -> str | None:
+    return "".join(escape(each) + "/" for each in labels) or None
+
+
+def _address(key: str) -> tuple[Namespace, str]:
+    *labels, last = (unquote(each) for each in key.split("/"))
+    return tuple(labels), last
+
+
+def _item(entry: Entry, kind: type[Item]) -> Any:
+    namespace, key = _address(entry.key)
+    return kind(
+        namespace=namespace,
+        key=key,
+        value=entry.value,
+        created_at=entry.created_at,
+        updated_at=entry.updated_at,
+    )
+
+
+def _seconds(minutes: float) -> int:
+    return max(1, math.ceil(minutes * 60))
+
+
+def _lifetime(entry: Entry) -> int | None:
+    """The seconds to live that it was last given."""
+    if entry.expires_at is None or entry.updated_at is None:
+        return None
+    return max(1, round((entry.expires_at - entry.updated_at).total_seconds()))
+
+
+def _chunks(operations: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
+    for at in range(0, len(operations), _BATCH):
+        yield operations[at : at + _BATCH]
+
+
+# Conditions, as LangGraph means them ----------------------------------------------------------------
+
+
+def _meets(value: Value, wanted: Mapping[str, Any] | None) -> bool:
+    return all(_equals(value.get(name), each) for name, each in (wanted or {}).items())
+
+
+def _equals(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        if any(name.startswith("$") for name in wanted):
+            return all(_compares(value, operator, than) for operator, than in wanted.items())
+        return isinstance(value, dict) and _meets(value, wanted)
+    if isinstance(wanted, list | tuple):
+        return (
+            isinstance(value, list)
+            and len(value) == len(wanted)
+            and all(map(_equals, value, wanted))
+        )
+    return bool(value == wanted)
+
+
+def _compares(value: Any, operator: str, than: Any) -> bool:
+    if operator == "$eq":
+        return bool(value == than)
+    if operator == "$ne":
+        return bool(value != than)
+    if operator not in ("$gt", "$gte", "$lt", "$lte"):
+        raise ValueError(f"Unsupported operator: {operator}")
+    # By number, never by text: "10" is more than "9". What is no number is not comparable.
+    left, right = _number(value), float(than)
+    if left is None:
+        return False
+    if operator == "$gt":
+        return left > right
+    if operator == "$gte":
+        return left >= right
+    return left < right if operator == "$lt" else left <= right
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _common(conditions: Iterable[MatchCondition]) -> Sequence[str]:
+    """The labels that all namespaces begin with, up to the first that may be any."""
+    for condition in conditions:
+        if condition.match_type == "prefix":
+            path = list(condition.path)
+            return path[: path.index("*")] if "*" in path else path
+    return ()
+
+
+def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
+    path = condition.path
+    if len(namespace) < len(path):
+        return False
+    start = 0 if condition.match_type == "prefix" else len(namespace) - len(path)
+    part = namespace[start : start + len(path)]
+    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))

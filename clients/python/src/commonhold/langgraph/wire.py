@@ -1,0 +1,142 @@
+"""How the plans of the saver and the store reach the server: the same plan for both clients.
+
+A plan is a generator. It yields a `Call` and is sent what came of it (a Problem is thrown into it),
+or a `Sleep`; anything else it yields is an item for who asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from typing import Any, TypeVar
+
+from commonhold.calls import Call, Sleep
+from commonhold.client import AsyncCommonhold, Commonhold, Options
+from commonhold.problems import NotRegistered, Problem
+
+R = TypeVar("R")
+
+Plan = Generator[Any, Any, R]
+
+
+class Wire:
+    """A blocking client and one for asyncio, each made when it is first needed. `registrations` are
+    the calls that register the namespaces, made when the server says it knows none."""
+
+    def __init__(
+        self, url: str, token: str, options: Options, registrations: Sequence[Call[Any]]
+    ) -> None:
+        self._address = (url, token)
+        self._options = options
+        self._registrations = registrations
+        self._client: Commonhold | None = None
+        self._opening = threading.Lock()  # LangGraph's background threads write at once
+        self._async_client: AsyncCommonhold | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def register(self) -> Plan[None]:
+        """Register the namespaces; the same again changes nothing."""
+        for call in self._registrations:  # noqa: UP028  # a list takes no answers
+            yield call
+
+    def run(self, plan: Plan[R]) -> R:
+        """The plan's result."""
+        answer: Any = None
+        while True:
+            try:
+                step = _resume(plan, answer)
+            except StopIteration as end:
+                done: R = end.value
+                return done
+            answer = self._take(step)
+
+    def items(self, plan: Plan[None]) -> Iterator[Any]:
+        """The plan's items, as they come."""
+        answer: Any = None
+        while True:
+            try:
+                step = _resume(plan, answer)
+            except StopIteration:
+                return
+            if isinstance(step, Call | Sleep):
+                answer = self._take(step)
+            else:
+                answer = None
+                yield step
+
+    async def arun(self, plan: Plan[R]) -> R:
+        answer: Any = None
+        while True:
+            try:
+                step = _resume(plan, answer)
+            except StopIteration as end:
+                done: R = end.value
+                return done
+            answer = await self._atake(step)
+
+    async def aitems(self, plan: Plan[None]) -> AsyncIterator[Any]:
+        answer: Any = None
+        while True:
+            try:
+                step = _resume(plan, answer)
+            except StopIteration:
+                return
+            if isinstance(step, Call | Sleep):
+                answer = await self._atake(step)
+            else:
+                answer = None
+                yield step
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    async def aclose(self) -> None:
+        self.close()
+        if self._async_client is not None and self._loop is asyncio.get_running_loop():
+            await self._async_client.close()
+        self._async_client = None
+
+    def _take(self, step: Call[Any] | Sleep) -> Any:
+        if isinstance(step, Sleep):
+            return time.sleep(step.seconds)
+        with self._opening:
+            client = self._client = self._client or Commonhold(*self._address, **self._options)
+        try:
+            try:
+                return client.send(step)
+            except NotRegistered:
+                for each in self._registrations:
+                    client.send(each)
+                return client.send(step)
+        except Problem as problem:
+            return problem
+
+    async def _atake(self, step: Call[Any] | Sleep) -> Any:
+        if isinstance(step, Sleep):
+            return await asyncio.sleep(step.seconds)
+        client = self._for_this_loop()
+        try:
+            try:
+                return await client.send(step)
+            except NotRegistered:
+                for each in self._registrations:
+                    await client.send(each)
+                return await client.send(step)
+        except Problem as problem:
+            return problem
+
+    def _for_this_loop(self) -> AsyncCommonhold:
+        # Connections belong to the event loop they were opened in; a second asyncio.run() has another.
+        loop = asyncio.get_running_loop()
+        if self._async_client is None or self._loop is not loop:
+            self._async_client = AsyncCommonhold(*self._address, **self._options)
+            self._loop = loop
+        return self._async_client
+
+
+def _resume(plan: Plan[Any], answer: Any) -> Any:
+    return plan.throw(answer) if isinstance(answer, Problem) else plan.send(answer)

@@ -1,0 +1,166 @@
+"""Sessions of the OpenAI Agents SDK: `Runner.run(agent, "hi", session=CommonholdSession("t1"))`.
+
+Each item is a message of a thread, so people, other agents and compaction read the conversation as
+one. The log only grows: `pop_item` and `clear_session` append a mark, and whoever reads minds the
+marks. Needs `commonhold[openai-agents]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Self, TypeAlias
+
+from agents.memory import SessionSettings
+from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
+
+from commonhold import documents
+from commonhold.answers import Appended, Message
+from commonhold.client import AsyncCommonhold
+from commonhold.problems import NotFound
+from commonhold.threads import Threads
+
+Item: TypeAlias = Any
+"""A TResponseInputItem: an item of the Responses API as a dict."""
+
+_MEMBER = "openai_agents"
+_PAGE = 200
+
+
+class CommonholdSession:
+    """The session that is the thread `session_id`; the thread comes into being with the first item.
+
+    `state`: a client to share; without one, the session makes its own from the environment, and
+    `close` (or `async with`) closes it. `resource_id`: whom the thread is about, for lists and
+    erasure. Any number of sessions, in any number of processes, may use one thread at once.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        state: AsyncCommonhold | None = None,
+        *,
+        resource_id: str | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings: SessionSettings | None = coerce_session_settings(
+            session_settings or SessionSettings()
+        )
+        self._state = state or AsyncCommonhold.from_env()
+        self._owned = state is None
+        self._resource_id = resource_id
+
+    async def get_items(self, limit: int | None = None) -> list[Item]:
+        """The newest `limit` items (else all), oldest first."""
+        limit = resolve_session_limit(limit, self.session_settings)
+        if limit is not None and limit < 1:
+            return []
+        found: list[Item] = []
+        async for item in self._newest_first(limit or _PAGE):
+            found.append(item)
+            if len(found) == limit:
+                break
+        return found[::-1]
+
+    async def add_items(self, items: list[Item]) -> None:
+        """Append all or none; at most 1,000 at once."""
+        if items:
+            await self._append(*(_message_of(item) for item in items))
+
+    async def pop_item(self) -> Item | None:
+        """Take the newest item back. Of several callers at once each gets another."""
+        if await self._newest() is None:
+            return None
+        # What a mark takes is decided by its place in the log, whoever else writes meanwhile.
+        marked = await self._append(_mark("pop", "The newest item was taken back."))
+        return await self._newest(before=marked.messages[0]["seq"])
+
+    async def clear_session(self) -> None:
+        """Begin anew. What was said stays in the log for people until the thread is deleted."""
+        if await self._newest() is not None:
+            await self._append(_mark("clear", "The session was cleared."))
+
+    async def close(self) -> None:
+        if self._owned:
+            await self._state.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _append(self, *messages: Mapping[str, Any]) -> Appended:
+        try:
+            return await self._state.threads.append(self.session_id, *messages)
+        except NotFound:
+            await self._state.threads.create(self.session_id, resource_id=self._resource_id)
+            return await self._state.threads.append(self.session_id, *messages)
+
+    async def _newest(self, before: int | None = None) -> Item | None:
+        async for item in self._newest_first(1, before):
+            return item
+        return None
+
+    async def _newest_first(self, wanted: int, before: int | None = None) -> AsyncIterator[Item]:
+        """The items that no mark has taken, as of the log below `before`."""
+        call = Threads.messages(
+            self.session_id,
+            before=before,
+            order="desc",
+            visibility="all",
+            limit=min(wanted, _PAGE),
+        )
+        taken = 0
+        try:
+            async for message in self._state.every(call):
+                mark = message.document.get(_MEMBER, {}).get("mark")
+                if mark == "clear":
+                    return
+                if mark == "pop":
+                    taken += 1
+                elif (item := _item_of(message)) is not None:
+                    if taken:
+                        taken -= 1
+                    else:
+                        yield item
+        except NotFound:
+            return
+
+
+def _mark(kind: str, text: str) -> dict[str, Any]:
+    mark = {"mark": kind}
+    return {"role": "system", "visibility": "internal", "content": text, _MEMBER: mark}
+
+
+def _message_of(item: Item) -> dict[str, Any]:
+    """The item, whole, in a message that shows it to others as what it is."""
+    return {**_shown(item), _MEMBER: {"item": item}}
+
+
+def _item_of(message: Message) -> Item | None:
+    """The item of a message. Text that others wrote into the thread is one; the rest is not."""
+    ours = message.document.get(_MEMBER)
+    if ours is not None:
+        return ours["item"]
+    if message.visibility == "all" and isinstance(message.content, str) and message.role != "tool":
+        return {"role": message.role, "content": message.content}
+    return None
+
+
+def _shown(item: Item) -> dict[str, Any]:
+    call_id = item.get("call_id")
+    match item.get("type", "message"):
+        case "message":
+            role = "system" if item["role"] == "developer" else item["role"]
+            return {"role": role, "content": item["content"]}
+        case "function_call":
+            function = {"name": item["name"], "arguments": item["arguments"]}
+            call = {"id": call_id, "type": "function", "function": function}
+            return {"role": "assistant", "content": None, "tool_calls": [call]}
+        case "function_call_output":
+            output = item["output"]
+            text = output if isinstance(output, str) else documents.dump(output)
+            return {"role": "tool", "tool_call_id": call_id, "content": text}
+        case kind:
+            return {"role": "assistant", "content": [{"type": kind}]}

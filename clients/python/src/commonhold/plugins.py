@@ -1,0 +1,34 @@
+"""Keys that come and go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from commonhold.batches import AnyStateKey, StateKeyOptions
+from commonhold.errors import KeyAlreadyRegistered
+from commonhold.keys import ProfileKey
+
+
+class Plugin:
+    """Keys that come and go together: subclass it and register them."""
+
+    name = ""
+
+    def register(self, registrar: PluginRegistrar) -> None:
+        """Declare keys. Whatever this raises, nothing of the plugin is registered."""
+
+
+@dataclass
+class PluginRegistrar:
+    keys: dict[str, tuple[AnyStateKey, StateKeyOptions]] = field(default_factory=dict)
+    profile_keys: dict[str, type[ProfileKey]] = field(default_factory=dict)
+
+    def register_key(self, key: AnyStateKey, options: StateKeyOptions | None = None) -> None:
+        if key.KEY in self.keys:
+            raise KeyAlreadyRegistered(key.KEY)
+        self.keys[key.KEY] = (key, options or StateKeyOptions())
+
+    def register_profile_key(self, key: type[ProfileKey]) -> None:
+        if key.KEY in self.profile_keys:
+            raise KeyAlreadyRegistered(key.KEY)
+        self.profile_keys[key.KEY] = key

@@ -1,0 +1,216 @@
+"""What can go wrong, as exceptions.
+
+The server answers every error as a problem document (RFC 9457); `type` chooses the class. All of
+them are `CommonholdError`; `Problem` is an answer, `Unreachable` is that none came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+
+class CommonholdError(Exception):
+    """The base of everything this package raises."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As Exception has it, a copy would be made of the text, not of what the text is made from.
+        return _again, (type(self), *self.args), vars(self)
+
+
+def _again(kind: type[CommonholdError], *args: Any) -> CommonholdError:
+    made = kind.__new__(kind)
+    Exception.__init__(made, *args)
+    return made
+
+
+class Unreachable(CommonholdError):
+    """No answer came, however often we asked. A write may have landed nevertheless."""
+
+
+class Problem(CommonholdError):
+    """The server refused. `title` is exact, `detail` says what to do, `document` holds it all."""
+
+    slug: ClassVar[str] = "problem"
+
+    def __init__(self, document: Mapping[str, Any], retry_after: float | None = None) -> None:
+        self.document = dict(document)
+        self.title = str(document.get("title", "no title"))
+        self.detail = str(document.get("detail", ""))
+        self.status = int(document.get("status", 0))
+        self.request_id = str(document.get("instance", ""))
+        self.retry_after = retry_after
+        super().__init__(self.title)
+
+    def __str__(self) -> str:
+        errors = "; ".join(f"{e['pointer'] or '/'} {e['message']}" for e in self.errors)
+        return ". ".join(part for part in (self.title, errors or self.detail) if part)
+
+    @property
+    def errors(self) -> list[dict[str, str]]:
+        """Each refused place: `{"pointer": "/a/b", "message": …}`."""
+        errors = self.document.get("errors")
+        # A proxy on the way may mean something else by the name.
+        found = errors if isinstance(errors, list) else []
+        return [e for e in found if isinstance(e, dict) and {"pointer", "message"} <= e.keys()]
+
+
+class BadRequest(Problem):
+    slug = "bad-request"
+
+
+class Invalid(Problem):
+    """The value is not acceptable; `errors` names the places."""
+
+    slug = "invalid"
+
+
+class Unauthenticated(Problem):
+    slug = "unauthenticated"
+
+
+class Forbidden(Problem):
+    slug = "forbidden"
+
+
+class QuotaExceeded(Forbidden):
+    slug = "quota-exceeded"
+
+
+class NotFound(Problem):
+    """Absent, or out of this token's sight."""
+
+    slug = "not-found"
+
+
+class NotRegistered(NotFound):
+    """`profile key not registered: {namespace}`: nobody registered it."""
+
+    slug = "not-registered"
+
+
+class Conflict(Problem):
+    """The present state forbids it."""
+
+    slug = "conflict"
+
+
+class _Raced(Problem):
+    @property
+    def expected(self) -> int:
+        """What you said it is."""
+        return int(self.document["expected"])
+
+    @property
+    def actual(self) -> int:
+        """What it is."""
+        return int(self.document["actual"])
+
+
+class RevisionConflict(Conflict, _Raced):
+    """A commit's base revision is old. Nothing of the commit happened."""
+
+    slug = "revision-conflict"
+
+
+class VersionConflict(_Raced):
+    """A precondition on a version failed; nothing changed.
+
+    `base`: the value you started from, `theirs`: what stands there, `yours`: what you sent; each
+    None where it is not known. `clashes`: the pointers both changed, each with all three values.
+    """
+
+    slug = "version-conflict"
+
+    @property
+    def base(self) -> Any:
+        return self.document.get("base")
+
+    @property
+    def theirs(self) -> Any:
+        return self.document.get("theirs")
+
+    @property
+    def yours(self) -> Any:
+        return self.document.get("yours")
+
+    @property
+    def clashes(self) -> list[dict[str, Any]]:
+        return list(self.document.get("clashes") or [])
+
+    @classmethod
+    def of(cls, expected: int, actual: int, **data: Any) -> VersionConflict:
+        """The same refusal, from a backend without a server."""
+        title = f"version conflict: expected {expected}, actual {actual}"
+        facts = {"title": title, "status": 412, "expected": expected, "actual": actual}
+        return cls({**facts, "type": f"/problems/{cls.slug}", **data})
+
+
+class Superseded(Conflict):
+    """The run was given to another worker: stop working on it."""
+
+    slug = "fencing-token-superseded"
+
+
+class Unreadable(Conflict):
+    slug = "unreadable"
+
+
+class InFlight(Conflict):
+    """The same call is still being worked on."""
+
+    slug = "in-flight"
+
+
+class Gone(Problem):
+    """It existed and is no longer kept: an old cursor, a compacted revision."""
+
+    slug = "gone"
+
+
+class TooLarge(Problem):
+    slug = "too-large"
+
+
+class RateLimited(Problem):
+    """Too many calls, after all retries; `retry_after` says how many seconds to wait."""
+
+    slug = "rate-limited"
+
+
+class Unavailable(Problem):
+    slug = "unavailable"
+
+
+def _kinds(base: type[Problem]) -> Iterator[type[Problem]]:
+    yield base
+    for kind in base.__subclasses__():
+        yield from _kinds(kind)
+
+
+def problem_of(
+    status: int, document: Any, reason: str = "", retry_after: float | None = None
+) -> Problem:
+    """The exception for an answer. Whatever a proxy may have sent, there is one."""
+    if not isinstance(document, dict):
+        document = {"title": f"{status} {reason}".strip()}
+    document = {**document, "status": status}
+    slug = str(document.get("type", "")).rpartition("/")[2]
+    known = {kind.slug: kind for kind in _kinds(Problem) if "slug" in vars(kind)}
+    kind = known.get(slug) or _BY_STATUS.get(status, Problem)
+    return kind(document, retry_after)
+
+
+_BY_STATUS: dict[int, type[Problem]] = {
+    401: Unauthenticated,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    413: TooLarge,
+    422: Invalid,
+    429: RateLimited,
+    502: Unavailable,
+    503: Unavailable,
+    504: Unavailable,
+}

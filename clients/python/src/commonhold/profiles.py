@@ -1,0 +1,195 @@
+"""Typed shared state over anything that keeps entries: the server, a file, memory."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from time import sleep
+from typing import Any, Protocol, TypeAlias, TypeVar, overload
+
+from commonhold.answers import Entry
+from commonhold.calls import Retries, Sleep
+from commonhold.errors import KeyDecode
+from commonhold.keys import Profile, decode, encode, profile_of
+from commonhold.merging import same, three_way
+from commonhold.problems import VersionConflict
+from commonhold.shapes import keep_others
+
+T = TypeVar("T")
+
+ATTEMPTS = 100
+_PAUSES = Retries(first=0.005, longest=0.5)
+
+Step: TypeAlias = Callable[[Any], Any] | Sleep
+"""What an edit wants: something of the backend (sync or async), or a pause."""
+Steps: TypeAlias = Generator[Step, Any, T]
+
+
+class Backend(Protocol):
+    """Keeps entries. NotRegistered for an unknown namespace, before storage is touched."""
+
+    def get(self, namespace: str, key: str) -> Entry: ...
+
+    def put(
+        self, namespace: str, key: str, value: Any, *, if_version: int | None = None
+    ) -> Entry: ...
+
+    def delete(self, namespace: str, key: str) -> None: ...
+
+
+class ProfileAccess:
+    """`read`, `write`, `delete` and `edit` values of ProfileKeys."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def read(self, key: type[T] | Profile[T], scope: str) -> T:
+        """The value; the default if there is none, and nothing is written. KeyDecode: what is
+        stored does not fit; it is never replaced by the default."""
+        profile = profile_of(key)
+        return opened(profile, self._backend.get(profile.name, scope))
+
+    def write(
+        self, key: type[T] | Profile[T], scope: str, value: T, *, if_version: int | None = None
+    ) -> Entry:
+        """Store the whole value, the last writer winning unless `if_version` names what it replaces."""
+        profile = profile_of(key)
+        document = encode(profile, value)
+        return self._backend.put(profile.name, scope, document, if_version=if_version)
+
+    def delete(self, key: type[T] | Profile[T], scope: str) -> None:
+        self._backend.delete(profile_of(key).name, scope)
+
+    @overload
+    def edit(
+        self, key: type[T] | Profile[T], scope: str, *, attempts: int = ATTEMPTS
+    ) -> AbstractContextManager[T]: ...
+    @overload
+    def edit(
+        self,
+        key: type[T] | Profile[T],
+        scope: str,
+        change: Callable[[T], T | None],
+        *,
+        attempts: int = ATTEMPTS,
+    ) -> T: ...
+    def edit(
+        self,
+        key: type[T] | Profile[T],
+        scope: str,
+        change: Callable[[T], T | None] | None = None,
+        *,
+        attempts: int = ATTEMPTS,
+    ) -> AbstractContextManager[T] | T:
+        """Read, change, compare-and-set.
+
+        With `change` (changes its argument, or returns another value): somebody else was faster →
+        it is called again on the new value, up to `attempts` times. No update is ever lost.
+
+        Without, for `with`: a block cannot run twice, so when somebody else was faster what the
+        block changed is joined with what they changed. If both changed the same place, nothing is
+        written and VersionConflict names it. A block that raises or changes nothing writes nothing.
+        """
+        profile = profile_of(key)
+        if change is not None:
+            return self._drive(edit_steps(profile, scope, change, attempts))
+        return self._block(profile, scope, attempts)
+
+    @contextmanager
+    def _block(self, profile: Profile[T], scope: str, attempts: int) -> Iterator[T]:
+        entry = self._backend.get(profile.name, scope)
+        value = opened(profile, entry)
+        base = encode(profile, value)
+        yield value
+        self._drive(settle_steps(profile, scope, entry, base, encode(profile, value), attempts))
+
+    def _drive(self, steps: Steps[T]) -> T:
+        """Do what the steps want. The asynchronous client has its own of this, and only of this."""
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Sleep):
+                    sleep(step.seconds)
+                    step = next(steps)
+                    continue
+                try:
+                    found = step(self._backend)
+                except VersionConflict as conflict:
+                    step = steps.throw(conflict)
+                else:
+                    step = steps.send(found)
+        except StopIteration as end:
+            done: T = end.value
+            return done
+
+
+def opened(profile: Profile[T], entry: Entry) -> T:
+    """The typed value of an entry. KeyDecode: the stored one does not fit."""
+    if not entry.exists and entry.value is None:
+        return profile.default()
+    if not entry.valid:
+        raise KeyDecode(profile.name, "the stored value does not satisfy the schema")
+    return decode(profile, copy.deepcopy(entry.value))
+
+
+def edit_steps(
+    profile: Profile[T], scope: str, change: Callable[[T], T | None], attempts: int
+) -> Steps[T]:
+    """An edit by function: again from the start until it lands."""
+    for attempt in range(attempts):
+        entry: Entry = yield lambda at: at.get(profile.name, scope)
+        value = opened(profile, entry)
+        before = encode(profile, value)
+        returned = change(value)
+        changed = value if returned is None else keep_others(value, returned)
+        document = encode(profile, changed)
+        if same(before, document):
+            return changed
+        try:
+            yield _compare_and_set(profile, scope, document, entry)
+        except VersionConflict:
+            if attempt == attempts - 1:
+                raise
+        else:
+            return changed
+        yield Sleep(_PAUSES.pause(attempt))
+    raise ValueError("attempts must be at least 1")
+
+
+def settle_steps(
+    profile: Profile[Any], scope: str, entry: Entry, base: Any, yours: Any, attempts: int
+) -> Steps[None]:
+    """The end of a `with` block: land what it changed over whatever stands there by then."""
+    started_from = entry.version
+    wanted = yours
+    for attempt in range(attempts):
+        if same(base, yours):
+            return
+        try:
+            yield _compare_and_set(profile, scope, wanted, entry)
+        except VersionConflict:
+            if attempt == attempts - 1:
+                raise
+        else:
+            return
+        yield Sleep(_PAUSES.pause(attempt))
+        entry = yield lambda at: at.get(profile.name, scope)
+        theirs = encode(profile, opened(profile, entry))
+        wanted, clashes = three_way(base, theirs, yours)
+        if clashes:
+            raise VersionConflict.of(
+                *(started_from, entry.version),
+                base=base,
+                theirs=theirs,
+                yours=yours,
+                clashes=clashes,
+                detail="Both changed the same place; nothing was written.",
+            )
+
+
+def _compare_and_set(
+    profile: Profile[Any], scope: str, document: Any, entry: Entry
+) -> Callable[[Any], Any]:
+    version = entry.version if entry.exists else 0
+    return lambda at: at.put(profile.name, scope, document, if_version=version)

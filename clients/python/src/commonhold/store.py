@@ -1,0 +1,304 @@
+"""Run and thread state in process: a revisioned store of typed keys, changed by batches of updates.
+
+The rules and the texts of the errors are those of the reference: a batch lands whole as one revision
+or not at all; branches that ran in parallel are merged by their keys' strategies.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias, TypeVar
+
+from commonhold import documents
+from commonhold.backends import write_atomically
+from commonhold.batches import (
+    AnyStateKey,
+    KeyScope,
+    MergeStrategy,
+    MutationBatch,
+    StateKey,
+    StateKeyOptions,
+)
+from commonhold.errors import (
+    KeyAlreadyRegistered,
+    KeyDecode,
+    KeyEncode,
+    PluginAlreadyInstalled,
+    PluginNotInstalled,
+    RevisionMismatch,
+    UnknownKey,
+)
+from commonhold.keys import ProfileKey
+from commonhold.plugins import Plugin, PluginRegistrar
+
+_log = logging.getLogger(__name__)
+
+V = TypeVar("V")
+
+
+UnknownKeyPolicy: TypeAlias = Literal["error", "skip"]
+
+
+@dataclass(frozen=True)
+class PersistedState:
+    """The wire form, which the server and the reference share."""
+
+    revision: int
+    extensions: Mapping[str, Any]
+
+    def document(self) -> dict[str, Any]:
+        return {"revision": self.revision, "extensions": dict(self.extensions)}
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Self:
+        return cls(document["revision"], document["extensions"])
+
+
+class Snapshot:
+    """The state at one revision. Later commits never show in it."""
+
+    def __init__(self, revision: int, values: Mapping[str, Any]) -> None:
+        self.revision = revision
+        self._values = values
+
+    def get(self, key: type[StateKey[V, Any]]) -> V | None:
+        """The value, or None before the first write: state keys do not default on read."""
+        found: V | None = copy.deepcopy(self._values.get(key.KEY))
+        return found
+
+    def __contains__(self, key: AnyStateKey) -> bool:
+        return key.KEY in self._values
+
+
+@dataclass(frozen=True)
+class CommitEvent:
+    """What a commit hook is told, when it has happened."""
+
+    previous_revision: int
+    new_revision: int
+    op_count: int
+    snapshot: Snapshot
+
+
+class StateStore:
+    """State from revision 0 on. Threads may share one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._revision = 0
+        self._values: dict[str, Any] = {}
+        self._keys: dict[str, tuple[AnyStateKey, StateKeyOptions]] = {}
+        self._plugins: dict[type[Plugin], PluginRegistrar] = {}
+        self._hooks: list[Callable[[CommitEvent], None]] = []
+
+    @property
+    def revision(self) -> int:
+        return self._revision
+
+    def register_key(self, key: AnyStateKey, options: StateKeyOptions | None = None) -> None:
+        """KeyAlreadyRegistered: somebody has it."""
+        with self._lock:
+            if key.KEY in self._keys:
+                raise KeyAlreadyRegistered(key.KEY)
+            self._keys[key.KEY] = (key, options or StateKeyOptions())
+
+    def add_hook(self, hook: Callable[[CommitEvent], None]) -> None:
+        """Call `hook` after every commit, in the order of adding. It can veto nothing."""
+        self._hooks.append(hook)
+
+    def strategy_of(self, key: str) -> MergeStrategy:
+        """Of an unknown key: exclusive."""
+        known = self._keys.get(key)
+        return known[0].MERGE if known else MergeStrategy.EXCLUSIVE
+
+    def snapshot(self) -> Snapshot:
+        with self._lock:
+            return Snapshot(self._revision, dict(self._values))
+
+    def read(self, key: type[StateKey[V, Any]]) -> V | None:
+        return self.snapshot().get(key)
+
+    def begin_mutation(self) -> MutationBatch:
+        """An empty batch without a base: the check of revisions is by choice."""
+        return MutationBatch()
+
+    def merge_parallel(self, *branches: MutationBatch) -> MutationBatch:
+        """One batch of all branches, or none: see MutationBatch.merge_parallel."""
+        merged = MutationBatch()
+        for branch in branches:
+            merged = merged.merge_parallel(branch, self.strategy_of)
+        return merged
+
+    def commit(self, batch: MutationBatch) -> int:
+        """Land the batch as one revision and answer it. In this order: an empty batch changes
+        nothing (and its base is not looked at); RevisionMismatch; UnknownKey; the updates."""
+        with self._lock:
+            if batch.is_empty():
+                return self._revision
+            if batch.base_revision not in (None, self._revision):
+                raise RevisionMismatch(batch.base_revision or 0, self._revision)
+            for name in batch.touched_keys:
+                if name not in self._keys:
+                    raise UnknownKey(name)
+            event = self._land(batch)
+        self._tell(event)
+        return event.new_revision
+
+    def _land(self, batch: MutationBatch) -> CommitEvent:
+        self._values = self._applied(batch)
+        self._revision += 1
+        return CommitEvent(self._revision - 1, self._revision, len(batch), self.snapshot())
+
+    def _tell(self, event: CommitEvent) -> None:
+        # Outside the lock: a hook may read, and may commit.
+        for hook in list(self._hooks):
+            try:
+                hook(event)
+            except Exception:
+                # The commit has happened: nobody may take it for refused.
+                _log.exception("a commit hook failed")
+
+    def _applied(self, batch: MutationBatch) -> dict[str, Any]:
+        values = dict(self._values)
+        fresh: set[str] = set()  # Ours alone: everything else is shared with snapshots.
+        for op in batch:
+            if op.clear:
+                values.pop(op.key, None)
+                continue
+            key = self._keys[op.key][0]
+            if op.key not in values:
+                values[op.key] = key.default()
+            elif op.key not in fresh:
+                values[op.key] = copy.deepcopy(values[op.key])
+            fresh.add(op.key)
+            values[op.key] = key.apply(values[op.key], copy.deepcopy(op.update))
+        return values
+
+    # Plugins ---------------------------------------------------------------------------------
+
+    def install_plugin(self, plugin: Plugin) -> None:
+        """Register all its keys, or none. No revision, no values."""
+        kind = type(plugin)
+        registrar = PluginRegistrar()
+        with self._lock:
+            if kind in self._plugins:
+                raise PluginAlreadyInstalled(_name(kind))
+            plugin.register(registrar)
+            for name in registrar.keys:
+                if name in self._keys:
+                    raise KeyAlreadyRegistered(name)
+            self._keys |= registrar.keys
+            self._plugins[kind] = registrar
+
+    def uninstall_plugin(self, kind: type[Plugin]) -> None:
+        """Clear its keys but the retained ones, as one revision, and unregister all."""
+        with self._lock:
+            if kind not in self._plugins:
+                raise PluginNotInstalled(_name(kind))
+            owned = self._plugins[kind].keys
+            batch = MutationBatch(self._revision)
+            for name, (_, options) in owned.items():
+                if not options.retain_on_uninstall:
+                    batch.clear(name)
+            event = None if batch.is_empty() else self._land(batch)
+            del self._plugins[kind]
+            for name in owned:
+                del self._keys[name]
+        if event is not None:
+            self._tell(event)
+
+    def profile_keys(self) -> list[type[ProfileKey]]:
+        """Of all installed plugins: `backend.register(*store.profile_keys())`."""
+        return [key for each in self._plugins.values() for key in each.profile_keys.values()]
+
+    # Export and restore ----------------------------------------------------------------------
+
+    def export_persisted(self) -> PersistedState:
+        """Every registered persistent key that has a value."""
+        return self._export(lambda options: True)
+
+    def export_thread_scoped(self) -> PersistedState:
+        return self._export(lambda options: options.scope is KeyScope.THREAD)
+
+    def export_run_scoped(self) -> PersistedState:
+        return self._export(lambda options: options.scope is not KeyScope.THREAD)
+
+    def _export(self, wanted: Callable[[StateKeyOptions], bool]) -> PersistedState:
+        with self._lock:
+            extensions = {
+                name: _encode(key, self._values[name])
+                for name, (key, options) in self._keys.items()
+                if options.persistent and wanted(options) and name in self._values
+            }
+            return PersistedState(self._revision, extensions)
+
+    def restore_persisted(self, state: PersistedState, unknown: UnknownKeyPolicy = "error") -> None:
+        """Replace everything, the revision too. A value that does not fit leaves all as it was."""
+        with self._lock:
+            self._values = self._decoded(state, unknown)
+            self._revision = state.revision
+
+    def restore_thread_scoped(
+        self, state: PersistedState, unknown: UnknownKeyPolicy = "error"
+    ) -> None:
+        """Bring in the thread-scoped keys; the revision stays."""
+        with self._lock:
+            known = self._decoded(state, unknown)
+            scoped = {n: v for n, v in known.items() if self._keys[n][1].scope is KeyScope.THREAD}
+            self._values = self._values | scoped
+
+    def apply_seed(self, state: PersistedState, unknown: UnknownKeyPolicy = "error") -> None:
+        """Bring in what is listed and leave the rest alone; the revision stays."""
+        with self._lock:
+            self._values = self._values | self._decoded(state, unknown)
+
+    def clear_run_scoped(self) -> None:
+        """What the start of a run does; the revision stays."""
+        with self._lock:
+            self._values = {
+                name: value
+                for name, value in self._values.items()
+                if name not in self._keys or self._keys[name][1].scope is KeyScope.THREAD
+            }
+
+    def _decoded(self, state: PersistedState, unknown: UnknownKeyPolicy) -> dict[str, Any]:
+        values = {}
+        for name, document in state.extensions.items():
+            if name not in self._keys:
+                if unknown == "error":
+                    raise UnknownKey(name)
+                continue
+            values[name] = _decode(self._keys[name][0], document)
+        return values
+
+    def save(self, path: str | Path) -> None:
+        """Keep what is persistent in a file, replaced whole or not at all."""
+        write_atomically(Path(path), documents.dump(self.export_persisted().document()))
+
+    def load(self, path: str | Path, unknown: UnknownKeyPolicy = "error") -> None:
+        """Restore what `save` kept. FileNotFoundError: nothing was."""
+        document = documents.load(Path(path).read_text(encoding="utf-8"))
+        self.restore_persisted(PersistedState.read(document), unknown)
+
+
+def _name(kind: type[Plugin]) -> str:
+    return kind.name or kind.__name__
+
+
+def _encode(key: AnyStateKey, value: Any) -> Any:
+    try:
+        return key.encode(value)
+    except (TypeError, ValueError) as error:
+        raise KeyEncode(key.KEY, str(error)) from error
+
+
+def _decode(key: AnyStateKey, document: Any) -> Any:
+    try:
+        return key.decode(copy.deepcopy(document))
+    except (TypeError, ValueError) as error:
+        raise KeyDecode(key.KEY, str(error)) from error

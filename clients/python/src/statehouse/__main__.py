@@ -1,9 +1,0 @@
-"""`python -m statehouse`: see cli."""
-
-from __future__ import annotations
-
-import sys
-
-from statehouse.cli import main
-
-sys.exit(main())

@@ -192,7 +192,7 @@ def server(tokens: int) -> Iterator[Server]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory(prefix="sh") as folder:
+    with tempfile.TemporaryDirectory(prefix="ch") as folder:
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "project.settings",
             "COMMONHOLD_DATA_DIR": folder,

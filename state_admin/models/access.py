@@ -57,6 +57,9 @@ class TokenQuerySet(models.QuerySet["ApiToken"]):
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), revoked_at=None)
 
 
+TOKEN_PREFIX = "ch"  # noqa: S105  # public, tells ours from other secrets
+
+
 class ApiToken(models.Model):
     """A program's key, `ch_<lookup>_<secret>`. Only the digest of the secret is kept."""
 
@@ -83,6 +86,11 @@ class ApiToken(models.Model):
     class Meta:
         db_table = "api_tokens"
         constraints = [models.UniqueConstraint(fields=["lookup"], name="api_tokens_lookup_unique")]
+
+    @property
+    def beginning(self) -> str:
+        """The public part of the token, by which people recognise it."""
+        return f"{TOKEN_PREFIX}_{self.lookup}_"
 
 
 class LoginLink(models.Model):

@@ -48,7 +48,13 @@ def _find_credential(presented: str) -> Credential | None:
     most once a minute, so that reads stay reads."""
     prefix, _, rest = presented.partition("_")
     lookup, _, secret = rest.partition("_")
-    if prefix != "sh" or not lookup or not secret or not presented.isascii() or "\0" in presented:
+    if (
+        prefix != access_models.TOKEN_PREFIX
+        or not lookup
+        or not secret
+        or not presented.isascii()
+        or "\0" in presented
+    ):
         return None
     row = hot.fetch_one(_FIND, {"lookup": lookup})
     if row is None:

@@ -110,7 +110,7 @@ def _insert(actor: Actor, lives: timedelta | None, **fields: Any) -> tuple[ApiTo
         **fields,
     )
     token.refresh_from_db()
-    return token, f"ch_{lookup}_{secret}"
+    return token, token.beginning + secret
 
 
 def _check_reach(

@@ -154,7 +154,7 @@ def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
         {
             "id": token.pk,
             "name": token.name,
-            "begins": f"ch_{token.lookup}_",
+            "begins": token.beginning,
             "state": _row(token).state,
             "role": token.role,
             "namespaces": token.namespaces,
@@ -195,7 +195,7 @@ def revoke(request: Request, token_id: int) -> HttpResponse:
             lines=[
                 "Whoever uses it is refused from now on. This cannot be undone; make a new "
                 "token instead.",
-                f"{used} It begins with ch_{token.lookup}_.",
+                f"{used} It begins with {token.beginning}.",
             ],
         )
         return ask(request, confirm, part="tokens")
@@ -221,7 +221,7 @@ def rotate(request: Request, token_id: int) -> HttpResponse:
             lines=[
                 "A new token with the same name, role and reach takes its place. Its secret is "
                 "shown once, on the next page.",
-                f"The old one begins with ch_{token.lookup}_.",
+                f"The old one begins with {token.beginning}.",
             ],
             choices_name="overlap",
             choices_label="The old secret goes on working",

@@ -21,7 +21,7 @@ Start = Callable[..., Running]
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A short path: PostgreSQL's socket lies in it."""
-    path = Path(tempfile.mkdtemp(prefix="sh"))
+    path = Path(tempfile.mkdtemp(prefix="ch"))
     yield path
     _end_postgresql(path)
     shutil.rmtree(path, ignore_errors=True)

@@ -24,7 +24,7 @@ Serve = Callable[..., Running]
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
     """One installation for the whole file: what one test leaves, the next one must cope with."""
-    path = Path(tempfile.mkdtemp(prefix="sh"))
+    path = Path(tempfile.mkdtemp(prefix="ch"))
     yield path
     _end_postgresql(path)
     shutil.rmtree(path, ignore_errors=True)
@@ -81,7 +81,7 @@ def postmaster(folder: Path) -> int | None:
 
 
 def test_serve__first_start__prints_token_once_and_keeps_the_data(ready):
-    data = {"COMMONHOLD_DATA_DIR": tempfile.mkdtemp(prefix="sh")}
+    data = {"COMMONHOLD_DATA_DIR": tempfile.mkdtemp(prefix="ch")}
     try:
         first = ready(**data)
         token = re.search(r"API token +(ch_\S+)", first.output())

@@ -1,4 +1,4 @@
-"""Logins that are still good, with whose they are, so that they can be listed and ended."""
+"""Sessions of browsers, with the user they belong to, so that they can be listed and ended."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from typing import Any, cast
 
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends import db
+from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
+from django.utils import timezone
 
-from .access import User
+from .access import User, digest
 
 
 class UserSession(AbstractBaseSession):
     """A session of a browser. `user` is NULL before somebody logs in."""
 
+    # The SHA-256 of the cookie's value: a copy of the table opens no session.
+    session_key = models.CharField(max_length=64, primary_key=True)
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="sessions")
 
     class Meta(AbstractBaseSession.Meta):
@@ -26,13 +30,39 @@ class UserSession(AbstractBaseSession):
 
 
 class SessionStore(db.SessionStore):
-    """The SESSION_ENGINE. Its class must have this name: Django derives the signature from it."""
+    """The SESSION_ENGINE. Its class must have this name: Django derives the signature from it.
+
+    `session_key` is the value of the cookie; a row holds only its digest.
+    """
+
+    # The methods below in a thread. Those of the database backend would store the key itself.
+    aload = SessionBase.aload
+    aexists = SessionBase.aexists
+    acreate = SessionBase.acreate
+    asave = SessionBase.asave
+    adelete = SessionBase.adelete
 
     @classmethod
     def get_model_class(cls) -> type[UserSession]:
         return UserSession
 
-    def create_model_instance(self, data: dict[str, Any]) -> AbstractBaseSession:
-        made = cast(UserSession, super().create_model_instance(data))
-        made.user_id = data.get(SESSION_KEY)
-        return made
+    def _get_session_from_db(self) -> UserSession | None:
+        rows = UserSession.objects.filter(expire_date__gt=timezone.now())
+        found = rows.filter(session_key=digest(str(self.session_key))).first()
+        if found is None:
+            self._session_key = None
+        return found
+
+    def exists(self, session_key: str) -> bool:
+        return super().exists(digest(session_key))
+
+    def delete(self, session_key: str | None = None) -> None:
+        key = session_key or self.session_key
+        if key is not None:
+            super().delete(digest(key))
+
+    def create_model_instance(self, data: dict[str, Any]) -> UserSession:
+        row = cast(UserSession, super().create_model_instance(data))
+        row.session_key = digest(row.session_key)
+        row.user_id = data.get(SESSION_KEY)
+        return row

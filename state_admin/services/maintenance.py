@@ -24,6 +24,7 @@ from state_admin.models import (
     Sweep,
     Ticket,
     Traffic,
+    UserSession,
     limits,
     traffic,
 )
@@ -96,18 +97,20 @@ def expire_tickets() -> Report:
 
 
 def purge_leftovers() -> Report:
-    """Delete what has outlived its promise: old changes, idempotency records, login links."""
+    """Delete what has outlived its promise: old changes, idempotency records, login links, sessions."""
     day = timedelta(days=1)
     # Later than promised: a cursor that is still good must not point among purged changes.
     old = Change.objects.filter(at__lt=Now() - settings.CHANGE_RETENTION - timedelta(hours=1))
     answers = IdempotencyRecord.objects.filter(created_at__lt=Now() - day)
     links, _ = LoginLink.objects.filter(expires_at__lt=Now() - day).delete()
+    sessions, _ = UserSession.objects.filter(expire_date__lt=Now()).delete()
     Presence.objects.filter(seen_at__lt=Now() - day).delete()
     minutes, _ = Traffic.objects.timed().filter(minute__lt=Now() - traffic.RETENTION).delete()
     return {
         "changes": in_batches(lambda: _delete(old), PURGE_BATCH),
         "idempotency_records": in_batches(lambda: _delete(answers), PURGE_BATCH),
         "login_links": links,
+        "sessions": sessions,
         "traffic_minutes": minutes,
     }
 

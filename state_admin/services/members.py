@@ -108,19 +108,19 @@ def end_member_sessions(*, actor: Actor, member_id: int, reason: str = "") -> in
     return _end(actor, find_member(actor, member_id).user, reason)
 
 
-def end_own_sessions(*, actor: Actor, key: str = "", reason: str = "") -> int:
-    """End the session `key` of the actor's own, or with "" all of them; answers how many."""
+def end_own_sessions(*, actor: Actor, key_digest: str = "", reason: str = "") -> int:
+    """End one of the actor's own sessions, or without `key_digest` all of them. Returns how many."""
     if actor.kind != "user":
         raise Forbidden("only people have sessions")
-    return _end(actor, User.objects.get(pk=actor.id), reason, key)
+    return _end(actor, User.objects.get(pk=actor.id), reason, key_digest)
 
 
-def _end(actor: Actor, user: User, reason: str, key: str = "") -> int:
+def _end(actor: Actor, user: User, reason: str, key_digest: str = "") -> int:
     """Unused login links go with the last session: they would let the same person in again."""
     with transaction.atomic():
         rows = UserSession.objects.filter(user=user)
-        ended, _ = (rows.filter(session_key=key) if key else rows).delete()
-        if not key:
+        ended, _ = (rows.filter(session_key=key_digest) if key_digest else rows).delete()
+        if not key_digest:
             LoginLink.objects.filter(user=user, used_at=None).update(used_at=Now())
         name = user.get_username()
         trace = journal.Trace("session.end", key=name, detail={"ended": ended})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +14,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST, require_safe
 
 from state_admin.models import UserSession
+from state_admin.models.access import digest
 from state_admin.services.errors import NotFound
 from state_admin.services.members import end_own_sessions
 
@@ -28,7 +28,7 @@ SINCE, AGENT, ADDRESS, METHOD = "since", "agent", "address", "method"
 
 @dataclass(frozen=True)
 class Row:
-    """A session. `id` stands for its key, which only its own browser may know."""
+    """A session. `id` is the start of the digest of its key."""
 
     id: str
     agent: str
@@ -41,17 +41,18 @@ class Row:
 
 def _rows(request: Request) -> list[tuple[Row, UserSession]]:
     mine = UserSession.objects.filter(user=request.user, expire_date__gt=timezone.now())
+    own = digest(request.session.session_key or "")
     found = []
     for session in mine.order_by("-expire_date")[:100]:
         noted = session.get_decoded()
         row = Row(
-            id=hashlib.sha256(session.session_key.encode()).hexdigest()[:20],
+            id=session.session_key[:20],
             agent=str(noted.get(AGENT, "")),
             address=str(noted.get(ADDRESS, "")),
             method=str(noted.get(METHOD, "")),
             since=parse_datetime(str(noted.get(SINCE, ""))),
             ends=session.expire_date,
-            here=session.session_key == request.session.session_key,
+            here=session.session_key == own,
         )
         found.append((row, session))
     return found
@@ -75,10 +76,10 @@ def _items(request: Request, _: str) -> tuple[list[dict[str, Any]], str]:
 @page
 def end_session(request: Request, session_id: str) -> HttpResponse:
     """End one session; the own one is left by signing out."""
-    key = next((s.session_key for row, s in _rows(request) if row.id == session_id), "")
-    if not key:
+    found = next((s for row, s in _rows(request) if row.id == session_id), None)
+    if found is None:
         raise NotFound("no such session")
-    end_own_sessions(actor=request.actor, key=key)
+    end_own_sessions(actor=request.actor, key_digest=found.session_key)
     toast(request, "Session ended")
     return redirect("web:sessions")
 

@@ -19,6 +19,7 @@ from state_admin.models import (
     IdempotencyRecord,
     LoginLink,
     Sweep,
+    UserSession,
 )
 from state_admin.services import compactions, entries, maintenance, slices, users
 from state_admin.tasks import maintenance as tasks
@@ -69,10 +70,15 @@ def test_purge__leftovers__removes_what_outlived_its_promise_only(alice: Person)
     users.make_login_link(alice.user)
     LoginLink.objects.update(expires_at=Now() - timedelta(days=2))
     users.make_login_link(alice.user)
+    alice.browser()
+    UserSession.objects.update(expire_date=Now() - timedelta(seconds=1))
+    alice.browser()
     report = maintenance.purge_leftovers()
     assert report["changes"] == 1
     assert report["idempotency_records"] == 1
     assert report["login_links"] == 1
+    assert report["sessions"] == 1
+    assert UserSession.objects.count() == 1
     assert set(maintenance.purge_leftovers().values()) == {0}
     assert IdempotencyRecord.objects.get().scope == "young"
     assert not Change.objects.filter(key="k0").exists()

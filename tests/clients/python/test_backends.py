@@ -84,6 +84,38 @@ def test_profile_key__names_its_namespace__and_shares_no_default() -> None:
     assert (other.tags, other.theme) == ([], "light")
 
 
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"goal": ""}, "Bad.goal has no annotation and would not be stored"),
+        ({"SCOPE": "thread"}, "Bad.SCOPE has no annotation and would not be stored"),
+        ({"KEY": "other.name"}, "Bad.KEY: name the namespace in the class header"),
+        ({"KEY": "bad", "__annotations__": {"KEY": str}}, "Bad.KEY: name the namespace"),
+    ],
+)
+def test_profile_key__attribute_that_would_be_ignored__is_refused_at_creation(
+    attributes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match="^" + re.escape(message)):
+        type("Bad", (ProfileKey,), attributes)
+
+
+def test_profile_key__methods_and_class_variables__are_allowed() -> None:
+    class Budget(ProfileKey):
+        cents: int = 0
+        LIMIT: ClassVar[int] = 100
+
+        @property
+        def left(self) -> int:
+            return self.LIMIT - self.cents
+
+        @classmethod
+        def full(cls) -> Budget:
+            return cls(cents=cls.LIMIT)
+
+    assert (Budget.KEY, Budget.full().left, Budget().left) == ("budget", 0, 100)
+
+
 def test_scopes__are_the_strings_of_the_seed() -> None:
     made = [
         StateScope.global_(),

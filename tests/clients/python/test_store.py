@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -235,6 +236,89 @@ def test_merge__commutative_branches__give_the_same_as_one_after_the_other(
     assert together.read(Counter) == apart.read(Counter)
 
 
+# Attributes and options of keys --------------------------------------------------------------
+
+
+class Preferences(StateKey[str, str]):
+    KEY = "preferences"
+    VALUE = str
+    SCOPE = KeyScope.THREAD
+
+
+class Hidden(StateKey[str, str]):
+    KEY = "hidden"
+    VALUE = str
+    PERSISTENT = False
+    RETAIN_ON_UNINSTALL = True
+
+
+def test_scope__thread_on_the_class__value_survives_the_start_of_a_run(store: StateStore) -> None:
+    store.register_key(Preferences)
+    store.register_key(Note)
+    store.commit(MutationBatch().update(Preferences, "aisle").update(Note, "run only"))
+    store.clear_run_scoped()
+    assert (store.read(Preferences), store.read(Note)) == ("aisle", None)
+    assert store.export_thread_scoped().extensions == {"preferences": "aisle"}
+
+
+def test_options__of_the_registration__override_only_what_they_set() -> None:
+    store = StateStore()
+    store.register_key(Preferences, StateKeyOptions(persistent=False))
+    store.register_key(Hidden, StateKeyOptions(persistent=True))
+    store.commit(MutationBatch().update(Preferences, "aisle").update(Hidden, "shown"))
+    assert store.export_persisted().extensions == {"hidden": "shown"}
+    store.clear_run_scoped()
+    assert (store.read(Preferences), store.read(Hidden)) == ("aisle", None)
+    run_scoped = StateStore()
+    run_scoped.register_key(Preferences, StateKeyOptions(scope=KeyScope.RUN))
+    run_scoped.commit(MutationBatch().update(Preferences, "aisle"))
+    run_scoped.clear_run_scoped()
+    assert run_scoped.read(Preferences) is None
+
+
+def test_plugin__key_with_attributes__keeps_them(store: StateStore) -> None:
+    class Keeper(Plugin):
+        def register(self, registrar: PluginRegistrar) -> None:
+            registrar.register_key(Hidden)
+
+    store.install_plugin(Keeper())
+    store.commit(MutationBatch().update(Hidden, "kept"))
+    store.uninstall_plugin(Keeper)
+    assert store.read(Hidden) == "kept"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"SCOPES": KeyScope.THREAD}, "Bad.SCOPES: a StateKey has no attribute 'SCOPES'"),
+        ({"scope": KeyScope.THREAD}, "Bad.scope: a StateKey has no attribute 'scope'"),
+        ({"__annotations__": {"DEFAULT": int}}, "Bad.DEFAULT: a StateKey has no attribute"),
+        ({"aply": staticmethod(max)}, "Bad.aply: a StateKey has no attribute 'aply'"),
+        ({"SCOPE": "thread"}, "Bad.SCOPE must be of type KeyScope, not 'thread'"),
+        ({"MERGE": True}, "Bad.MERGE must be of type MergeStrategy, not True"),
+        ({"PERSISTENT": None}, "Bad.PERSISTENT must be of type bool, not None"),
+        ({"KEY": 5}, "Bad.KEY must be of type str, not 5"),
+        ({"default": 0}, "Bad.default must be a method"),
+    ],
+)
+def test_state_key__unknown_or_mistyped_attribute__is_refused_at_creation(
+    attributes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match="^" + re.escape(message)):
+        type("Bad", (StateKey,), {"KEY": "bad", **attributes})
+
+
+def test_state_key__private_helper__is_allowed() -> None:
+    made: Any = type("Fine", (StateKey,), {"KEY": "fine", "_limit": 3})
+    assert made._limit == 3
+
+
+def test_options__mistyped__are_refused() -> None:
+    wrong: Any = "thread"
+    with pytest.raises(TypeError, match=r"^scope must be of type KeyScope, not 'thread'$"):
+        StateKeyOptions(scope=wrong)
+
+
 # Plugins -------------------------------------------------------------------------------------
 
 
@@ -274,6 +358,24 @@ def test_plugin__installed_twice_or_with_a_taken_key__is_refused_whole() -> None
             store.install_plugin(plugin)
     with pytest.raises(UnknownKey, match="log"):
         store.commit(MutationBatch().update(Log, "a"))
+
+
+def test_plugin__profile_key_of_another_plugin__is_refused_like_on_the_server() -> None:
+    class Rival(Plugin):
+        def register(self, registrar: PluginRegistrar) -> None:
+            registrar.register_key(Log)
+            registrar.register_profile_key(Prefs)
+
+    store = StateStore()
+    store.install_plugin(Notes())
+    with pytest.raises(KeyAlreadyRegistered, match=r"^key already registered: prefs$"):
+        store.install_plugin(Rival())
+    assert store.profile_keys() == [Prefs]
+    with pytest.raises(UnknownKey, match="log"):
+        store.commit(MutationBatch().update(Log, "a"))
+    store.uninstall_plugin(Notes)
+    store.install_plugin(Rival())
+    assert store.profile_keys() == [Prefs]
 
 
 def test_plugin__uninstalled__clears_once_keeps_the_retained_and_unregisters() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
@@ -35,14 +36,26 @@ class StateKey(Generic[V, U]):
             def apply(value: int, update: int) -> int:
                 return value + update
 
-    `apply` answers the new value, which may be the old one, changed. Without it an update replaces
-    the value. A missing value starts from `default()`: what `VALUE` makes, which is also the type
-    that a document is read as.
+    `apply` returns the new value; it may change the old one and return that. Without `apply`, an
+    update replaces the value. A missing value starts from `default()`: `VALUE()`. `VALUE` is also
+    the type that stored documents are decoded to.
+
+    `SCOPE`, `PERSISTENT` and `RETAIN_ON_UNINSTALL` apply wherever the key is registered, unless
+    its StateKeyOptions say otherwise. Any other public attribute, and one of the wrong type, raises
+    TypeError when the class is created: a misspelled name must not be ignored. Give helpers a name
+    that starts with an underscore.
     """
 
     KEY: ClassVar[str]
     MERGE: ClassVar[MergeStrategy] = MergeStrategy.EXCLUSIVE
+    SCOPE: ClassVar[KeyScope] = KeyScope.RUN
+    PERSISTENT: ClassVar[bool] = True
+    RETAIN_ON_UNINSTALL: ClassVar[bool] = False
     VALUE: ClassVar[Any] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _check_attributes(cls)
 
     @staticmethod
     def apply(value: Any, update: Any) -> Any:
@@ -66,11 +79,72 @@ class StateKey(Generic[V, U]):
 AnyStateKey: TypeAlias = type[StateKey[Any, Any]]
 
 
+_ATTRIBUTE_TYPES: dict[str, type] = {
+    "KEY": str,
+    "MERGE": MergeStrategy,
+    "SCOPE": KeyScope,
+    "PERSISTENT": bool,
+    "RETAIN_ON_UNINSTALL": bool,
+}
+_METHODS = ("apply", "default", "encode", "decode")
+_ATTRIBUTES = (*_ATTRIBUTE_TYPES, "VALUE", *_METHODS)
+
+
+def _check_attributes(key: AnyStateKey) -> None:
+    """Raise TypeError for a public attribute that no StateKey has, or of the wrong type."""
+    for name in {**vars(key), **inspect.get_annotations(key)}:
+        if name not in _ATTRIBUTES and not name.startswith("_"):
+            raise TypeError(
+                f"{key.__name__}.{name}: a StateKey has no attribute {name!r}. "
+                f"Its attributes are {', '.join(_ATTRIBUTES)}."
+            )
+    for name, kind in _ATTRIBUTE_TYPES.items():
+        if hasattr(key, name):
+            _check_type(f"{key.__name__}.{name}", getattr(key, name), kind)
+    for name in _METHODS:
+        if not callable(getattr(key, name)):
+            raise TypeError(f"{key.__name__}.{name} must be a method")
+
+
+def _check_type(name: str, value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be of type {kind.__name__}, not {value!r}")
+
+
 @dataclass(frozen=True)
 class StateKeyOptions:
-    persistent: bool = True
-    retain_on_uninstall: bool = False
-    scope: KeyScope = KeyScope.RUN
+    """Options of one registration. None keeps what the key's class says."""
+
+    persistent: bool | None = None
+    retain_on_uninstall: bool | None = None
+    scope: KeyScope | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if (value := getattr(self, field.name)) is not None:
+                _check_type(field.name, value, _ATTRIBUTE_TYPES[field.name.upper()])
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A registered key with its effective options."""
+
+    key: AnyStateKey
+    persistent: bool
+    retain_on_uninstall: bool
+    scope: KeyScope
+
+    @classmethod
+    def of(cls, key: AnyStateKey, options: StateKeyOptions | None) -> Self:
+        chosen = options or StateKeyOptions()
+        return cls(
+            key,
+            key.PERSISTENT if chosen.persistent is None else chosen.persistent,
+            key.RETAIN_ON_UNINSTALL
+            if chosen.retain_on_uninstall is None
+            else chosen.retain_on_uninstall,
+            key.SCOPE if chosen.scope is None else chosen.scope,
+        )
 
 
 @dataclass(frozen=True)

@@ -62,16 +62,31 @@ class ProfileKey:
             goal: str = ""
             constraints: list[str] = []           # each instance gets its own
 
-    `class Prefs(ProfileKey, key="user.prefs")` names the namespace. Every field needs a default.
-    Members of a stored value that the class does not know are kept when it is written back.
+    `class Prefs(ProfileKey, key="user.prefs")` names the namespace. Every field needs an annotation
+    and a default; a public attribute without an annotation raises TypeError, because its value
+    would not be stored. Members of a stored value that the class does not know are kept when it is
+    written back.
     """
 
     KEY: ClassVar[str]
 
     def __init_subclass__(cls, *, key: str = "", **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.KEY = key or _WORD.sub("_", cls.__name__).lower()
-        for name in inspect.get_annotations(cls):
+        annotations = inspect.get_annotations(cls)
+        key = key or _WORD.sub("_", cls.__name__).lower()
+        if "KEY" in annotations or vars(cls).get("KEY", key) != key:
+            name = f'class {cls.__name__}(ProfileKey, key="…")'
+            raise TypeError(f"{cls.__name__}.KEY: name the namespace in the class header: {name}")
+        for name, value in vars(cls).items():
+            if not (
+                name.startswith("_") or name == "KEY" or name in annotations or _is_code(value)
+            ):
+                raise TypeError(
+                    f"{cls.__name__}.{name} has no annotation and would not be stored; "
+                    "annotate it as a field or as ClassVar"
+                )
+        cls.KEY = key
+        for name in annotations:
             default = cls.__dict__.get(name)
             if isinstance(default, list | dict | set):
                 setattr(cls, name, dataclasses.field(default_factory=_copier(default)))
@@ -123,6 +138,11 @@ def decode(profile: Profile[T], document: Any) -> T:
         return shapes.build(profile.kind, document)
     except (TypeError, ValueError) as error:
         raise KeyDecode(profile.name, str(error)) from error
+
+
+def _is_code(value: Any) -> bool:
+    """Whether an attribute of a class is a method, a property or a nested class, not data."""
+    return callable(value) or hasattr(value, "__get__")
 
 
 def _copier(default: T) -> Callable[[], T]:

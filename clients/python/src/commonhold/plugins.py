@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from commonhold.batches import AnyStateKey, StateKeyOptions
+from commonhold.batches import AnyStateKey, Registration, StateKeyOptions
 from commonhold.errors import KeyAlreadyRegistered
 from commonhold.keys import ProfileKey
 
@@ -20,13 +20,13 @@ class Plugin:
 
 @dataclass
 class PluginRegistrar:
-    keys: dict[str, tuple[AnyStateKey, StateKeyOptions]] = field(default_factory=dict)
+    keys: dict[str, Registration] = field(default_factory=dict)
     profile_keys: dict[str, type[ProfileKey]] = field(default_factory=dict)
 
     def register_key(self, key: AnyStateKey, options: StateKeyOptions | None = None) -> None:
         if key.KEY in self.keys:
             raise KeyAlreadyRegistered(key.KEY)
-        self.keys[key.KEY] = (key, options or StateKeyOptions())
+        self.keys[key.KEY] = Registration.of(key, options)
 
     def register_profile_key(self, key: type[ProfileKey]) -> None:
         if key.KEY in self.profile_keys:

@@ -21,6 +21,7 @@ from commonhold.batches import (
     KeyScope,
     MergeStrategy,
     MutationBatch,
+    Registration,
     StateKey,
     StateKeyOptions,
 )
@@ -92,7 +93,7 @@ class StateStore:
         self._lock = threading.RLock()
         self._revision = 0
         self._values: dict[str, Any] = {}
-        self._keys: dict[str, tuple[AnyStateKey, StateKeyOptions]] = {}
+        self._keys: dict[str, Registration] = {}
         self._plugins: dict[type[Plugin], PluginRegistrar] = {}
         self._hooks: list[Callable[[CommitEvent], None]] = []
 
@@ -101,11 +102,11 @@ class StateStore:
         return self._revision
 
     def register_key(self, key: AnyStateKey, options: StateKeyOptions | None = None) -> None:
-        """KeyAlreadyRegistered: somebody has it."""
+        """Register a key. Raises KeyAlreadyRegistered if its name is taken."""
         with self._lock:
             if key.KEY in self._keys:
                 raise KeyAlreadyRegistered(key.KEY)
-            self._keys[key.KEY] = (key, options or StateKeyOptions())
+            self._keys[key.KEY] = Registration.of(key, options)
 
     def add_hook(self, hook: Callable[[CommitEvent], None]) -> None:
         """Call `hook` after every commit, in the order of adding. It can veto nothing."""
@@ -114,7 +115,7 @@ class StateStore:
     def strategy_of(self, key: str) -> MergeStrategy:
         """Of an unknown key: exclusive."""
         known = self._keys.get(key)
-        return known[0].MERGE if known else MergeStrategy.EXCLUSIVE
+        return known.key.MERGE if known else MergeStrategy.EXCLUSIVE
 
     def snapshot(self) -> Snapshot:
         with self._lock:
@@ -170,7 +171,7 @@ class StateStore:
             if op.clear:
                 values.pop(op.key, None)
                 continue
-            key = self._keys[op.key][0]
+            key = self._keys[op.key].key
             if op.key not in values:
                 values[op.key] = key.default()
             elif op.key not in fresh:
@@ -192,6 +193,10 @@ class StateStore:
             for name in registrar.keys:
                 if name in self._keys:
                     raise KeyAlreadyRegistered(name)
+            owned = {name for each in self._plugins.values() for name in each.profile_keys}
+            for name in registrar.profile_keys:
+                if name in owned:
+                    raise KeyAlreadyRegistered(name)
             self._keys |= registrar.keys
             self._plugins[kind] = registrar
 
@@ -202,8 +207,8 @@ class StateStore:
                 raise PluginNotInstalled(_name(kind))
             owned = self._plugins[kind].keys
             batch = MutationBatch(self._revision)
-            for name, (_, options) in owned.items():
-                if not options.retain_on_uninstall:
+            for name, registration in owned.items():
+                if not registration.retain_on_uninstall:
                     batch.clear(name)
             event = None if batch.is_empty() else self._land(batch)
             del self._plugins[kind]
@@ -220,20 +225,20 @@ class StateStore:
 
     def export_persisted(self) -> PersistedState:
         """Every registered persistent key that has a value."""
-        return self._export(lambda options: True)
+        return self._export(*KeyScope)
 
     def export_thread_scoped(self) -> PersistedState:
-        return self._export(lambda options: options.scope is KeyScope.THREAD)
+        return self._export(KeyScope.THREAD)
 
     def export_run_scoped(self) -> PersistedState:
-        return self._export(lambda options: options.scope is not KeyScope.THREAD)
+        return self._export(KeyScope.RUN)
 
-    def _export(self, wanted: Callable[[StateKeyOptions], bool]) -> PersistedState:
+    def _export(self, *scopes: KeyScope) -> PersistedState:
         with self._lock:
             extensions = {
-                name: _encode(key, self._values[name])
-                for name, (key, options) in self._keys.items()
-                if options.persistent and wanted(options) and name in self._values
+                name: _encode(each.key, self._values[name])
+                for name, each in self._keys.items()
+                if each.persistent and each.scope in scopes and name in self._values
             }
             return PersistedState(self._revision, extensions)
 
@@ -249,7 +254,7 @@ class StateStore:
         """Bring in the thread-scoped keys; the revision stays."""
         with self._lock:
             known = self._decoded(state, unknown)
-            scoped = {n: v for n, v in known.items() if self._keys[n][1].scope is KeyScope.THREAD}
+            scoped = {n: v for n, v in known.items() if self._keys[n].scope is KeyScope.THREAD}
             self._values = self._values | scoped
 
     def apply_seed(self, state: PersistedState, unknown: UnknownKeyPolicy = "error") -> None:
@@ -263,7 +268,7 @@ class StateStore:
             self._values = {
                 name: value
                 for name, value in self._values.items()
-                if name not in self._keys or self._keys[name][1].scope is KeyScope.THREAD
+                if name not in self._keys or self._keys[name].scope is KeyScope.THREAD
             }
 
     def _decoded(self, state: PersistedState, unknown: UnknownKeyPolicy) -> dict[str, Any]:
@@ -273,7 +278,7 @@ class StateStore:
                 if unknown == "error":
                     raise UnknownKey(name)
                 continue
-            values[name] = _decode(self._keys[name][0], document)
+            values[name] = _decode(self._keys[name].key, document)
         return values
 
     def save(self, path: str | Path) -> None:

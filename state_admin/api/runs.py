@@ -317,7 +317,7 @@ def read_step(body: dict[str, Any]) -> Step:
         raise Invalid("choose updates or batches, not both")
     batches: tuple[Batch, ...] = ()
     if "updates" in body:
-        batches = (_batch(body["updates"], "updates"),)
+        batches = (Batch(_updates(body["updates"], "updates")),)
     elif "batches" in body:
         batches = tuple(
             _batch(raw, f"batches/{index}")
@@ -386,17 +386,21 @@ def _read_value(body: dict[str, Any], name: str) -> Any:
 
 def _batch(raw: Raw, name: str) -> Batch:
     """A batch: a list of updates, or an object with a base_revision of its own beside them."""
-    base: int | None = None
-    if isinstance(raw.value, dict):
-        parts = values.members(raw)
-        if parts.keys() - {"updates", "base_revision"} or "updates" not in parts:
-            raise Invalid(f"{name} takes updates and base_revision", [values.Fault(f"/{name}", "")])
-        base_raw = parts.get("base_revision")
-        base = base_raw.value if base_raw else None
-        if base is not None and (type(base) is not int or base < 0):
-            fault = values.Fault(f"/{name}/base_revision", "must be a whole number")
-            raise Invalid(f"{name} has a base_revision that is none", [fault])
-        raw = parts["updates"]
+    if not isinstance(raw.value, dict):
+        return Batch(_updates(raw, name))
+    parts = values.members(raw)
+    if parts.keys() - {"updates", "base_revision"} or "updates" not in parts:
+        message = f"{name} must be a list of updates or an object with updates and base_revision"
+        raise Invalid(message, [values.Fault(f"/{name}", "not a list of updates")])
+    base_raw = parts.get("base_revision")
+    base = base_raw.value if base_raw else None
+    if base is not None and (type(base) is not int or base < 0):
+        fault = values.Fault(f"/{name}/base_revision", "must be a non-negative integer")
+        raise Invalid("base_revision must be a non-negative integer", [fault])
+    return Batch(_updates(parts["updates"], f"{name}/updates"), base)
+
+
+def _updates(raw: Raw, name: str) -> tuple[Update, ...]:
     updates: list[Update] = []
     for index, item in enumerate(read_list(raw, name)):
         pointer = f"/{name}/{index}"
@@ -406,4 +410,4 @@ def _batch(raw: Raw, name: str) -> Batch:
             fault = values.Fault(pointer, "give an update, or clear: true")
             raise Invalid("an update needs exactly one of update and clear", [fault])
         updates.append(Update(given["key"], given.get("update"), clear))
-    return Batch(tuple(updates), base)
+    return tuple(updates)

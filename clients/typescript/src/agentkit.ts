@@ -16,7 +16,7 @@ import {
   type ToolResultMessage,
 } from "@inngest/agent-kit";
 
-import { uuid } from "./calls.js";
+import { randomId } from "./calls.js";
 import type { Commonhold } from "./client.js";
 import { StateScope, decode, encode, type ProfileKey } from "./keys.js";
 import { Conflict, KeyDecode } from "./problems.js";
@@ -31,7 +31,7 @@ export interface HistoryOptions<T extends StateData> {
   data?: ProfileKey<T>;
   /** Of a thread that is made: title, metadata, resource_id (whose it is), … */
   thread?: (context: { state: State<T>; input: string }) => Omit<ThreadFields, "id">;
-  /** Ids of new threads; UUIDs. */
+  /** Makes the ids of new threads; by default 128 random bits in hexadecimal. */
   newThreadId?: () => string;
   /** Load at most so much of the thread, the newest. */
   max_tokens?: number;
@@ -40,7 +40,7 @@ export interface HistoryOptions<T extends StateData> {
 /** For `history` of createNetwork or createAgent. Every hook may run twice with the effect of once. */
 export function commonholdHistory<T extends StateData>(
   api: Commonhold,
-  { data, thread = () => ({}), newThreadId = uuid, max_tokens }: HistoryOptions<T> = {},
+  { data, thread = () => ({}), newThreadId = randomId, max_tokens }: HistoryOptions<T> = {},
 ): Required<HistoryConfig<T>> {
   const asked = new WeakMap<State<T>, string>();
   const loaded = new WeakMap<State<T>, Entry>();
@@ -114,7 +114,7 @@ function messagesOf(result: AgentResult): NewMessage[] {
   const { agentName, output, toolCalls } = result;
   // Inngest's steps make plain objects of results, and texts of dates.
   const createdAt = new Date(result.createdAt).toISOString();
-  const id = result.id ?? (result.checksum ? `${agentName}:${result.checksum}` : uuid());
+  const id = result.id ?? (result.checksum ? `${agentName}:${result.checksum}` : randomId());
   const calls = output.flatMap((message) => (message.type === "tool_call" ? message.tools : []));
   const texts = output.flatMap((message) => (message.type === "text" ? [textOf(message)] : []));
   const answer: NewMessage = {

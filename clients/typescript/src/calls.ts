@@ -144,7 +144,7 @@ function request(call: Call, settings: Settings): RequestInit {
     "If-None-Match": if_version === 0 ? "*" : undefined,
     "Change-Reason": bytes(oneLine(reason ?? "")) || undefined,
     "Content-Type": call.body === undefined ? undefined : (call.media_type ?? "application/json"),
-    "Idempotency-Key": method === "GET" || call.keyed === false ? undefined : (call.idempotency_key ?? uuid()),
+    "Idempotency-Key": method === "GET" || call.keyed === false ? undefined : (call.idempotency_key ?? randomId()),
   };
   const given = Object.entries(headers).filter((each): each is [string, string] => each[1] !== undefined);
   return { method, headers: new Headers(given), ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }) };
@@ -178,10 +178,8 @@ function document(text: string): unknown {
   }
 }
 
-/** `randomUUID` is missing on pages without https. */
-export function uuid(): string {
-  const { crypto } = globalThis;
-  if ("randomUUID" in crypto) return crypto.randomUUID();
-  const bytes = (crypto as Crypto).getRandomValues(new Uint8Array(16));
+/** 128 random bits in hexadecimal. Not `randomUUID`: pages without https lack it, and test suites replace it. */
+export function randomId(): string {
+  const bytes = globalThis.crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

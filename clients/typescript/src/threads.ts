@@ -178,6 +178,9 @@ export class Runs extends Group {
   }
 
   commit(id: string, step: Commit & Writing): Promise<Committed> {
+    if (step.updates !== undefined && !Array.isArray(step.updates)) {
+      throw new TypeError("updates must be a list, such as [stateKey.update(1)]");
+    }
     return this.api.send(write("POST", run(id, "/commits"), step));
   }
 

@@ -39,10 +39,26 @@ test("a write: version, reason in UTF-8 and a key of its own", async (t) => {
   assert.deepEqual(JSON.parse(first.body), { value: { n: 1 }, tags: ["a"] });
   assert.equal(first.headers["if-match"], '"3"');
   assert.equal(Buffer.from(first.headers["change-reason"], "latin1").toString(), "größer");
-  assert.match(first.headers["idempotency-key"], /^[0-9a-f-]{36}$/);
+  assert.match(first.headers["idempotency-key"], /^[0-9a-f]{32}$/);
   assert.deepEqual(JSON.parse(second.body), { value: null });
   assert.equal(second.headers["if-none-match"], "*");
   assert.equal(second.headers["idempotency-key"], "mine");
+});
+
+test("idempotency keys differ although a test suite has replaced randomUUID", async (t) => {
+  const { asked, state } = await serving(t, json({ version: 1 }));
+  t.mock.method(globalThis.crypto, "randomUUID", () => "00000000-0000-4000-8000-000000000000");
+  await state.put("notes", "k", 1);
+  await state.put("notes", "k", 1);
+  const [first, second] = asked.map(({ headers }) => headers["idempotency-key"]);
+  assert.notEqual(first, second);
+});
+
+test("a commit whose updates is an object is refused saying that a list is expected", async (t) => {
+  const { asked, state } = await serving(t, json({}));
+  const updates = { key: "offers", update: 1 };
+  assert.throws(() => state.runs.commit("r1", { updates }), { name: "TypeError", message: /^updates must be a list/ });
+  assert.deepEqual(asked, []);
 });
 
 test("a reason of several lines and a token out of a file are sent as one line", async (t) => {

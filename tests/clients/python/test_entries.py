@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from commonhold import (
@@ -14,6 +15,7 @@ from commonhold import (
     NotFound,
     NotRegistered,
     Problem,
+    Threads,
     Unauthenticated,
     VersionConflict,
 )
@@ -114,6 +116,58 @@ def test_list__from_the_last_key__goes_down_over_pages_and_below_a_key(notes: Co
     page = notes.list("notes", order="desc", limit=1)
     with pytest.raises(BadRequest, match="cursor does not match the filters"):
         notes.list("notes", limit=1, cursor=page.next_cursor)
+
+
+@pytest.fixture
+def seven(notes: Commonhold) -> Commonhold:
+    """Seven entries and a thread of seven messages."""
+    operations = [{"op": "put", "namespace": "notes", "key": f"k{n}", "value": n} for n in range(7)]
+    notes.batch(operations)
+    notes.threads.create("t1")
+    notes.threads.append("t1", *({"role": "user", "content": str(n)} for n in range(7)))
+    return notes
+
+
+def test_every__page_or_call__gives_the_items_of_all_pages(seven: Commonhold) -> None:
+    page = seven.threads.messages("t1", limit=3)
+    assert (len(page), page.next_cursor is None) == (3, False)
+    expected = [str(n) for n in range(7)]
+    assert [message.content for message in seven.every(page)] == expected
+    call = Threads.messages("t1", limit=3)
+    assert [message.content for message in seven.every(call)] == expected
+    listed = seven.every(seven.list("notes", limit=3, values=True))
+    assert [entry.value for entry in listed] == list(range(7))
+
+
+def test_every__search__sends_the_cursor_in_the_body(seven: Commonhold) -> None:
+    seven.batch(
+        [{"op": "put", "namespace": "notes", "key": f"s{n}", "value": "oat"} for n in range(5)]
+    )
+    found = seven.every(seven.search("oat", limit=2))
+    assert sorted(entry.key for entry in found) == [f"s{n}" for n in range(5)]
+
+
+def test_every__what_is_no_list__is_refused_with_a_hint(seven: Commonhold) -> None:
+    wrong: list[Any] = [seven.threads.get("t1"), Threads.get("t1"), "t1"]
+    for each in wrong:
+        with pytest.raises(TypeError, match=r"^every\(\) takes a page, such as "):
+            list(seven.every(each))
+
+
+def test_every__async__takes_pages_calls_and_awaitables(
+    seven: Commonhold, web: Running, alice: Person
+) -> None:
+    async def work() -> list[list[Any]]:
+        async with AsyncCommonhold(f"http://127.0.0.1:{web.port}", alice.token) as state:
+            page = await state.threads.messages("t1", limit=3)
+            lists: list[Any] = [
+                page,
+                Threads.messages("t1", limit=3),
+                state.threads.messages("t1", limit=3),
+            ]
+            return [[message.content async for message in state.every(each)] for each in lists]
+
+    assert run(work()) == 3 * [[str(n) for n in range(7)]]
 
 
 def test_clear__by_prefix__deletes_those_and_counts_first(notes: Commonhold) -> None:

@@ -6,9 +6,12 @@ import ast
 import inspect
 import json
 import os
+import random
 import re
 import subprocess
 import sys
+import typing
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +20,16 @@ from typing import Any
 
 import commonhold
 import pytest
-from commonhold import entries, threads
+from commonhold import (
+    AsyncCommonhold,
+    AsyncWatch,
+    Commonhold,
+    Retries,
+    Watch,
+    calls,
+    entries,
+    threads,
+)
 from commonhold.calls import NOTHING, Call
 from commonhold.verbs import Group, Verb
 
@@ -66,6 +78,76 @@ def test_client__imports_nothing_of_the_server() -> None:
 def test_package__everything_it_offers__is_there_and_typed() -> None:
     assert [name for name in commonhold.__all__ if not hasattr(commonhold, name)] == []
     assert (BASE_DIR / "clients/python/src/commonhold/py.typed").exists()
+
+
+# Names that a caller needs for annotations -------------------------------------------------------
+
+
+def annotations_of(member: Any) -> Iterator[Any]:
+    """The resolved annotations of a function, method, property, verb or class body."""
+    if isinstance(member, Verb):
+        member = member.build
+    if isinstance(member, property):
+        member = member.fget
+    if isinstance(member, staticmethod | classmethod):
+        member = member.__func__
+    if inspect.isfunction(member) or inspect.isclass(member):
+        # Modules import some names for the type checker only.
+        names = {"Call": calls.Call, "AsyncCommonhold": AsyncCommonhold, "Commonhold": Commonhold}
+        yield from typing.get_type_hints(member, localns=names, include_extras=True).values()
+
+
+def classes_in(annotation: Any) -> Iterator[type]:
+    """The classes of this package that an annotation consists of."""
+    if isinstance(annotation, list | tuple):
+        for each in annotation:
+            yield from classes_in(each)
+    if isinstance(annotation, type) and annotation.__module__.split(".")[0] == "commonhold":
+        yield annotation
+    for each in (typing.get_origin(annotation), *typing.get_args(annotation)):
+        if each is not None and each is not annotation:
+            yield from classes_in(each)
+
+
+# Objects that only the client constructs.
+RETURNED = (Watch, AsyncWatch)
+
+
+def test_package__types_of_public_signatures__are_exported() -> None:
+    public = [getattr(commonhold, name) for name in commonhold.__all__]
+    missing = {
+        found.__name__: f"{getattr(each, '__name__', each)}.{name}"
+        for each in public
+        for name, member in {**vars(each), "": each}.items()
+        if not name.startswith("_") or (name == "__init__" and each not in RETURNED)
+        for annotation in annotations_of(member)
+        for found in classes_in(annotation)
+        if found not in public
+    }
+    # Attributes that __init__ sets, such as `state.threads`.
+    for made in (Commonhold("http://localhost", "t"), AsyncCommonhold("http://localhost", "t")):
+        for name, value in vars(made).items():
+            if not name.startswith("_") and type(value) not in public:
+                missing[type(value).__name__] = f"{type(made).__name__}.{name}"
+    assert missing == {}
+
+
+def test_random_ids__uuid4_replaced_by_a_counter__stay_different(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """LangGraph's test suite replaces uuid.uuid4; a repeated idempotency key drops a write."""
+    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=1))
+    monkeypatch.setattr(random, "getrandbits", lambda bits: 1)
+    random.seed(1)
+    requests = [next(calls.exchange(entries.put_entry("n", "k", 1), Retries())) for _ in range(2)]
+    keys = [dict(each.headers)["Idempotency-Key"] for each in requests]
+    assert keys[0] != keys[1]
+    assert all(re.fullmatch(rb"[0-9a-f]{32}", key) for key in keys)
+
+
+def test_client__uuid4__is_used_nowhere() -> None:
+    package = HOME / "src"
+    assert [path.name for path in package.rglob("*.py") if "import uuid" in path.read_text()] == []
 
 
 # Every verb, with everything that can be said ------------------------------------------------
@@ -142,7 +224,7 @@ PROBE = """
 from __future__ import annotations
 from typing import assert_type
 from commonhold import *
-from commonhold import Entry, FileBackend, MemoryBackend, Profile, Thread
+from commonhold import Entry, FileBackend, MemoryBackend, Message, Profile, Thread, Threads
 
 class Team(ProfileKey):
     goal: str = ""
@@ -162,6 +244,12 @@ def blocking(state: Commonhold) -> None:
     state.put("n", "k", 1, nonsense=1)  # type: ignore[call-arg]
     Team(goal=1)  # type: ignore[arg-type]
     Commonhold("u", "t", timeoutt=1)  # type: ignore[call-arg]
+    for message in state.every(state.threads.messages("t")):
+        assert_type(message, Message)
+    for message in state.every(Threads.messages("t")):
+        assert_type(message, Message)
+    state.every(state.threads.get("t"))  # type: ignore[arg-type]
+    state.runs.commit("r", {"key": "k", "update": 1})  # type: ignore[arg-type]
 
 async def waiting(state: AsyncCommonhold) -> None:
     assert_type(await state.threads.get("t"), Thread)
@@ -170,6 +258,10 @@ async def waiting(state: AsyncCommonhold) -> None:
     async with state.edit(Team, "k") as team:
         assert_type(team, Team)
     state.watch(namspace="x")  # type: ignore[call-arg]
+    async for message in state.every(state.threads.messages("t")):
+        assert_type(message, Message)
+    async for message in state.every(Threads.messages("t")):
+        assert_type(message, Message)
 """
 
 

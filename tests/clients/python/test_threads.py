@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from commonhold import (
     KV,
     Commonhold,
     Conflict,
     Conversation,
+    Invalid,
     MergeStrategy,
     MutationBatch,
     NotFound,
@@ -34,7 +37,7 @@ def running(state: Commonhold) -> Commonhold:
 def test_commit__updates_messages_and_transition__land_together(running: Commonhold) -> None:
     made = running.runs.commit(
         "r1",
-        {"offers": 2},
+        [{"key": "offers", "update": 2}],
         messages=[{"role": "user", "content": "hi", "mine": [1]}],
         expected_message_count=0,
         run={"step_count": 1},
@@ -58,9 +61,9 @@ def test_commit__updates_messages_and_transition__land_together(running: Commonh
 
 
 def test_commit__refusals__have_their_classes(running: Commonhold) -> None:
-    running.runs.commit("r1", {"offers": 1})
+    running.runs.commit("r1", [{"key": "offers", "update": 1}])
     with pytest.raises(RevisionConflict) as old:
-        running.runs.commit("r1", {"offers": 1}, base_revision=0)
+        running.runs.commit("r1", [{"key": "offers", "update": 1}], base_revision=0)
     assert old.value.expected == 0
     assert old.value.actual == running.threads.get("t/1").revision
     with pytest.raises(VersionConflict):
@@ -78,8 +81,8 @@ def test_commit__refusals__have_their_classes(running: Commonhold) -> None:
 
 
 def test_snapshots__are_compared_restored_and_imported(running: Commonhold) -> None:
-    first = running.runs.commit("r1", {"offers": 1}).revision
-    last = running.runs.commit("r1", {"offers": 1}).revision
+    first = running.runs.commit("r1", [{"key": "offers", "update": 1}]).revision
+    last = running.runs.commit("r1", [{"key": "offers", "update": 1}]).revision
     (row,) = (r for r in running.threads.diff("t/1", first, last).rows if "offers" in r["pointer"])
     assert (row["before"], row["after"]) == (1, 2)
     running.runs.cancel("r1")
@@ -101,6 +104,25 @@ class Plan(StateKey[list[str], str]):
     @staticmethod
     def apply(value: list[str], update: str) -> list[str]:
         return [*value, update]
+
+
+def test_commit__updates_as_an_object__is_refused_saying_that_a_list_is_expected(
+    running: Commonhold,
+) -> None:
+    update: Any = {"key": "offers", "update": 1}
+    with pytest.raises(TypeError, match=r"^updates must be a list of "):
+        running.runs.commit("r1", update)
+    with pytest.raises(Invalid, match="updates must be a list"):
+        running.request("POST", "/runs/r1/commits", {"updates": update})
+    assert "offers" not in running.threads.state("t/1").extensions
+
+
+def test_state_key__thread_scope__value_survives_a_new_run(running: Commonhold) -> None:
+    running.runs.commit("r1", [{"key": "offers", "update": 1}, {"key": "plan", "update": ["fly"]}])
+    running.runs.change("r1", status="done", termination_reason={"type": "natural_end"})
+    running.runs.start("t/1", "r2")
+    extensions = running.threads.state("t/1").extensions
+    assert (extensions["plan"], "offers" in extensions) == (["fly"], False)
 
 
 def test_store__in_process__moves_to_the_server_and_back(running: Commonhold) -> None:

@@ -126,11 +126,3 @@ def test_watch__async__filters_and_follows(web: Running, alice: Person) -> None:
         raise AssertionError
 
     assert run(work()) == [("b", 1), ("b", 2)]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_every__a_list_of_several_pages__gives_all(state: Commonhold) -> None:
-    state.namespaces.register("notes")
-    state.batch([{"op": "put", "namespace": "notes", "key": f"k{n}", "value": n} for n in range(7)])
-    listed = state.every(Commonhold.list("notes", limit=3, values=True))
-    assert [entry.value for entry in listed] == list(range(7))

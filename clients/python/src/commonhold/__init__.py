@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 from commonhold.answers import (
+    Answer,
+    Appended,
     Change,
     Committed,
     Context,
+    Diff,
     Dispatch,
     Entry,
+    Extensions,
+    Me,
     Message,
+    Namespace,
+    Outcome,
     Page,
     Run,
+    StateKeyInfo,
     Thread,
     Ticket,
     Version,
 )
 from commonhold.backends import FileBackend, MemoryBackend
-from commonhold.batches import KeyScope, MergeStrategy, MutationBatch, StateKey, StateKeyOptions
-from commonhold.calls import Retries
-from commonhold.client import AsyncCommonhold, Commonhold
+from commonhold.batches import (
+    KeyScope,
+    MergeStrategy,
+    MutationBatch,
+    Op,
+    Registration,
+    StateKey,
+    StateKeyOptions,
+)
+from commonhold.calls import Call, Retries
+from commonhold.changes import AsyncWatch, Watch
+from commonhold.client import AsyncCommonhold, Commonhold, Options
 from commonhold.conversations import KV, Conversation, Kv
+from commonhold.entries import Filters, Namespaces, PatchKind
 from commonhold.errors import (
     KeyAlreadyRegistered,
     KeyDecode,
@@ -55,13 +73,32 @@ from commonhold.problems import (
     Unreachable,
     VersionConflict,
 )
-from commonhold.profiles import ProfileAccess
-from commonhold.store import CommitEvent, PersistedState, Snapshot, StateStore
+from commonhold.profiles import Backend, ProfileAccess
+from commonhold.store import (
+    CommitEvent,
+    PersistedState,
+    Snapshot,
+    StateStore,
+    UnknownKeyPolicy,
+)
+from commonhold.threads import (
+    Dispatches,
+    Plugins,
+    Runs,
+    StateKeys,
+    Threads,
+    Tickets,
+)
 
 __all__ = [
     "KV",
+    "Answer",
+    "Appended",
     "AsyncCommonhold",
+    "AsyncWatch",
+    "Backend",
     "BadRequest",
+    "Call",
     "Change",
     "CommitEvent",
     "Committed",
@@ -70,9 +107,13 @@ __all__ = [
     "Conflict",
     "Context",
     "Conversation",
+    "Diff",
     "Dispatch",
+    "Dispatches",
     "Entry",
+    "Extensions",
     "FileBackend",
+    "Filters",
     "Forbidden",
     "Gone",
     "InFlight",
@@ -82,45 +123,61 @@ __all__ = [
     "KeyEncode",
     "KeyScope",
     "Kv",
+    "Me",
     "MemoryBackend",
     "MergeStrategy",
     "Message",
     "MutationBaseRevisionMismatch",
     "MutationBatch",
+    "Namespace",
+    "Namespaces",
     "NotFound",
     "NotRegistered",
+    "Op",
+    "Options",
+    "Outcome",
     "Page",
     "ParallelMergeConflict",
+    "PatchKind",
     "PersistedState",
     "Plugin",
     "PluginAlreadyInstalled",
     "PluginNotInstalled",
     "PluginRegistrar",
+    "Plugins",
     "Problem",
     "Profile",
     "ProfileAccess",
     "ProfileKey",
     "QuotaExceeded",
     "RateLimited",
+    "Registration",
     "Retries",
     "RevisionConflict",
     "RevisionMismatch",
     "Run",
+    "Runs",
     "Snapshot",
     "StateError",
     "StateKey",
+    "StateKeyInfo",
     "StateKeyOptions",
+    "StateKeys",
     "StateScope",
     "StateStore",
     "Superseded",
     "Thread",
+    "Threads",
     "Ticket",
+    "Tickets",
     "TooLarge",
     "Unauthenticated",
     "Unavailable",
     "UnknownKey",
+    "UnknownKeyPolicy",
     "Unreachable",
     "Version",
     "VersionConflict",
+    "Watch",
     "profile_key",
 ]

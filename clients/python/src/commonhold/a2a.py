@@ -128,7 +128,7 @@ class _Tasks:
             try:
                 committed = await self._state.runs.commit(
                     run_id,
-                    {_KEY: document},
+                    [{"key": _KEY, "update": document}],
                     messages=list(_new_messages(document, held.document or {})) or None,
                     base_revision=base_revision,
                     rebase=True,

@@ -4,9 +4,12 @@ that this version of the package does not know is not lost."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+if TYPE_CHECKING:
+    from commonhold.calls import Call
 
 T = TypeVar("T")
 
@@ -30,16 +33,29 @@ def _moment(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """One page of a list. Iterating gives its items; `next_cursor` fetches the next, None ends."""
+    """One page of a list. Iterating gives its items. `next_cursor` fetches the next page and is None
+    on the last one. `state.every(page)` gives the items of this page and of all that follow."""
 
     items: list[T]
     next_cursor: str | None
+    call: Call[Page[T]] | None = field(default=None, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def next_call(self) -> Call[Page[T]] | None:
+        """The call that fetches the next page, None on the last one."""
+        if self.next_cursor is None:
+            return None
+        if self.call is None:
+            raise ValueError("a page without the call that fetched it has no next page")
+        cursor = {"cursor": self.next_cursor}
+        if self.call.method == "GET":
+            return replace(self.call, query={**self.call.query, **cursor})
+        return replace(self.call, body={**self.call.body, **cursor})
 
 
 def page_of(read: Callable[[dict[str, Any]], T]) -> Callable[[Any], Page[T]]:

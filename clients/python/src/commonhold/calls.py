@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import random
 import re
-import uuid
+import secrets
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Generic, TypeAlias, TypeVar
@@ -20,6 +20,7 @@ from urllib.parse import quote
 import httpx2
 
 from commonhold import documents
+from commonhold.answers import Page
 from commonhold.problems import Problem, Unreachable, problem_of
 
 R = TypeVar("R")
@@ -131,9 +132,13 @@ def _result(call: Call[R], answer: Reply, decimals: bool) -> R:
     except ValueError as error:
         raise Unreachable("the answer is not JSON: is this the address of a Commonhold?") from error
     try:
-        return call.read(document)
+        result = call.read(document)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Unreachable("the answer is not ours: is this the address of a Commonhold?") from error
+    if isinstance(result, Page):
+        sent: Any = call  # For the type checker, R is not known to be a page.
+        return replace(result, call=sent)
+    return result
 
 
 def segment(text: str) -> str:
@@ -145,6 +150,12 @@ def segment(text: str) -> str:
 def one_line(text: str) -> str:
     """As a header can carry it: a line break or another control character is a space."""
     return _CONTROL.sub(" ", text).strip()
+
+
+def random_id() -> str:
+    """128 random bits of the operating system, in hexadecimal. Not `uuid.uuid4`, which test suites
+    replace by a counter: a repeated idempotency key would drop a write."""
+    return secrets.token_hex(16)
 
 
 def given(**members: Any) -> dict[str, Any]:
@@ -161,7 +172,7 @@ def _request(call: Call[Any]) -> Request:
         content = documents.dump(call.body).encode()
         headers["Content-Type"] = call.media_type
     if call.method != "GET" and call.keyed:
-        headers["Idempotency-Key"] = str(uuid.uuid4())
+        headers["Idempotency-Key"] = random_id()
     return Request(
         method=call.method,
         path=call.path,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
-from dataclasses import replace
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
 import httpx2
@@ -218,14 +217,17 @@ class Commonhold(Entries["Commonhold"]):
         url = self._settings.base + "/changes/stream"
         return Watch(self._http, url, feed, heartbeat_timeout)
 
-    def every(self, call: Call[Page[R]]) -> Iterator[R]:
-        """All items of a list, page by page: `state.every(Commonhold.list("notes"))`."""
+    def every(self, pages: Page[R] | Call[Page[R]]) -> Iterator[R]:
+        """All items of a list, page by page. `pages` is the first page, as in
+        `state.every(state.threads.messages("t1"))`, or the call that fetches it, as in
+        `state.every(Threads.messages("t1"))`, which sends nothing before the first item is read."""
+        page = _page(self.send(pages) if isinstance(pages, Call) else pages)
         while True:
-            page = self.send(call)
             yield from page
-            if page.next_cursor is None:
+            following = page.next_call()
+            if following is None:
                 return
-            call = replace(call, query={**call.query, "cursor": page.next_cursor})
+            page = self.send(following)
 
     def close(self) -> None:
         self._http.close()
@@ -382,15 +384,18 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
         url = self._settings.base + "/changes/stream"
         return AsyncWatch(lambda: self._http, url, feed, heartbeat_timeout)
 
-    async def every(self, call: Call[Page[R]]) -> AsyncIterator[R]:
-        """All items of a list, page by page: `state.every(AsyncCommonhold.list("notes"))`."""
+    async def every(self, pages: Page[R] | Call[Page[R]] | Awaitable[Page[R]]) -> AsyncIterator[R]:
+        """See Commonhold.every: `async for message in state.every(state.threads.messages("t1"))`."""
+        if isinstance(pages, Call):
+            pages = self.send(pages)
+        page = _page(await pages if isinstance(pages, Awaitable) else pages)
         while True:
-            page = await self.send(call)
             for item in page:
                 yield item
-            if page.next_cursor is None:
+            following = page.next_call()
+            if following is None:
                 return
-            call = replace(call, query={**call.query, "cursor": page.next_cursor})
+            page = await self.send(following)
 
     async def close(self) -> None:
         """Close the connections of the running loop, and make no more. Again does nothing."""
@@ -404,6 +409,15 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _page(pages: Any) -> Page[Any]:
+    if not isinstance(pages, Page):
+        raise TypeError(
+            'every() takes a page, such as state.threads.messages("t1"), or the call that fetches '
+            f"it, not {type(pages).__name__}"
+        )
+    return pages
 
 
 def registration(key: type[Any] | Profile[Any]) -> Call[Namespace]:

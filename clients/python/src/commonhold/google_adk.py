@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
@@ -24,6 +23,7 @@ from google.adk.sessions.base_session_service import GetSessionConfig, ListSessi
 from pydantic_core import to_jsonable_python
 
 from commonhold.answers import Entry, Message
+from commonhold.calls import random_id
 from commonhold.client import AsyncCommonhold
 from commonhold.entries import register_namespace
 from commonhold.keys import StateScope
@@ -85,11 +85,11 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         session_id: str | None = None,
     ) -> Session:
         """Raises AlreadyExistsError."""
-        session_id = (session_id or "").strip() or str(uuid.uuid4())
+        session_id = (session_id or "").strip() or random_id()
         place = _Place(app_name, user_id, session_id)
         # The nonce tells a session that is there already from our own attempt a moment ago.
         facts = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
-        metadata = {_MEMBER: {**facts, "nonce": str(uuid.uuid4())}}
+        metadata = {_MEMBER: {**facts, "nonce": random_id()}}
         try:
             made = await self._state.threads.create(
                 place.thread, metadata=metadata, resource_id=user_id

@@ -327,7 +327,7 @@ def change_run(
 
 def commit_step(
     run_id: str,
-    updates: JsonObject | Sequence[JsonObject] | None = None,
+    updates: Sequence[JsonObject] | None = None,
     *,
     batches: Sequence[Any] | None = None,
     messages: Sequence[JsonObject] | None = None,
@@ -341,12 +341,12 @@ def commit_step(
 ) -> Call[Committed]:
     """One atomic step: state, messages and the run's transition land together or not at all.
 
-    `updates`: `{key: update}`, or `[{"key", "update"} | {"key", "clear": True}]` where order or
-    clearing matters; `batches`: such lists of parallel branches. `rebase`: an old `base_revision`
-    may land when no touched key has changed since. `reads`: what it knew, `{namespace, key, version}`.
+    `updates`: a list of `{"key": k, "update": u}` or `{"key": k, "clear": True}`; `batches`: such
+    lists of parallel branches. `rebase`: a commit with an old `base_revision` lands if no touched
+    key has changed since. `reads`: the entries the step used, `{namespace, key, version}` each.
     """
-    if isinstance(updates, Mapping):
-        updates = [{"key": key, "update": update} for key, update in updates.items()]
+    if isinstance(updates, Mapping | str):
+        raise TypeError(f'updates must be a list of {{"key", "update"}} objects, not {updates!r}')
     body = given(
         updates=None if updates is None else [dict(each) for each in updates],
         batches=None if batches is None else list(batches),

@@ -12,11 +12,11 @@ import itertools
 import json
 import signal
 import sys
-import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from commonhold.acp import updates
+from commonhold.calls import random_id
 from commonhold.client import AsyncCommonhold
 from commonhold.problems import CommonholdError, Invalid, NotFound, TooLarge
 from commonhold.threads import Threads
@@ -144,7 +144,7 @@ class Bridge:
         async def answered(answer: Json) -> None:
             result = answer.get("result")
             if isinstance(result, dict):
-                session_id = _PREFIX + str(uuid.uuid4())
+                session_id = _PREFIX + random_id()
                 facts = self._facts(params, result["sessionId"])
                 try:
                     await self._state.threads.create(session_id, metadata=facts)

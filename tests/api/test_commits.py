@@ -1,0 +1,62 @@
+"""Bodies of POST /runs/{run}/commits that are refused before anything lands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import Person, make_run, make_state_key, make_thread
+
+
+@pytest.fixture
+def running(alice: Person) -> Person:
+    make_state_key(alice.actor, "plan")
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    return alice
+
+
+UPDATE = {"key": "plan", "update": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "pointer"),
+    [
+        ({"updates": UPDATE}, "updates must be a list", "/updates"),
+        ({"updates": {"plan": 1}}, "updates must be a list", "/updates"),
+        ({"updates": {"updates": [UPDATE]}}, "updates must be a list", "/updates"),
+        ({"updates": "plan"}, "updates must be a list", "/updates"),
+        ({"batches": UPDATE}, "batches must be a list", "/batches"),
+        ({"batches": [UPDATE]}, "batches/0 must be a list of updates or an object", "/batches/0"),
+        (
+            {"batches": [{"updates": UPDATE}]},
+            "batches/0/updates must be a list",
+            "/batches/0/updates",
+        ),
+        (
+            {"batches": [{"updates": [UPDATE], "base_revision": -1}]},
+            "base_revision must be a non-negative integer",
+            "/batches/0/base_revision",
+        ),
+        (
+            {"batches": [{"updates": [{"key": "plan"}]}]},
+            "an update needs exactly one of update and clear",
+            "/batches/0/updates/0",
+        ),
+    ],
+)
+def test_commit__updates_in_another_shape__are_refused_saying_what_is_expected(
+    running: Person, body: dict[str, Any], message: str, pointer: str
+) -> None:
+    answer = running.api("POST", "/runs/r1/commits", body)
+    assert answer.status_code == 422
+    assert message in answer.content.decode()
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+    assert running.api("GET", "/threads/t1/state").json()["extensions"].get("plan") is None
+
+
+def test_commit__batches_as_lists_or_objects__land(running: Person) -> None:
+    batches = [[UPDATE], {"updates": [], "base_revision": 1}]
+    answer = running.api("POST", "/runs/r1/commits", {"batches": batches})
+    assert answer.status_code == 200, answer.content

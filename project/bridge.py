@@ -21,6 +21,7 @@ from urllib.parse import unquote_to_bytes
 
 from project.channel import Answer, Channel, Message, OnLoop, Receive, Send
 from project.exchange import STALLED, Application, Exchange
+from project.paths import RAW_PATH
 from project.threads import Threads
 
 Stream = Callable[[Message, Receive, Send], Awaitable[None]]
@@ -335,6 +336,7 @@ class Bridge:
             "REQUEST_METHOD": scope["method"],
             "SCRIPT_NAME": "",
             "PATH_INFO": path.decode("latin-1"),
+            RAW_PATH: raw_path.decode("latin-1"),
             "QUERY_STRING": scope["query_string"].decode("latin-1"),
             "SERVER_NAME": server[0],
             "SERVER_PORT": str(server[1]),

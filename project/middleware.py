@@ -26,6 +26,8 @@ from django.middleware.security import SecurityMiddleware
 from django_htmx.middleware import HtmxMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from project.paths import encode_path
+
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}\Z")
@@ -44,6 +46,7 @@ class RequestId:
         given = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = given if _SAFE_ID.match(given) else uuid.uuid4().hex
         request.request_id = request_id  # type: ignore[attr-defined]
+        encode_path(request)
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             response = self.get_response(request)
         response["X-Request-ID"] = request_id

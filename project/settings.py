@@ -188,7 +188,8 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Commonhold",
-    "DESCRIPTION": "Typed, scoped, versioned, shared state for AI agents.",
+    "DESCRIPTION": "Typed, scoped, versioned, shared state for AI agents. Percent-encode ids and "
+    "keys in a path; a slash within an id is `%2F`.",
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,

@@ -15,7 +15,9 @@ from urllib.parse import quote
 import pytest
 from django.test import Client
 from django.test.client import ClientHandler
+from django.utils.encoding import iri_to_uri
 
+from project.paths import RAW_PATH
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.config import Kind
@@ -97,6 +99,7 @@ def call(
         data=data,
         content_type=content_type if body is not None else "application/octet-stream",
         headers=sent,
+        **{RAW_PATH: iri_to_uri(f"/api/v1{path.partition('?')[0]}")},
     )
 
 

@@ -18,6 +18,7 @@ from .waiting import is_asked_again
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _MAX_REASON = 1000
+_PATHS = "GET /api/schema lists every path of this API. Send a slash within an id as %2F."
 
 
 class Endpoint(APIView):
@@ -49,7 +50,7 @@ class Endpoint(APIView):
         """Only what an answer needs: DRF's content negotiation and versioning would cost each call
         more than the work."""
         self.perform_authentication(request)
-        if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+        if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
             raise BadRequest("NUL is not legal in a path or a query")
         method = request.method or "GET"
         if method.lower() in self.http_method_names and hasattr(self, method.lower()):
@@ -94,7 +95,7 @@ class UnknownPath(Endpoint):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        raise NotFound("no such path", detail="GET /api/schema lists every path of this API.")
+        raise NotFound("no such path", detail=_PATHS)
 
     def get(self, request: Request, rest: str = "") -> HttpResponse:
         raise AssertionError("initial always raises")

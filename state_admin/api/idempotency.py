@@ -62,7 +62,7 @@ def _identify(request: HttpRequest) -> tuple[str, str]:
     scope = hashlib.sha256(f"{caller}\n{key}".encode()).hexdigest()
     # Keyed, so that nobody can try out on it which secret a body held.
     digest = hmac.new(settings.SECRET_KEY.encode(), digestmod=hashlib.sha256)
-    digest.update(f"{request.method} {request.get_full_path()}\n".encode())
+    digest.update(f"{request.method} {request.get_full_path_info()}\n".encode())
     digest.update(request.body)
     return scope, digest.hexdigest()
 

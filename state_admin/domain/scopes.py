@@ -55,8 +55,11 @@ def check_key(key: str) -> None:
 
 
 def check_id(identifier: str) -> None:
-    """An id of a thread, run, message or ticket: 1 to 128 bytes, no control characters."""
+    """An id of a thread, run, message or ticket: 1 to 128 bytes, no control characters, and not a
+    dot segment: HTTP clients remove those from a path, percent-encoded too (WHATWG URL)."""
     _check_text("id", identifier, MAX_ID_BYTES)
+    if identifier in (".", ".."):
+        raise BadName(f"an id cannot be {identifier!r}: HTTP clients remove it from a path")
 
 
 def _check_text(what: str, text: str, most: int) -> None:

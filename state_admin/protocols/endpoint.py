@@ -38,7 +38,7 @@ class Endpoint(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.perform_authentication(request)
-        if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+        if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
             raise BadRequest("NUL is not legal in a path or a query")
         method = request.method or "GET"
         if hasattr(self, method.lower()):

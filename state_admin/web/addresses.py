@@ -71,6 +71,4 @@ def _id_url(root: str, public_id: str, query: dict[str, Query]) -> str:
     path = f"{get_script_prefix()}{root}/"
     # Zero is a revision and a count here, so it stays.
     query = {name: str(value) for name, value in query.items() if value is not None}
-    if public_id in (".", ".."):  # as in _url
-        return with_query(path, **query, id=public_id)
     return with_query(path + quote(public_id, safe=_SAFE), **query)

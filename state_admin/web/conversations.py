@@ -22,7 +22,7 @@ from state_admin.services.threads import find_thread
 from . import paging, snippets
 from .addresses import thread_action_url, thread_url
 from .htmx import Request, render
-from .id_address import id_page, id_paths
+from .id_address import id_page, id_path
 from .trees import answer_piece
 
 PAGE = 40
@@ -307,7 +307,7 @@ def _find(request: Request, thread_id: str, seq: int) -> tuple[Thread, Message]:
 
 
 urlpatterns = [
-    *id_paths("thread/message/<int:seq>", message_detail, "thread-message"),
-    *id_paths("thread/sent/<int:seq>", message_sent, "thread-message-sent"),
-    *id_paths("thread/piece/<int:seq>/<str:piece>", message_piece, "thread-piece"),
+    id_path("thread/message/<int:seq>", message_detail, "thread-message"),
+    id_path("thread/sent/<int:seq>", message_sent, "thread-message-sent"),
+    id_path("thread/piece/<int:seq>/<str:piece>", message_piece, "thread-piece"),
 ]

@@ -10,7 +10,6 @@ from django.http import HttpResponseBase
 from django.urls import URLPattern, path
 
 from state_admin.domain.access import Role
-from state_admin.services.errors import NotFound
 from state_admin.services.threads import check_id
 
 from .actors import page
@@ -20,15 +19,11 @@ IdView = Callable[..., HttpResponseBase]
 
 
 def id_page(*, role: Role = Role.VIEWER) -> Callable[[IdView], IdView]:
-    """`@page` for views of one thread, run or ticket. The ids `.` and `..`, which browsers fold
-    away, come in the query (addresses.py)."""
+    """`@page` for views of one thread, run or ticket."""
 
     def decorate(view: IdView) -> IdView:
         @functools.wraps(view)
-        def with_id(request: Request, public_id: str = "", **kwargs: Any) -> HttpResponseBase:
-            public_id = public_id or request.GET.get("id", "")
-            if not public_id:
-                raise NotFound("no id is given")
+        def with_id(request: Request, public_id: str, **kwargs: Any) -> HttpResponseBase:
             return view(request, check_id(public_id), **kwargs)
 
         checked: IdView = page(role=role)(with_id)
@@ -37,5 +32,5 @@ def id_page(*, role: Role = Role.VIEWER) -> Callable[[IdView], IdView]:
     return decorate
 
 
-def id_paths(root: str, view: IdView, name: str) -> list[URLPattern]:
-    return [path(f"{root}/", view, name=name), path(f"{root}/<path:public_id>", view, name=name)]
+def id_path(root: str, view: IdView, name: str) -> URLPattern:
+    return path(f"{root}/<path:public_id>", view, name=name)

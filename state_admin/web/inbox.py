@@ -19,7 +19,7 @@ from . import paging, snippets
 from .actors import page
 from .addresses import run_url, with_query
 from .htmx import Request, render, see_other, target_id, toast, wants_part
-from .id_address import id_page, id_paths
+from .id_address import id_page, id_path
 from .lists import list_paths
 from .runs import run_context
 from .tickets import point_out, question_of, read_answer
@@ -174,5 +174,5 @@ def _again(
 urlpatterns = [
     path("inbox", inbox, name="inbox"),
     *list_paths("inbox", "inbox", _items),
-    *id_paths("ticket", decide, "ticket-decide"),
+    id_path("ticket", decide, "ticket-decide"),
 ]

@@ -25,7 +25,7 @@ from .addresses import entry_url, namespace_url, thread_action_url, thread_url
 from .confirm import Confirm, ask
 from .entry_address import entry_page, entry_paths
 from .htmx import Request, see_other, toast
-from .id_address import id_page, id_paths
+from .id_address import id_page, id_path
 
 # Entries whose versions are weighed before somebody decides.
 _WEIGHED = 1_000
@@ -108,7 +108,7 @@ def _reason(request: Request) -> str:
 
 
 urlpatterns = [
-    *id_paths("thread/compact-snapshots", compact_snapshots, "thread-compact-snapshots"),
+    id_path("thread/compact-snapshots", compact_snapshots, "thread-compact-snapshots"),
     path("namespaces/<str:name>/compact", compact_history, name="namespace-compact"),
     *entry_paths("entry/pin", entry_pin, "entry-pin"),
 ]

@@ -17,7 +17,7 @@ from state_admin.services.runs import cancel_run, find_run, heartbeat
 from .addresses import run_action_url, run_url
 from .confirm import Confirm, ask
 from .htmx import Request, see_other, toast
-from .id_address import id_page, id_paths
+from .id_address import id_page, id_path
 from .paging import whole_number
 
 
@@ -133,5 +133,5 @@ def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
 
 
 urlpatterns = [
-    *id_paths("run/<str:action>", run_act, "run-act"),
+    id_path("run/<str:action>", run_act, "run-act"),
 ]

@@ -19,7 +19,7 @@ from . import paging
 from .addresses import entry_action_url, entry_url, run_action_url, run_url, thread_url
 from .entry_address import entry_page, entry_paths
 from .htmx import Request, render
-from .id_address import id_page, id_paths
+from .id_address import id_page, id_path
 from .runs import run_tabs
 from .thread_states import held_values, nodes_of
 
@@ -129,6 +129,6 @@ def entry_readers(request: Request, namespace: str, key: str) -> HttpResponse:
 
 
 urlpatterns = [
-    *id_paths("run/knowledge", run_knowledge, "run-knowledge"),
+    id_path("run/knowledge", run_knowledge, "run-knowledge"),
     *entry_paths("entry/readers", entry_readers, "entry-readers"),
 ]

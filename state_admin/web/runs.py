@@ -25,7 +25,7 @@ from . import paging, snippets
 from .actors import page
 from .addresses import run_action_url, run_url, thread_action_url, thread_url, with_query
 from .htmx import Request, render, target_id, wants_part
-from .id_address import id_page, id_paths
+from .id_address import id_page, id_path
 from .lists import list_paths
 from .run_timeline import tell
 from .saved_views import views_of
@@ -265,5 +265,5 @@ urlpatterns = [
     path("runs", run_list, name="run-list"),
     *list_paths("runs", "run-list", _items),
     *list_paths("thread/runs/<path:thread_id>", "thread-runs", _items_of_thread),
-    *id_paths("runs", run_detail, "run-detail"),
+    id_path("runs", run_detail, "run-detail"),
 ]

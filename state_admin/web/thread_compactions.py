@@ -16,7 +16,7 @@ from state_admin.services.messages import standing_summary
 from .addresses import thread_action_url, thread_url
 from .compactions import can_do, replaced
 from .htmx import Request, see_other, target_id, toast
-from .id_address import id_page, id_paths
+from .id_address import id_page, id_path
 from .policies import policy_url
 
 _JOBS = 30
@@ -67,4 +67,4 @@ def compact(request: Request, thread_id: str) -> HttpResponse:
     return see_other(request, thread_url(thread_id, tab="compactions"), part="thread")
 
 
-urlpatterns = id_paths("thread/compact", compact, "thread-compact")
+urlpatterns = [id_path("thread/compact", compact, "thread-compact")]

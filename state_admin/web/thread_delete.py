@@ -16,7 +16,7 @@ from state_admin.templatetags.ui import plural
 from .addresses import thread_action_url, thread_url
 from .confirm import Choice, Confirm, ask
 from .htmx import Request, see_other, toast
-from .id_address import id_page, id_paths
+from .id_address import id_page, id_path
 
 _CHOICES = ("reject", "detach", "cascade")
 
@@ -86,4 +86,4 @@ def _counted(report: Deletion) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 
-urlpatterns = id_paths("thread/delete", delete, "thread-delete")
+urlpatterns = [id_path("thread/delete", delete, "thread-delete")]

@@ -16,7 +16,7 @@ from state_admin.templatetags.ui import plural
 from .addresses import thread_action_url, thread_url
 from .confirm import Confirm, ask
 from .htmx import Request, see_other, toast
-from .id_address import id_page, id_paths
+from .id_address import id_page, id_path
 from .thread_states import asked_revision
 
 
@@ -59,4 +59,4 @@ def _ask(request: Request, thread: Thread, at: int) -> HttpResponse:
     return ask(request, confirm, part="thread")
 
 
-urlpatterns = id_paths("thread/fork", fork, "thread-fork")
+urlpatterns = [id_path("thread/fork", fork, "thread-fork")]

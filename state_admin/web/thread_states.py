@@ -32,7 +32,7 @@ from .addresses import run_url, thread_action_url, thread_url
 from .confirm import PREVIEW, Confirm, ask
 from .entry_undo import REFUSED
 from .htmx import Request, Undo, see_other, target_id, toast
-from .id_address import id_page, id_paths
+from .id_address import id_page, id_path
 from .trees import answer_piece
 
 LIST = 12
@@ -322,7 +322,7 @@ def asked_revision(request: Request) -> int:
 
 
 urlpatterns = [
-    *id_paths("thread/value/<int:revision>/<str:key>", value_piece, "thread-value"),
-    *id_paths("thread/mark", mark, "thread-mark"),
-    *id_paths("thread/restore", restore, "thread-restore"),
+    id_path("thread/value/<int:revision>/<str:key>", value_piece, "thread-value"),
+    id_path("thread/mark", mark, "thread-mark"),
+    id_path("thread/restore", restore, "thread-restore"),
 ]

@@ -20,7 +20,7 @@ from . import conversations, paging, snippets, thread_compactions, thread_contex
 from .actors import page
 from .addresses import thread_action_url, thread_url, with_query
 from .htmx import Request, render, target_id, wants_part
-from .id_address import id_page, id_paths
+from .id_address import id_page, id_path
 from .lists import list_paths
 from .runs import runs_of_thread
 from .saved_views import views_of
@@ -263,5 +263,5 @@ def _ancestors(actor: Actor, thread: Thread) -> list[str]:
 urlpatterns = [
     path("threads", thread_list, name="thread-list"),
     *list_paths("threads", "thread-list", _items),
-    *id_paths("threads", thread_detail, "thread-detail"),
+    id_path("threads", thread_detail, "thread-detail"),
 ]

@@ -63,6 +63,13 @@ def test_id__up_to_128_bytes__is_legal() -> None:
         check_id("a\tb")
 
 
+@pytest.mark.parametrize("dots", [".", ".."])
+def test_id__dot_segment_that_clients_remove__is_refused(dots: str) -> None:
+    with pytest.raises(BadName, match="remove it from a path"):
+        check_id(dots)
+    check_id(f"{dots}/a")
+
+
 @pytest.mark.parametrize(
     ("key", "kind"),
     [

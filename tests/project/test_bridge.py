@@ -16,6 +16,7 @@ import pytest
 from django.http import HttpResponse
 
 from project.bridge import Bridge
+from project.paths import RAW_PATH
 from project.postgres.cluster import Cluster
 from tests.loops import run
 from tests.project.running import Running, free_port, is_alive, wait_for
@@ -353,7 +354,7 @@ def test_chore__at_the_end__is_done_and_does_not_stop_it(fails, monkeypatch):
 def test_ask__by_a_native_application__django_answers_in_a_thread():
     def wsgi(environ: dict[str, Any], start_response: Any) -> HttpResponse:
         assert threading.current_thread().name == "request"
-        start_response("201 Created", [("X-Path", environ["PATH_INFO"])])
+        start_response("201 Created", [("X-Path", f"{environ['PATH_INFO']} {environ[RAW_PATH]}")])
         return HttpResponse(environ["wsgi.input"].read())
 
     bridge = Bridge(wsgi, streams={}, threads=1, max_body=1)
@@ -370,7 +371,7 @@ def test_ask__by_a_native_application__django_answers_in_a_thread():
     answer = run(bridge.ask(scope, b"body"))
 
     assert (answer.start["status"], answer.body) == (201, b"body")
-    assert (b"x-path", b"/a/b") in answer.start["headers"]
+    assert (b"x-path", b"/a/b /a%2Fb") in answer.start["headers"]
 
 
 def test_websocket__nobody_speaks_it__is_closed():

@@ -236,7 +236,7 @@ def test_conversation__hostile_texts__stay_text(admin: Client, alice: Person) ->
 
 
 @pytest.mark.parametrize(
-    "thread_id", [".", "..", "a/b", "a//b", "/", "ü ☃", "a?b#c", "%2F", "a.json"]
+    "thread_id", ["...", "a/..", "a/b", "a//b", "/", "ü ☃", "a?b#c", "%2F", "a.json"]
 )
 def test_thread__any_id__has_a_page(thread_id: str, admin: Client, alice: Person) -> None:
     make_thread(alice.actor, thread_id)

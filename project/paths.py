@@ -1,0 +1,78 @@
+"""URL patterns of the API match the percent-encoded path: an encoded slash belongs to an id.
+
+Django resolves the decoded path, in which the thread `a/messages` and the messages of the thread
+`a` are the same address. Here an id is one segment, its slashes sent as `%2F`. A key is the rest of
+the path; its slashes may be sent either way.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, unquote, unquote_to_bytes
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import register_converter
+from django.urls.converters import StringConverter
+from django.views import View
+
+# In the environ: the path as the client sent it. Without it (Django's test client) the path is
+# already decoded, and every slash separates.
+RAW_PATH = "commonhold.raw_path"
+
+
+def encode_path(request: HttpRequest) -> None:
+    """Let an API request be resolved by its percent-encoded path. `request.path` stays decoded."""
+    if not request.path_info.startswith(settings.API_PREFIX):
+        return
+    raw = request.META.get(RAW_PATH)
+    if raw is None:
+        request.path_info = quote(request.path_info)
+    elif "%" in raw:
+        request.path_info = _normalize(raw)
+
+
+def _normalize(raw_path: str) -> str:
+    """Each segment encoded in one way: `%7E` and `~` are the same (RFC 3986, 6.2.2.2)."""
+    segments = raw_path.encode("latin-1").split(b"/")
+    return "/".join(quote(unquote_to_bytes(segment), safe="") for segment in segments)
+
+
+class SegmentConverter(StringConverter):
+    """One segment of the path, decoded."""
+
+    def to_python(self, value: str) -> str:
+        return unquote(value)
+
+
+class TailConverter(SegmentConverter):
+    """The rest of the path, decoded."""
+
+    regex = ".+"
+
+
+register_converter(SegmentConverter, "segment")
+register_converter(TailConverter, "tail")
+
+
+def shadowing(
+    view: type[View], shadowed: type[View], **kwargs: str
+) -> Callable[..., HttpResponseBase]:
+    """`view` at a path that is also the address of one thing of `shadowed`, which `kwargs` name:
+    the methods that `view` does not have are for that thing."""
+    own, other = view.as_view(), shadowed.as_view()
+
+    @functools.wraps(own)
+    def dispatch(request: HttpRequest, **_: Any) -> HttpResponseBase:
+        if hasattr(view, (request.method or "").lower()):
+            return own(request)
+        response = other(request, **kwargs)
+        if response.status_code == 405:
+            own_methods = [name.upper() for name in view.http_method_names if hasattr(view, name)]
+            response["Allow"] = ", ".join(dict.fromkeys([*own_methods, response["Allow"]]))
+        return response
+
+    dispatch.shadowed = shadowed  # type: ignore[attr-defined]
+    return dispatch

@@ -1,0 +1,224 @@
+"""Every id that a create operation accepts is the address of what was created, and of nothing else.
+
+The words to try come from the URL tables, so that a new path cannot shadow an id unnoticed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.urls import URLPattern, get_resolver, resolve
+
+from project.env import BASE_DIR
+from state_admin.domain.ids import uuid7
+from state_admin.domain.scopes import NAME
+from tests.builders import Person, make_namespace, make_run, make_thread
+
+PARAMETER = re.compile(r"<(?:(\w+):)?(\w+)>")
+ODD = [
+    "a/b",
+    "/a",
+    "a/",
+    "//",
+    "%2F",
+    "a%2Fb",
+    "100%",
+    "a b",
+    "a+b",
+    "ü🙂",
+    "a?b#c",
+    "a;b=c",
+    "..a",
+]
+
+
+# The server chooses these: UUIDs, but for checkpoints, whose ids begin with a revision.
+SERVER_CHOSEN = {
+    "checkpoint_id": "1",
+    "compaction_id": uuid7(),
+    "delivery_id": uuid7(),
+    "dispatch_id": uuid7(),
+    "webhook_id": uuid7(),
+    "revision": "1",
+    "kind": "models",
+}
+
+
+def routes(pattern: Any = None, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
+    """Every route of the API, with its pattern's text."""
+    for each in (pattern or get_resolver()).url_patterns:
+        text = prefix + str(each.pattern)
+        if not isinstance(each, URLPattern):
+            yield from routes(each, text)
+        elif text.startswith("api/v1/"):
+            yield text.removeprefix("api/v1/"), each
+
+
+ROUTES = list(routes())
+# What stands where an id could: collections, and verbs on all of them.
+WORDS = sorted({word for text, _ in ROUTES for word in text.partition("<")[0].split("/") if word})
+# What comes after an id: sub-resources, and verbs on one thing.
+TAILS = sorted(
+    {tail for text, _ in ROUTES if (tail := text.partition(">/")[2]) and "<" not in tail}
+)
+IDS = [*WORDS, *(f"parent/{tail}" for tail in [*TAILS, "snapshots/1"]), *ODD]
+NAMED = [(text, route) for text, route in ROUTES if "<" in text]
+
+
+@pytest.mark.parametrize(("text", "route"), NAMED, ids=[text for text, _ in NAMED])
+def test_route__any_id__is_matched_by_no_other_route(text: str, route: URLPattern) -> None:
+    names = [name for _, name in PARAMETER.findall(text)]
+    chosen = [name for name in names if name not in SERVER_CHOSEN]
+    for name, identity in product(chosen, IDS):
+        given = {each: SERVER_CHOSEN.get(each, "x") for each in names} | {name: identity}
+        path = PARAMETER.sub(lambda found, given=given: quote(given[found[2]], safe=""), text)  # type: ignore[misc]
+        match = resolve(f"/api/v1/{path}")
+        if getattr(match.func, "shadowed", None) is route.callback.cls:  # type: ignore[attr-defined]
+            continue  # the methods are shared out: test_id__every_word_of_a_path__is_addressable
+        assert match.url_name == route.name, path
+        assert {each: str(value) for each, value in match.kwargs.items()} == given
+
+
+def test_words__of_the_table__are_there() -> None:
+    assert {"batch", "claim", "search", "workspace"} <= set(WORDS)
+    assert {"messages", "commits", "decision", "history", "ag-ui/stream"} <= set(TAILS)
+
+
+# Created through the API ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Creation:
+    """How an operation creates something with a given id, and where the API then shows it."""
+
+    operation: str
+    method: str
+    path: str  # {id}: the id, encoded
+    body: Any  # "{id}": the id
+    root: str
+    named: str = "id"  # the member of the answer that holds the id
+    names: bool = False  # ids are names, with the grammar of namespaces
+
+
+CREATIONS = [
+    Creation("create_thread", "POST", "/threads", {"id": "{id}"}, "/threads"),
+    Creation("fork_thread", "POST", "/threads/parent/fork", {"id": "{id}"}, "/threads"),
+    Creation("start_run", "POST", "/threads/{id}/runs", {"id": "{id}"}, "/runs"),
+    Creation("create_agent_thread", "POST", "/agent-protocol/threads", {"thread_id": "{id}"},
+             "/agent-protocol/threads", "thread_id"),
+    Creation("change_run", "PATCH", "/runs/parent",
+             {"status": "waiting", "waiting": {"reason": "user_input", "tickets": [
+                 {"ticket_id": "{id}", "tool_call_id": "c", "tool_name": "ask"}]}}, "/tickets"),
+    Creation("commit", "POST", "/runs/parent/commits",
+             {"run": {"status": "waiting", "waiting": {"reason": "user_input", "tickets": [
+                 {"ticket_id": "{id}", "tool_call_id": "c", "tool_name": "ask"}]}}}, "/tickets"),
+    Creation("put_agent_policy", "PUT", "/compaction-policies/agents/{id}", {"mode": "keep_recent_raw_suffix"},
+             "/compaction-policies/agents", "agent_id"),
+    Creation("register_namespace", "PUT", "/namespaces/{id}", {}, "/namespaces", "name", True),
+    Creation("register_state_key", "PUT", "/state-keys/{id}", {}, "/state-keys", "key", True),
+    Creation("install_plugin", "PUT", "/plugins/{id}", {}, "/plugins", "name", True),
+    Creation("write_config", "PUT", "/config/providers/{id}", {"value": {"adapter": "x"}},
+             "/config/providers", "id", True),
+    Creation("write_entry", "PUT", "/state/notes/{id}", {"value": 1}, "/state/notes", "key"),
+]  # fmt: skip
+MESSAGES = {"messages": [{"role": "user", "content": "to the child"}]}
+# The server chooses these ids: UUIDs.
+SERVER_IDS = {"enqueue_dispatch", "create_webhook", "copy_agent_thread"}
+# Messages are read by thread and position, never by id.
+NO_ADDRESS = {"append_messages"}
+
+
+def encoded(identity: str) -> str:
+    return quote(identity, safe="")
+
+
+def create(person: Person, creation: Creation, identity: str) -> Any:
+    path = creation.path.replace("{id}", encoded(identity))
+    body = json.dumps(creation.body).replace('"{id}"', json.dumps(identity)).encode()
+    if creation.operation == "start_run":
+        make_thread(person.actor, identity)
+    return person.api(creation.method, path, body)
+
+
+@pytest.fixture
+def parent(alice: Person) -> Person:
+    """alice, with a thread and a run that are both called parent, and a namespace."""
+    make_namespace(alice.actor)
+    make_thread(alice.actor, "parent", title="of all")
+    make_run(alice.actor, "parent", "parent")
+    return alice
+
+
+@pytest.mark.parametrize("creation", CREATIONS, ids=[each.operation for each in CREATIONS])
+def test_id__every_word_of_a_path__is_addressable(parent: Person, creation: Creation) -> None:
+    # Slashes are not legal in names: a few are enough to see that.
+    for identity in [*WORDS, *ODD] if creation.names else IDS:
+        created = create(parent, creation, identity)
+        address = f"{creation.root}/{encoded(identity)}"
+        found = parent.api("GET", address)
+        if creation.names and not re.fullmatch(NAME, identity):
+            assert created.status_code in (400, 422), (identity, created.content)
+            assert found.status_code in (400, 404, 422), (identity, found.content)
+            continue
+        assert created.status_code in (200, 201), (identity, created.content)
+        assert found.status_code == 200, (identity, found.content)
+        assert found.json()[creation.named] == identity
+    assert parent.api("GET", "/threads/parent").json()["title"] == "of all"
+
+
+def test_creations__of_the_document__are_all_tried() -> None:
+    document = json.loads((BASE_DIR / "docs" / "openapi.json").read_text())
+    operations = [each for path in document["paths"].values() for each in path.values()]
+    creating = {each["operationId"] for each in operations if "201" in each["responses"]}
+    tried = {each.operation for each in CREATIONS}
+    # Every PATCH of an entry or record can create it, at the address of the PUT.
+    assert creating - tried - SERVER_IDS - NO_ADDRESS == {"patch_entry"}
+
+
+def test_thread__id_ends_like_a_sub_resource__its_parent_is_never_touched(parent: Person) -> None:
+    for child in [f"parent/{tail}" for tail in TAILS]:
+        make_thread(parent.actor, child, title="child")
+        address = f"/threads/{encoded(child)}"
+        assert parent.api("POST", f"{address}/messages", MESSAGES).status_code == 201
+        assert parent.api("GET", f"{address}/lineage").json()["thread_id"] == child
+        assert parent.api("PATCH", address, {"title": "renamed"}).json()["id"] == child
+        assert parent.api("DELETE", address).status_code == 204
+        assert parent.api("GET", address).status_code == 404
+    kept = parent.api("GET", "/threads/parent").json()
+    assert (kept["title"], kept["message_count"]) == ("of all", 0)
+
+
+def test_namespace__named_batch__is_listed_cleared_and_still_takes_batches(alice: Person) -> None:
+    make_namespace(alice.actor, "batch")
+    operation = {"op": "put", "namespace": "batch", "key": "k", "value": 1}
+    assert alice.api("POST", "/state/batch", {"operations": [operation]}).status_code == 200
+    assert [row["key"] for row in alice.api("GET", "/state/batch").json()["items"]] == ["k"]
+    assert alice.api("DELETE", "/state/batch").json()["deleted"] == 1
+    refused = alice.api("PUT", "/state/batch", {})
+    assert refused.status_code == 405
+    assert {"GET", "POST", "DELETE"} <= set(refused["Allow"].split(", "))
+
+
+def test_path__slash_of_an_id_not_encoded__is_404_with_a_hint(alice: Person) -> None:
+    make_thread(alice.actor, "a/b")
+    answer = alice.api("GET", "/threads/a/b")
+    assert answer.status_code == 404
+    assert "%2F" in answer.content.decode()
+
+
+def test_idempotency_key__paths_that_differ_in_an_encoded_slash__are_two_requests(
+    alice: Person,
+) -> None:
+    make_thread(alice.actor, "a")
+    make_thread(alice.actor, "a/messages")
+    fork = alice.api("POST", "/threads/a%2Fmessages/fork", {}, Idempotency_Key="k")
+    assert fork.json()["forked_from"]["thread_id"] == "a/messages"
+    answer = alice.api("POST", "/threads/a/messages/fork", {}, Idempotency_Key="k")
+    assert answer.status_code == 422

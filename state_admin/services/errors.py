@@ -62,7 +62,7 @@ class NotRegistered(NotFound):
     def __init__(self, namespace: str) -> None:
         super().__init__(
             f"profile key not registered: {namespace}",
-            detail="Register it with PUT /api/v1/namespaces/{namespace}, or check the spelling.",
+            detail=f"Register it with PUT /api/v1/namespaces/{namespace}, or check the spelling.",
         )
 
 

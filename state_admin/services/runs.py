@@ -108,11 +108,13 @@ def start_run(
     timeout_seconds: int | None = None,
     reason: str = "",
 ) -> tuple[Run, bool]:
-    """Start a run; answers it and whether it is new (the same id and content: the stored one).
+    """Start a run. Returns it and whether it is new: the id of an active run with the same content
+    returns that run.
 
     Clears the run-scoped keys of the run before it, and the tool calls that ended with it; that is
     part of the run-start revision. Without a `parent_thread_id` it is the thread's parent. The
-    first fencing token is 1. Conflict `thread already has an active run: …`.
+    first fencing token is 1. Conflict `thread already has an active run: …`, `run is done: …` for
+    the id of a finished run, `run already exists with other content: …`.
     """
     require(actor, Role.EDITOR)
     public_id = check_id(run_id) if run_id is not None else uuid7()
@@ -135,11 +137,14 @@ def start_run(
         same_id = Run.objects.filter(workspace_id=actor.workspace_id, public_id=public_id)
         held = same_id.timed().first()
         if held is not None:
-            # Releases before this one did not write down these two.
-            before = {"status": str(status), "lease_seconds": held.lease_seconds}
-            if values.same({**before, **values.load(held.created_from or "{}")}, content):
-                return held, False
-            raise Conflict(f"run already exists with other content: {public_id}")
+            if not values.same(values.load(held.created_from or "{}"), content):
+                raise Conflict(f"run already exists with other content: {public_id}")
+            if held.status == RunStatus.DONE:
+                raise Conflict(
+                    f"run is done: {public_id}",
+                    detail="A finished run does not start again. Start a run with another id.",
+                )
+            return held, False
         run = Run(
             workspace_id=actor.workspace_id,
             thread=thread,

@@ -91,6 +91,7 @@ def test_any_verb__unregistered_namespace__is_the_exact_title(alice: Person, ver
     with pytest.raises(NotRegistered) as refused:
         verbs[verb]()
     assert refused.value.title == "profile key not registered: nobody"
+    assert "PUT /api/v1/namespaces/nobody" in refused.value.detail
 
 
 @pytest.mark.parametrize("verb", ["read", "put", "patch", "delete", "restore", "past"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
@@ -292,22 +291,36 @@ def test_start__same_id__is_the_stored_run_and_other_content_a_conflict(thread: 
 
 
 @pytest.mark.parametrize("other", [{"status": "created"}, {"lease_seconds": 30}])
-@pytest.mark.parametrize("release", ["this", "before"])
 def test_start__same_id_other_status_or_lease__is_a_conflict(
-    thread: Person, other: dict[str, Any], release: str
+    thread: Person, other: dict[str, Any]
 ) -> None:
     start = {"id": "r1", "status": "running", "lease_seconds": 60}
-    thread.api("POST", "/threads/t1/runs", start)
-    if release == "before":
-        row = Run.objects.get()
-        content = json.loads(row.created_from or "")
-        del content["status"], content["lease_seconds"]
-        age(created_from=json.dumps(content))
+    assert thread.api("POST", "/threads/t1/runs", start).status_code == 201
     assert thread.api("POST", "/threads/t1/runs", {"id": "r1"}).status_code == 200
-    # What a run of the release before started as was not written down.
-    unknown = release == "before" and "status" in other
-    answer = thread.api("POST", "/threads/t1/runs", {**start, **other})
-    assert answer.status_code == (200 if unknown else 409)
+    assert thread.api("POST", "/threads/t1/runs", {**start, **other}).status_code == 409
+
+
+@pytest.mark.parametrize("active", ["created", "running", "waiting"])
+def test_start__same_id_as_an_active_run__is_that_run(thread: Person, active: str) -> None:
+    first = {"id": "r1", "status": "created"}
+    assert thread.api("POST", "/threads/t1/runs", first).status_code == 201
+    if active != "created":
+        change(thread, status="running")
+    if active == "waiting":
+        change(thread, status="waiting", waiting={"reason": "user_input"})
+    again = thread.api("POST", "/threads/t1/runs", first)
+    assert (again.status_code, again.json()["status"]) == (200, active)
+
+
+def test_start__same_id_as_a_finished_run__is_a_conflict_that_starts_nothing(
+    thread: Person,
+) -> None:
+    run_in(thread, "done")
+    answer = thread.api("POST", "/threads/t1/runs", {"id": "r1", "status": "created"})
+    assert answer.status_code == 409
+    assert "run is done: r1" in answer.json().values()
+    assert Run.objects.get().status == "done"
+    assert thread.api("GET", "/threads/t1").json()["active_run_id"] is None
 
 
 def test_start_and_end__thread_holds_much__no_value_is_read(

@@ -167,9 +167,13 @@ class _Tasks:
         await self._state.threads.create(
             thread_id, parent_thread_id=context_id, resource_id=owner or None
         )
-        await self._state.runs.start(
-            thread_id, thread_id, agent_id=self._agent_id, lease_seconds=_LEASE
-        )
+        try:
+            await self._state.runs.start(
+                thread_id, thread_id, agent_id=self._agent_id, lease_seconds=_LEASE
+            )
+        except Conflict as refused:  # another process opened the task and ended its run
+            if not refused.title.startswith(_RUN_IS_DONE):
+                raise
 
 
 class CommonholdTaskStore(_Tasks, TaskStore):  # type: ignore[misc]  # Any without the SDK

@@ -70,8 +70,9 @@ def shadowing(
             return own(request)
         response = other(request, **kwargs)
         if response.status_code == 405:
-            own_methods = [name.upper() for name in view.http_method_names if hasattr(view, name)]
-            response["Allow"] = ", ".join(dict.fromkeys([*own_methods, response["Allow"]]))
+            methods = [name.upper() for name in view.http_method_names if hasattr(view, name)]
+            allowed = dict.fromkeys([*methods, *response["Allow"].split(", ")])
+            response["Allow"] = ", ".join(allowed)
         return response
 
     dispatch.shadowed = shadowed  # type: ignore[attr-defined]

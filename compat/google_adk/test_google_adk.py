@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -18,9 +20,10 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.models import BaseLlm, LlmRequest, LlmResponse
 from google.adk.runners import Runner
-from google.adk.sessions import InMemorySessionService, Session
+from google.adk.sessions import DatabaseSessionService, InMemorySessionService, Session
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.tools import ToolContext
+from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
 pytestmark = pytest.mark.anyio
@@ -207,15 +210,16 @@ async def test_get_session__config__filters_the_events(
     assert found.state == {"n": 5}
 
 
-async def test_append_event__100_writers__no_event_and_no_key_is_lost(
-    state: AsyncCommonhold, service: CommonholdSessionService, app_name: str
+async def test_refuse_stale_off__100_writers__no_event_and_no_key_is_lost(
+    state: AsyncCommonhold, app_name: str
 ) -> None:
+    service = CommonholdSessionService(state, refuse_stale=False)
     session = await service.create_session(app_name=app_name, user_id="u1")
 
     async def write(n: int) -> None:
-        own = await read(CommonholdSessionService(state), session)
+        own = await read(service, session)
         delta = {f"k{n}": n, f"app__k{n}": n, f"user__k{n}": n}
-        await CommonholdSessionService(state).append_event(own, event(str(n), **delta))
+        await service.append_event(own, event(str(n), **delta))
 
     await asyncio.gather(*(write(n) for n in range(100)))
     found = await read(service, session)
@@ -225,45 +229,202 @@ async def test_append_event__100_writers__no_event_and_no_key_is_lost(
     assert found.state == everything
 
 
-async def test_refuse_stale__100_sessions_increment_at_once__none_is_lost(
-    state: AsyncCommonhold, app_name: str
+async def increment(service: CommonholdSessionService, session: Session, name: str) -> None:
+    """Read, add one and append, again until the session was not stale."""
+    while True:
+        session = await read(service, session)
+        count = session.state.get(name, 0)
+        try:
+            delta = {name.replace(":", "__"): count + 1}
+            await service.append_event(session, event(**delta))
+        except StaleSessionError:
+            await asyncio.sleep(random.uniform(0, 1))
+        else:
+            return
+
+
+async def test_app_state__30_sessions_increment_at_once__none_is_lost(
+    service: CommonholdSessionService, app_name: str
 ) -> None:
-    service = CommonholdSessionService(state, refuse_stale=True)
-    refused = []
-
-    async def increment(n: int) -> None:
-        session = await service.create_session(app_name=app_name, user_id=f"u{n}")
-        while True:
-            session = await read(service, session)
-            count = session.state.get("app:counter", 0)
-            try:
-                await service.append_event(session, event(app__counter=count + 1))
-            except StaleSessionError:
-                refused.append(n)
-                await asyncio.sleep(random.uniform(0, 1))
-            else:
-                return
-
-    await asyncio.gather(*(increment(n) for n in range(100)))
+    sessions = [await service.create_session(app_name=app_name, user_id=f"u{n}") for n in range(30)]
+    await asyncio.gather(*(increment(service, each, "app:counter") for each in sessions))
     last = await service.create_session(app_name=app_name, user_id="reader")
-    assert last.state["app:counter"] == 100
-    assert refused
+    assert last.state["app:counter"] == 30
 
 
-async def test_refuse_stale__another_key_moved__lands_and_learns_it(
-    state: AsyncCommonhold, app_name: str
+async def test_append_event__20_increments_by_two_writers_at_once__none_is_lost_silently(
+    service: CommonholdSessionService, app_name: str
 ) -> None:
-    service = CommonholdSessionService(state, refuse_stale=True)
+    session = await service.create_session(app_name=app_name, user_id="u1")
+    async with AsyncCommonhold.from_env() as other:
+        services = [service, CommonholdSessionService(other)]
+        for n in range(10):
+            # Both read before either writes: exactly one of each pair is refused.
+            pair = [await read(each, session) for each in services]
+            assert [own.state.get("count", 0) for own in pair] == [2 * n, 2 * n]
+            results = await asyncio.gather(
+                *(
+                    each.append_event(own, event(count=2 * n + 1))
+                    for each, own in zip(services, pair, strict=True)
+                ),
+                return_exceptions=True,
+            )
+            refused = [n for n, result in enumerate(results) if isinstance(result, Exception)]
+            assert len(refused) == 1
+            assert isinstance(results[refused[0]], StaleSessionError)
+            await increment(services[refused[0]], session, "count")
+    found = await read(service, session)
+    assert (found.state["count"], len(found.events)) == (20, 20)
+
+
+async def test_append_event__stale_session__is_refused_like_by_the_sdks_database_service(
+    service: CommonholdSessionService, app_name: str, tmp_path: Path
+) -> None:
+    async def play(service: BaseSessionService) -> list[Any]:
+        first = await service.create_session(app_name=app_name, user_id="u1", session_id="s1")
+        second = await read(service, first)
+        await service.append_event(first, event("one", a=1))
+        seen: list[Any] = []
+        # Another key, and no key at all: stale all the same.
+        for late in (event("two", b=2), event("three")):
+            with pytest.raises(StaleSessionError, match="modified in storage") as caught:
+                await service.append_event(second, late)
+            seen += [isinstance(caught.value, ValueError), second.state, len(second.events)]
+        await service.append_event(first, event("four", b=4))
+        found = await read(service, first)
+        await service.append_event(found, event("five"))
+        return [*seen, found.state, [each.content for each in found.events]]
+
+    async with DatabaseSessionService(f"sqlite+aiosqlite:///{tmp_path}/sessions.db") as database:
+        assert await play(service) == await play(database)
+
+
+async def test_append_event__app_state_changed_by_another_session__is_refused_by_key(
+    service: CommonholdSessionService, app_name: str
+) -> None:
     mine = await service.create_session(app_name=app_name, user_id="u1", state={"app:a": 1})
-    theirs = await read(service, mine)
+    theirs = await service.create_session(app_name=app_name, user_id="u2")
     await service.append_event(theirs, event(app__b=2))
-    await service.append_event(mine, event(app__a=3))
+    await service.append_event(mine, event(app__a=3))  # another key
     assert mine.state == {"app:a": 3, "app:b": 2}
-    with pytest.raises(StaleSessionError):
+    with pytest.raises(StaleSessionError, match=r"\(app state: /a\)"):
         await service.append_event(theirs, event("refused", app__a=4))
-    found = await read(service, mine)
+    found = await read(service, theirs)
     assert found.state == {"app:a": 3, "app:b": 2}
-    assert len(found.events) == 2
+    assert len(found.events) == 1
+
+
+async def test_append_event__messages_of_other_programs__do_not_make_it_stale(
+    state: AsyncCommonhold, service: CommonholdSessionService, app_name: str
+) -> None:
+    session = await service.create_session(app_name=app_name, user_id="u1", session_id="s1")
+    await service.append_event(session, event("one"))
+    summary = {"role": "system", "visibility": "internal", "content": "summary"}
+    await state.threads.append(f"adk:{app_name}:u1:s1", summary)
+    await service.append_event(session, event("two", n=1))
+    await service.append_event(session, event("three", n=2))
+    found = await read(service, session)
+    assert (len(found.events), found.state) == (3, {"n": 2})
+
+
+async def test_append_event__one_session_object__takes_events_at_once(
+    service: CommonholdSessionService, app_name: str
+) -> None:
+    session = await service.create_session(app_name=app_name, user_id="u1")
+    await asyncio.gather(*(service.append_event(session, event(str(n), n=n)) for n in range(10)))
+    found = await read(service, session)
+    assert found.events == session.events
+    assert len(found.events) == 10
+
+
+async def test_append_event__session_built_from_json__is_compared_by_its_last_event(
+    service: CommonholdSessionService, app_name: str
+) -> None:
+    session = await service.create_session(app_name=app_name, user_id="u1", state={"n": 0})
+
+    def copy(session: Session) -> Session:
+        return Session.model_validate_json(session.model_dump_json())
+
+    before = copy(session)
+    await service.append_event(copy(session), event("one", n=1))
+    with pytest.raises(StaleSessionError):
+        await service.append_event(before, event("late", n=2))
+    after = copy(await read(service, session))
+    await service.append_event(after, event("two", n=3))
+    await service.append_event(after, event("three", n=4))
+    found = await read(service, session)
+    assert (found.state, len(found.events)) == ({"n": 4}, 3)
+
+
+async def test_last_update_time__is_the_timestamp_of_the_newest_event(
+    service: CommonholdSessionService, app_name: str
+) -> None:
+    names = {"app_name": app_name, "user_id": "u1"}
+    session = await service.create_session(**names, session_id="old")
+    created = session.last_update_time
+    assert created <= time.time()
+    assert await read(service, session) == session
+    for timestamp in (created + 10, 1700000000.123):  # in the future, and in the past
+        made = event("hi", n=1)
+        made.timestamp = timestamp
+        await service.append_event(session, made)
+        assert session.last_update_time == timestamp
+        assert await read(service, session) == session
+        assert (await read(service, session, num_recent_events=0)).last_update_time == timestamp
+        (listed,) = (await service.list_sessions(**names)).sessions
+        assert listed.last_update_time == timestamp
+
+
+async def test_append_event__every_kind_of_field__comes_back_equal(
+    service: CommonholdSessionService, app_name: str
+) -> None:
+    session = await service.create_session(app_name=app_name, user_id="u1")
+    image = types.Part.from_bytes(data=b"\x00\xff", mime_type="image/png")
+    confirmation = ToolConfirmation(hint="really?", payload={"album": 1})
+    full = Event(
+        invocation_id="i1",
+        author="user",
+        content=types.Content(role="user", parts=[types.Part(text="look"), image]),
+        turn_complete=True,
+        partial=False,
+        interrupted=True,
+        error_code="E1",
+        error_message="nothing works",
+        long_running_tool_ids={"tool1"},
+        custom_metadata={"key": ["value"]},
+        timestamp=1730613600.123,
+        grounding_metadata=types.GroundingMetadata(
+            web_search_queries=["lisbon"],
+            search_entry_point=types.SearchEntryPoint(sdk_blob=b"\xfe"),
+        ),
+        usage_metadata=types.GenerateContentResponseUsageMetadata(total_token_count=2),
+        input_transcription=types.Transcription(text="heard", finished=True),
+        actions=EventActions(
+            artifact_delta={"file": 0},
+            transfer_to_agent="guide",
+            escalate=True,
+            requested_tool_confirmations={"call1": confirmation},
+        ),
+    )
+    await service.append_event(session, full)
+    found = await read(service, session)
+    assert found == session
+    assert found.events == [full]
+
+
+async def test_list_sessions__are_ordered_by_last_update_time(
+    service: CommonholdSessionService, app_name: str
+) -> None:
+    names = {"app_name": app_name, "user_id": "u1"}
+    sessions = [await service.create_session(**names, session_id=each) for each in "abcd"]
+    latest = event("now")
+    latest.timestamp = sessions[-1].last_update_time + 10
+    oldest = event("long ago")
+    oldest.timestamp = 100.0
+    await service.append_event(sessions[0], latest)
+    await service.append_event(sessions[2], oldest)
+    listed = (await service.list_sessions(**names)).sessions
+    assert [each.id for each in listed] == ["c", "b", "d", "a"]
 
 
 async def test_update__on_the_server__100_increments_at_once_are_seen_by_sessions(

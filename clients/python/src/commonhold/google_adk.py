@@ -1,18 +1,20 @@
 """Sessions of Google's ADK: `Runner(…, session_service=CommonholdSessionService())`.
 
 A session is a thread and each event a message of it. State lives in entries, one per scope of ADK, in
-the namespaces `adk.app` (`app:`), `adk.user` (`user:`) and `adk.session`; `temp:` is never stored. An
-event and the state it changes land in one transaction. Needs `commonhold[adk]`.
+the namespaces `adk.app` (`app:`), `adk.user` (`user:`) and `adk.session`; `temp:` is never stored. The
+entry of a session in `adk.activity` holds the timestamp of its newest event. An event, its timestamp
+and the state it changes land in one transaction. Needs `commonhold[adk]`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self, TypeAlias
 from urllib.parse import quote
+from weakref import WeakValueDictionary
 
 from google.adk.errors import StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
@@ -22,7 +24,7 @@ from google.adk.sessions import BaseSessionService, Session
 from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
 from pydantic_core import to_jsonable_python
 
-from commonhold.answers import Entry, Message
+from commonhold.answers import Entry, Message, Thread
 from commonhold.calls import random_id
 from commonhold.client import AsyncCommonhold
 from commonhold.entries import register_namespace
@@ -34,6 +36,9 @@ Scope: TypeAlias = Literal["app", "user", "session"]
 Operation: TypeAlias = dict[str, Any]
 
 _PREFIX: dict[Scope, str] = {"app": "app:", "user": "user:", "session": ""}
+_ACTIVITY = "adk.activity"
+_UPDATED = "last_update_time"
+_READS = len(_PREFIX) + 1  # entries of a session: one per scope and its activity
 _MEMBER = "adk"
 _PAGE = 200
 _BATCH = 1000
@@ -61,20 +66,42 @@ class _Place:
     def address(self, scope: Scope) -> dict[str, str]:
         return {"namespace": f"adk.{scope}", "key": self.key(scope)}
 
+    def activity(self) -> dict[str, str]:
+        """The address of the timestamp of the newest event."""
+        return {"namespace": _ACTIVITY, "key": self.key("session")}
+
+
+@dataclass(frozen=True)
+class _Marker:
+    """What a session object was read from: versions of state by scope, messages of the thread."""
+
+    versions: dict[Scope, int]
+    messages: int
+
+    def __str__(self) -> str:
+        return json.dumps(asdict(self))
+
 
 class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any without ADK
     """`state`: a client to share; without one, the service makes its own from the environment, and
     `close` (or `async with`) closes it.
 
-    Any number of processes may append to one session. Of two writers of one state key the last wins;
-    with `refuse_stale`, an event that changes a key which somebody else has changed since this
-    session was read raises StaleSessionError, and nothing of it lands: read again and decide anew.
+    Appending to a session raises StaleSessionError if somebody else has appended an event to it, or
+    has changed a state key that the event changes (in any scope), since the session object was
+    read. Nothing of the event is stored then: read the session again and decide anew. ADK's own
+    DatabaseSessionService raises the same error. A session object that was built by hand or from
+    JSON does not know what it was read from; it is stale if its last event is not the newest one.
+
+    With `refuse_stale=False` any number of writers may append to one session at once, and of two
+    writers of one state key the last one wins.
     """
 
-    def __init__(self, state: AsyncCommonhold | None = None, *, refuse_stale: bool = False) -> None:
+    def __init__(self, state: AsyncCommonhold | None = None, *, refuse_stale: bool = True) -> None:
         self._state = state or AsyncCommonhold.from_env()
         self._owned = state is None
         self._refuse_stale = refuse_stale
+        # Appends of one event loop to one session object take turns: each updates its marker.
+        self._locks: WeakValueDictionary[Any, asyncio.Lock] = WeakValueDictionary()
 
     async def create_session(
         self,
@@ -98,7 +125,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
             raise AlreadyExistsError(f"Session with id {session_id} already exists.") from None
         changes = _changes(place, _by_scope(state or {}))
         entries = await self._batch([*changes, *_gets([place])])
-        return _session(place, entries[-3:], [], made.updated_at.timestamp())
+        return _session(place, made, entries[len(changes) :], [])
 
     async def get_session(
         self,
@@ -116,7 +143,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         entries, events = await asyncio.gather(
             self._batch(_gets([place])), self._events(place, config or GetSessionConfig())
         )
-        return _session(place, entries, events, thread.updated_at.timestamp())
+        return _session(place, thread, entries, events)
 
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
@@ -125,15 +152,14 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         prefix = _joined("adk", app_name, *([user_id] if user_id is not None else []), "")
         call = Threads.list(prefix=prefix, limit=_PAGE)
         threads = [each async for each in self._state.every(call) if _MEMBER in each.metadata]
-        threads.sort(key=lambda thread: thread.updated_at)
         places = [_place_of(thread.metadata[_MEMBER]) for thread in threads]
         entries = await self._batch(_gets(places))
-        return ListSessionsResponse(
-            sessions=[
-                _session(place, entries[3 * n : 3 * n + 3], [], threads[n].updated_at.timestamp())
-                for n, place in enumerate(places)
-            ]
-        )
+        sessions = [
+            _session(place, thread, entries[_READS * n : _READS * (n + 1)], [])
+            for n, (place, thread) in enumerate(zip(places, threads, strict=True))
+        ]
+        sessions.sort(key=lambda each: (each.last_update_time, each.user_id, each.id))
+        return ListSessionsResponse(sessions=sessions)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Needs the role admin: events and session state go with the thread."""
@@ -151,23 +177,38 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         """The event and its state delta, both or none; the same event again changes nothing.
 
         The session's state is brought up to date in the scopes that the event changes. Raises
-        SessionNotFoundError, and StaleSessionError if asked for.
+        SessionNotFoundError and StaleSessionError.
         """
         if event.partial:
             return event
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
         place = _Place(session.app_name, session.user_id, session.id)
+        turn = (asyncio.get_running_loop(), place)
+        async with self._locks.setdefault(turn, asyncio.Lock()):
+            return await self._append(place, session, event)
+
+    async def _append(self, place: _Place, session: Session, event: Event) -> Event:
         delta = _by_scope(event.actions.state_delta)
-        message, versions = _message_of(event), _versions(session)
+        message = _message_of(event)
+        stamp = {"op": "put", **place.activity(), "value": {_UPDATED: event.timestamp}}
+        marker = await self._marker(place, session) if self._refuse_stale else None
         while True:
-            operations = _changes(place, delta, versions if self._refuse_stale else None)
+            changes = _changes(place, delta, marker.versions if marker else None)
             try:
                 made = await self._state.threads.append(
-                    place.thread, message, operations=operations or None
+                    place.thread,
+                    message,
+                    operations=[*changes, stamp],
+                    expected_message_count=marker.messages if marker else None,
                 )
             except VersionConflict:
-                versions = await self._caught_up(place, delta, versions)
+                if marker is None:
+                    raise
+                newer = await self._caught_up(place, delta, marker, message)
+                if newer is None:
+                    return event
+                marker = newer
             except Conflict:
                 if not await self._holds(place, message):
                     raise
@@ -175,16 +216,34 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
             except NotRegistered:
                 raise
             except NotFound:
-                raise SessionNotFoundError(f"Session {session.id} not found.") from None
+                raise _not_found(place) from None
             else:
                 break
         await super().append_event(session, event)
         entries = [result.entry for result in made.results if result.entry is not None]
-        for entry in entries:
+        states = [entry for entry in entries if entry.namespace != _ACTIVITY]
+        for entry in states:
             session.state.update(_prefixed(entry))
-        _remember(session, {**versions, **{_scope(entry): entry.version for entry in entries}})
+        if marker is not None:
+            versions = {**marker.versions, **{_scope(entry): entry.version for entry in states}}
+            _remember(session, _Marker(versions, made.message_count))
         session.last_update_time = event.timestamp
         return event
+
+    async def _thread(self, place: _Place) -> Thread:
+        try:
+            return await self._state.threads.get(place.thread)
+        except NotFound:
+            raise _not_found(place) from None
+
+    async def _marker(self, place: _Place, session: Session) -> _Marker:
+        if session._storage_update_marker:
+            return _Marker(**json.loads(session._storage_update_marker))
+        thread = await self._thread(place)
+        newest = await anext(self._newest_first(place, 1), None)
+        if (newest and newest.id) != (session.events[-1].id if session.events else None):
+            raise _stale(place)
+        return _marker_of(thread, await self._batch(_gets([place])))
 
     async def close(self) -> None:
         if self._owned:
@@ -204,10 +263,12 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
             try:
                 outcomes += await self._state.batch(part)
             except NotRegistered:
-                for scope in _PREFIX:
-                    schema = {"type": "object"}
+                for name in (*(f"adk.{scope}" for scope in _PREFIX), _ACTIVITY):
+                    history = {"keep_last": 1} if name == _ACTIVITY else None
                     await self._state.send(
-                        register_namespace(f"adk.{scope}", schema=schema, default={})
+                        register_namespace(
+                            name, schema={"type": "object"}, default={}, history=history
+                        )
                     )
                 outcomes += await self._state.batch(part)
         return [outcome.entry for outcome in outcomes if outcome.entry is not None]
@@ -234,29 +295,35 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
                 yield message
 
     async def _holds(self, place: _Place, message: Mapping[str, Any]) -> bool:
-        """Whether the very event is in the log."""
+        """Whether the very event is stored."""
         async for held in self._newest_first(place, _PAGE):
             if held.id == message.get("id"):
-                return bool(held.document[_MEMBER] == message[_MEMBER])
+                return _is_event(held, message)
         return False
 
     async def _caught_up(
         self,
         place: _Place,
         delta: Mapping[Scope, Mapping[str, Any]],
-        known: Mapping[Scope, int],
-    ) -> dict[Scope, int]:
-        """The versions now. Raises StaleSessionError when a key of the delta has changed since."""
+        known: _Marker,
+        message: Mapping[str, Any],
+    ) -> _Marker | None:
+        """The marker as of now, None if the very event is stored already. Raises StaleSessionError
+        when another event was appended, or a key of the delta changed, since `known`."""
+        thread = await self._thread(place)
+        call = Threads.messages(place.thread, after=known.messages, limit=_PAGE)
+        events = [each async for each in self._state.every(call) if _MEMBER in each.document]
+        if any(_is_event(each, message) for each in events):
+            return None
+        if events:
+            raise _stale(place)
         now = await self._batch(_gets([place]))
-        for entry in now:
+        for entry in now[: len(_PREFIX)]:
             scope = _scope(entry)
             touched = {_pointer(name) for name in delta[scope]}
-            if touched & await self._moved(entry, known[scope]):
-                raise StaleSessionError(
-                    f"The {scope} state of session {place.session} has changed since it was read. "
-                    "Read the session again."
-                )
-        return {_scope(entry): entry.version for entry in now}
+            if changed := touched & await self._moved(entry, known.versions[scope]):
+                raise _stale(place, f" ({scope} state: {', '.join(sorted(changed))})")
+        return _marker_of(thread, now)
 
     async def _moved(self, entry: Entry, since: int) -> set[str]:
         """Pointers of the members that changed after version `since`."""
@@ -284,7 +351,12 @@ def _place_of(facts: Mapping[str, str]) -> _Place:
 
 
 def _gets(places: Iterable[_Place]) -> list[Operation]:
-    return [{"op": "get", **place.address(scope)} for place in places for scope in _PREFIX]
+    """Reads of the `_READS` entries of each session, its activity last."""
+    return [
+        {"op": "get", **address}
+        for place in places
+        for address in (*map(place.address, _PREFIX), place.activity())
+    ]
 
 
 def _by_scope(state: Mapping[str, Any]) -> dict[Scope, dict[str, Any]]:
@@ -330,30 +402,45 @@ def _prefixed(entry: Entry) -> dict[str, Any]:
 
 
 def _session(
-    place: _Place, entries: Iterable[Entry], events: list[Event], updated: float
+    place: _Place, thread: Thread, entries: Sequence[Entry], events: list[Event]
 ) -> Session:
-    entries = list(entries)
+    """A session from its thread, its `_READS` entries and the events that were asked for."""
+    *states, activity = entries
     session = Session(
         id=place.session,
         app_name=place.app,
         user_id=place.user,
-        state={name: value for entry in entries for name, value in _prefixed(entry).items()},
+        state={name: value for entry in states for name, value in _prefixed(entry).items()},
         events=events,
-        last_update_time=updated,
+        last_update_time=activity.value.get(_UPDATED, thread.created_at.timestamp()),
     )
-    _remember(session, {_scope(entry): entry.version for entry in entries})
+    _remember(session, _marker_of(thread, entries))
     return session
 
 
-def _remember(session: Session, versions: Mapping[Scope, int]) -> None:
-    session._storage_update_marker = json.dumps(versions)
+def _marker_of(thread: Thread, entries: Sequence[Entry]) -> _Marker:
+    versions = {_scope(entry): entry.version for entry in entries[: len(_PREFIX)]}
+    return _Marker(versions, thread.message_count)
 
 
-def _versions(session: Session) -> dict[Scope, int]:
-    """Of the entries as the session knows them."""
-    marker = session._storage_update_marker
-    known: dict[Scope, int] = json.loads(marker) if marker else dict.fromkeys(_PREFIX, 0)
-    return known
+def _remember(session: Session, marker: _Marker) -> None:
+    session._storage_update_marker = str(marker)
+
+
+def _not_found(place: _Place) -> SessionNotFoundError:
+    return SessionNotFoundError(f"Session {place.session} not found.")
+
+
+def _stale(place: _Place, what: str = "") -> StaleSessionError:
+    # The text of ADK's DatabaseSessionService.
+    return StaleSessionError(
+        f"The session has been modified in storage since it was loaded{what}. "
+        f"Please reload the session {place.session} before appending more events."
+    )
+
+
+def _is_event(stored: Message, message: Mapping[str, Any]) -> bool:
+    return stored.id == message.get("id") and bool(stored.document[_MEMBER] == message[_MEMBER])
 
 
 def _message_of(event: Event) -> dict[str, Any]:

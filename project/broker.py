@@ -7,8 +7,10 @@ message and nothing here may hold up or fail a request.
 from __future__ import annotations
 
 import functools
+import select
 import time
 from contextlib import suppress
+from queue import Empty
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -34,7 +36,13 @@ _INSTALL_LOCK = 0x5747_0001
 # After a failed ring, do not make every request wait for the same dead broker.
 _SILENCE_SECONDS = 5.0
 _RING_SECONDS = 1.0
-_LOOK_UP = 0.3
+# How often a waiting worker checks whether it has been told to stop.
+_STOP_CHECK_SECONDS = 0.3
+# Messages are announced by NOTIFY. A poll finds only what becomes visible with time, such as the
+# messages of a killed worker, and messages whose notification was lost with a connection.
+_POLL_SECONDS = 2.0
+# While every slot of the prefetch is taken, a poll is due as soon as one becomes free.
+_BUSY_POLL_SECONDS = 0.02
 
 # One failed attempt is enough: the default retries for ever, inside a request.
 _ONCE = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
@@ -59,7 +67,7 @@ def uses_database() -> bool:
 
 
 def transport_options() -> dict[str, Any]:
-    """Measured: 15 ms from bell to job; one poll costs 0.3 ms of PostgreSQL.
+    """Options of kombu's transport.
 
     The visibility timeout is never extended, so it must exceed a job's duration times the
     prefetch; it is also how long a killed worker's jobs wait for their second start.
@@ -69,9 +77,11 @@ def transport_options() -> dict[str, Any]:
         return {"visibility_timeout": seconds}
     return {
         "visibility_timeout": seconds,
-        "polling_interval": 0.02,
         # A long poll would keep a snapshot open for seconds, and with it dead rows.
         "wait_time_seconds": 0,
+        "use_notify": True,
+        # A throttled notification would leave its job to the next poll.
+        "notify_throttle_interval_ms": 0,
         "init_extension": False,
         "pool_size": 2,
     }
@@ -213,7 +223,8 @@ def _bell() -> Connection:
     """A connection that gives up quickly, apart from the worker's patient one."""
     options: dict[str, Any] = {**transport_options(), **_ONCE}
     if uses_database():
-        options |= {"pool_timeout": _RING_SECONDS, "pool_size": 1}
+        # Only workers listen.
+        options |= {"pool_timeout": _RING_SECONDS, "pool_size": 1, "use_notify": False}
     elif url().startswith("redis"):
         options |= {"socket_connect_timeout": _RING_SECONDS, "socket_timeout": _RING_SECONDS}
     elif url().startswith("amqp"):
@@ -253,15 +264,73 @@ def _alive(connection: psycopg.Connection[Any]) -> None:
         raise psycopg.OperationalError("the server closed this connection")
 
 
+class _NotifyWaiter(pgmq._NotifyWaiter):
+    """kombu's listener on a connection of ours; kombu's would need a DSN with the password."""
+
+    _conn: Any
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+    def _ensure_conn(self) -> None:
+        if self._conn is None:
+            connection = _connect(**_params(), autocommit=True)
+            try:
+                for channel in self._channels:
+                    self._listen(connection, channel)
+            except BaseException:
+                connection.close()
+                raise
+            self._conn = connection
+
+    def wait(self, timeout: float | None) -> bool:
+        with self._lock:
+            if self._closed or not self._channels:
+                return False
+            self._ensure_conn()
+            connection = self._conn
+        # psycopg itself would wake up ten times a second.
+        if not select.select([connection], [], [], timeout)[0]:
+            return False
+        return bool(super().wait(0))
+
+
 class Transport(pgmq.Transport):
     """kombu's pgmq on Django's database, with all of its connection parameters (TLS too)."""
+
+    cycle: Any
+    channels: Any
+    _next_poll = 0.0
 
     def drain_events(  # type: ignore[override]  # kombu's own classes disagree about it
         self, connection: Any, timeout: float | None = None
     ) -> None:
-        # The worker looks between two calls whether it shall stop.
-        timeout = min(timeout or _LOOK_UP, _LOOK_UP)
-        super().drain_events(connection, timeout=timeout)  # type: ignore[no-untyped-call]
+        """Deliver what is there, else wait for a notification; socket.timeout when none comes.
+
+        kombu's own loop polls twice per call. A server without work must cost next to nothing,
+        so this one polls only when a notification came or `_POLL_SECONDS` have passed.
+        """
+        if time.monotonic() >= self._next_poll:
+            try:
+                self.cycle.get(self._deliver, timeout=timeout)
+            except Empty:
+                free = all(channel.qos.can_consume() for channel in self.channels)
+                self._next_poll = time.monotonic() + (_POLL_SECONDS if free else _BUSY_POLL_SECONDS)
+            else:
+                return  # there may be more: the next call polls at once
+        wait = min(timeout or _STOP_CHECK_SECONDS, self._next_poll - time.monotonic())
+        if self._get_notify_waiter().wait(max(0.0, min(wait, _STOP_CHECK_SECONDS))):
+            self._next_poll = 0.0
+        raise TimeoutError
+
+    def verify_connection(self, connection: Any) -> bool:
+        """Asked before each call; the pool checks its connections itself, without a statement."""
+        return True
+
+    def _get_notify_waiter(self) -> pgmq._NotifyWaiter:
+        if self._notify_waiter is None:
+            self._notify_waiter = _NotifyWaiter()
+        return self._notify_waiter
 
     def _create_pgmq_client(self) -> PGMQueue:
         connection: Any = self.client

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import pkgutil
 import sys
@@ -68,14 +67,6 @@ def import_tasks(**_: Any) -> None:
         importlib.import_module(f"{TASKS}.{module.name}")
 
 
-def schedule() -> dict[str, Any]:
-    """BEAT_SCHEDULE of state_admin/tasks/schedule.py, in Celery's format; empty without the file."""
-    if importlib.util.find_spec(f"{TASKS}.schedule") is None:
-        return {}
-    module = importlib.import_module(f"{TASKS}.schedule")
-    return dict(module.BEAT_SCHEDULE)
-
-
 def run(role: str) -> None:
     """Be the worker or the beat until SIGTERM. (Celery's own command line costs 0.3 s to import.)"""
     django.setup()
@@ -87,7 +78,11 @@ def run(role: str) -> None:
     # Celery warns about root because of pickle; we accept JSON only.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser")
     if role == "beat":
-        app.conf.beat_schedule = schedule()
+        from project.beat import Scheduler
+
+        schedule = importlib.import_module(f"{TASKS}.schedule")
+        app.conf.beat_schedule = schedule.BEAT_SCHEDULE
+        Scheduler.conditions = schedule.CONDITIONS
         app.Beat(quiet=True).run()
         return
     worker = app.Worker(

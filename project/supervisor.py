@@ -7,8 +7,9 @@ a kill is taken over by the next start.
 from __future__ import annotations
 
 import http.client
+import select
 import signal
-import threading
+import socket
 import time
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +28,8 @@ from project.server import DRAIN_SECONDS
 log = structlog.get_logger(__name__)
 
 _READY_TIMEOUT = 60.0
-_TICK = 0.2
+# How often PostgreSQL, which is no child, is looked after; a child's end wakes us at once.
+_TICK = 1.0
 # A job may finish for this long; one that is cut off starts again later.
 _WORKER_SECONDS = 15.0
 # A web process that dies this often before it ever answered is misconfigured, not unlucky.
@@ -45,12 +47,17 @@ class Supervisor:
         self.fresh_login = fresh_login
         self.children = [Child("web"), Child("worker"), Child("beat")]
         self.asked_to_stop = 0
-        self._woken = threading.Event()
         self._interruptible = True
+        # Python writes a byte here for each signal, so that a pause ends with it.
+        self._signals, self._wakeup = socket.socketpair()
+        self._signals.setblocking(False)
+        self._wakeup.setblocking(False)
 
     def run(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler no byte is written
+        signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
         claim = startup.Claim()
         try:
             welcome = self._prepare(claim)
@@ -70,7 +77,6 @@ class Supervisor:
 
     def _on_signal(self, *_: Any) -> None:
         self.asked_to_stop += 1
-        self._woken.set()
         if self._interruptible:  # nothing of ours runs yet: leave what we are doing
             raise KeyboardInterrupt
 
@@ -99,16 +105,21 @@ class Supervisor:
             if time.monotonic() > deadline:
                 log.warning("web.slow", seconds=_READY_TIMEOUT)
                 break
-            self._woken.wait(0.05)
+            self._pause(0.05)
 
     def _watch(self) -> None:
         while not self.asked_to_stop:
             for child in self.children:
                 child.tend()
-            self._woken.wait(_TICK)
+            self._pause(_TICK)
             if _is_embedded() and embedded().postmaster() is None:
                 log.warning("postgresql.died")
                 embedded().acquire()
+
+    def _pause(self, seconds: float) -> None:
+        """Wait that long, or until a signal comes."""
+        if select.select([self._signals], [], [], seconds)[0]:
+            self._signals.recv(4096)
 
     def _stop(self) -> None:
         """Web first, so that nothing new comes in; PostgreSQL last, because all others need it."""

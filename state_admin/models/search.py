@@ -77,6 +77,19 @@ SELECT xid, change_id, filled_to FROM search_positions
 WHERE workspace_id = %(workspace)s AND at > now() - %(retention)s::interval
 """
 
+# The position's time follows an idle feed, too, so that the index never looks stale: once a minute.
+_BEHIND = """
+SELECT EXISTS (
+    SELECT 1 FROM workspaces w
+    LEFT JOIN search_positions p ON p.workspace_id = w.id
+    WHERE p.workspace_id IS NULL OR p.filled_to IS NOT NULL OR p.at < now() - interval '1 minute'
+        OR EXISTS (
+            SELECT 1 FROM changes c
+            WHERE c.workspace_id = w.id AND (c.xid, c.id) > (p.xid::text::xid8, p.change_id)
+        )
+)
+"""
+
 _LAST = 2**63 - 1
 
 # Changes older than this may be purged: an index that stopped before them cannot catch up.
@@ -87,6 +100,12 @@ def read_reach(workspace_id: int) -> Reach:
     """Read it before the candidates: later documents then only overlap with what is pending."""
     row = hot.fetch_one(_REACH, {"workspace": workspace_id, "retention": STALE})
     return Reach._make(row) if row else Reach(0, 0, 0)
+
+
+def is_behind() -> bool:
+    """Whether the index of any workspace has changes to follow."""
+    row = hot.fetch_one(_BEHIND, {})
+    return row is not None and bool(row[0])
 
 
 # PostgreSQL cannot know how rare a word is, and would walk ten million rows backwards for one that

@@ -84,6 +84,10 @@ WHERE d.test AND d.status IN {_UNFINISHED} AND {_FREE} AND {_ROOM}
 ORDER BY d.id LIMIT 100
 """
 
+_ANYTHING = f"""
+SELECT EXISTS (SELECT 1 FROM webhooks WHERE status = 'active') OR EXISTS ({_TESTS})
+"""
+
 
 def claim(delivery: str, *, lease: timedelta, most: int) -> Claimed | None:
     """Take a delivery. None: not now, not us, or not there. django.db.IntegrityError: another one
@@ -100,6 +104,12 @@ def give_up_lost(*, most: int) -> int:
 def due_heads(webhook: str = "") -> list[tuple[str, str]]:
     """(webhook, delivery) for each active webhook that has something to deliver right now."""
     return [(row[0], row[1]) for row in hot.fetch_all(_HEADS, {"webhook": webhook})]
+
+
+def anything_to_do() -> bool:
+    """Whether a webhook is active or a test delivery is due."""
+    row = hot.fetch_one(_ANYTHING, {"most": 1})
+    return row is not None and bool(row[0])
 
 
 def due_tests() -> list[str]:

@@ -29,6 +29,11 @@ _MOST_STEPS = 20
 Report = dict[str, int]
 
 
+def anything_to_index() -> bool:
+    """Whether the sweep would find work."""
+    return search_models.is_behind()
+
+
 def index_entries() -> Report:
     """Follow every workspace's feed to its end, or as far as one sweep goes."""
     report = {"indexed": 0, "removed": 0}

@@ -91,9 +91,17 @@ def flag_stuck_runs() -> Report:
 def expire_tickets() -> Report:
     """Cancel the tickets that nobody decided in time, where they ask for it (`on_expiry`). A
     decision that comes late is refused whether or not this has come by."""
-    due = Ticket.objects.pending().expired().filter(on_expiry=OnExpiry.CANCEL)
-    found = due.select_related("run").order_by("expires_at")[:BATCH]
+    found = _due_tickets().select_related("run").order_by("expires_at")[:BATCH]
     return {"expired": sum(tickets.expire_ticket(ticket) for ticket in found)}
+
+
+def any_ticket_due() -> bool:
+    """Whether `expire_tickets` would find work."""
+    return _due_tickets().exists()
+
+
+def _due_tickets() -> QuerySet[Ticket]:
+    return Ticket.objects.pending().expired().filter(on_expiry=OnExpiry.CANCEL)
 
 
 def purge_leftovers() -> Report:

@@ -9,8 +9,7 @@ from state_admin.services import dead_letters, dispatches, maintenance
 
 @shared_task(name="state_admin.tasks.mailbox.settle")
 def settle() -> None:
-    if dispatches.anything_due():
-        maintenance.run_sweep("settle mailboxes", dispatches.settle_mailboxes)
+    maintenance.run_sweep("settle mailboxes", dispatches.settle_mailboxes)
 
 
 @shared_task(name="state_admin.tasks.mailbox.purge")

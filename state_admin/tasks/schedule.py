@@ -1,8 +1,19 @@
-"""When beat starts what. In code, so that a change is reviewed."""
+"""When beat starts what, and on which condition. In code, so that a change is reviewed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from state_admin.services import deliveries, dispatches, indexing, maintenance
+
+# Checked by beat before each start, so that jobs of every second cost an idle server nothing.
+CONDITIONS: dict[str, Callable[[], bool]] = {
+    "webhooks": deliveries.anything_to_do,
+    "settle mailboxes": dispatches.anything_due,
+    "expire tickets": maintenance.any_ticket_due,
+    "index entries": indexing.anything_to_index,
+}
 
 BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "expire entries": {"task": "state_admin.tasks.maintenance.expire_entries", "schedule": 15.0},

@@ -27,8 +27,7 @@ def tick() -> None:
             deliver.apply_async((delivery_id,), expires=_EXPIRES)
         return report
 
-    if deliveries.anything_to_do():
-        maintenance.run_sweep("webhooks", find)
+    maintenance.run_sweep("webhooks", find)
 
 
 @shared_task(name=deliveries.DRAIN)

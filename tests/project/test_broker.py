@@ -6,19 +6,23 @@ import os
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.test import override_settings
+from kombu import Connection, Exchange, Queue
+from kombu.transport import pgmq
 from structlog.testing import capture_logs
 
 from project import broker
 from project.beat import Scheduler
-from project.celery import app, schedule
+from project.celery import app
 from project.env import BadSetting
 from project.postgres.cluster import Cluster
+from state_admin.tasks.schedule import BEAT_SCHEDULE, CONDITIONS
 from tests.project.running import Running, free_port, wait_for
 
 SAMPLE = {"DJANGO_SETTINGS_MODULE": "tests.project.sample"}
@@ -136,6 +140,57 @@ def test_prepare__ten_at_once__installs_once():
         assert cursor.fetchone() == (1,)
 
 
+@pytest.fixture
+def consumer(ears, monkeypatch):
+    """A worker's consumer in this process, which counts its polls and never polls again by time."""
+    monkeypatch.setattr(broker, "_POLL_SECONDS", 3600.0)
+    polls: list[str] = []
+    get_bulk = pgmq.Channel._get_bulk
+
+    def poll(self: pgmq.Channel, queue: str, *args: object, **options: object) -> None:
+        polls.append(queue)
+        get_bulk(self, queue, *args, **options)
+
+    monkeypatch.setattr(pgmq.Channel, "_get_bulk", poll)
+    broker.prepare()
+    received: list[str] = []
+    with Connection(broker.url(), transport_options=broker.transport_options()) as client:
+        queue = Queue("commonhold", Exchange("commonhold"), routing_key="commonhold")
+        messages = client.Consumer(queue, callbacks=[lambda body, message: received.append(body)])
+        with messages:
+            yield client, polls, received
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pgmq.drop_queue('commonhold')")
+
+
+def drain(client: Connection, most: int) -> None:
+    for _ in range(most):
+        with suppress(TimeoutError):
+            client.drain_events(timeout=1)
+            return
+
+
+@pytest.mark.django_db(transaction=True)
+def test_worker__nothing_to_do__polls_once(consumer):
+    client, polls, _ = consumer
+
+    drain(client, 5)
+
+    assert len(polls) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_worker__waits__is_woken_by_the_notification(consumer):
+    client, polls, received = consumer
+    drain(client, 1)
+
+    broker.wake("tests.note", "a")
+
+    drain(client, 20)
+    assert len(received) == 1
+    assert len(polls) == 2
+
+
 @pytest.mark.django_db(transaction=True)
 def test_wake__in_a_transaction__rings_after_the_commit_only(ears, monkeypatch):
     rung: list[str] = []
@@ -230,7 +285,41 @@ def test_check__memory_broker__is_refused():
 def test_schedule__every_entry__names_a_job_that_exists():
     app.loader.import_default_modules()
 
-    assert {entry["task"] for entry in schedule().values()} <= set(app.tasks)
+    assert {entry["task"] for entry in BEAT_SCHEDULE.values()} <= set(app.tasks)
+    assert set(CONDITIONS) <= set(BEAT_SCHEDULE)
+
+
+def test_beat__condition_does_not_hold__starts_nothing(beat, monkeypatch):
+    started: list[str] = []
+    monkeypatch.setattr(
+        Scheduler, "apply_async", lambda self, entry, **_: started.append(entry.name)
+    )
+    scheduler = beat()
+    entry = scheduler.schedule["daily"]
+
+    monkeypatch.setattr(Scheduler, "conditions", {"daily": lambda: False})
+    scheduler.apply_entry(entry)
+    assert started == []
+
+    monkeypatch.setattr(Scheduler, "conditions", {"daily": lambda: True})
+    scheduler.apply_entry(entry)
+    assert started == ["daily"]
+
+
+def test_beat__database_cannot_be_asked__leaves_it_to_the_job(beat, monkeypatch):
+    started: list[str] = []
+    monkeypatch.setattr(
+        Scheduler, "apply_async", lambda self, entry, **_: started.append(entry.name)
+    )
+
+    def unreachable() -> bool:
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(Scheduler, "conditions", {"daily": unreachable})
+    scheduler = beat()
+    scheduler.apply_entry(scheduler.schedule["daily"])
+
+    assert started == ["daily"]
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 from project import broker
 from state_admin.models import Dispatch, Sweep
 from state_admin.tasks import mailbox
+from state_admin.tasks.schedule import CONDITIONS
 from tests.builders import Person, make_thread
 from tests.project.conftest import ears, folder, start
 from tests.project.running import wait_for
@@ -35,11 +36,13 @@ def test_settle__by_a_worker__brings_back_what_a_dead_claimer_held(
     )
 
 
-def test_settle__nothing_due__does_not_even_sweep(alice: Person) -> None:
+def test_settle__nothing_due__is_not_started(alice: Person) -> None:
     make_thread(alice.actor, "t1")
-    enqueue(alice)
-    mailbox.settle()
-    assert not Sweep.objects.filter(name="settle mailboxes").exists()
+    made = enqueue(alice)
+    take(alice)
+    assert not CONDITIONS["settle mailboxes"]()
+    shift(made, 31)
+    assert CONDITIONS["settle mailboxes"]()
 
 
 def test_purge__nothing_old__leaves_all(alice: Person) -> None:

@@ -17,6 +17,14 @@ _LOGIN = {
 os.environ.update(_LOGIN)
 
 from project.settings import *  # noqa: E402, F403
+from tests.patience import PATIENCE  # noqa: E402
+
+# What a test prepares may take long; a lock is waited for without end only by a test that hangs.
+_options = DATABASES["default"]["OPTIONS"]  # noqa: F405
+_options["options"] += (
+    " -c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
+    f" -c lock_timeout={PATIENCE * 1000:.0f}"
+)
 
 # Processes that tests start have the environment that they are given.
 for name in _LOGIN:

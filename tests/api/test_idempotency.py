@@ -14,6 +14,7 @@ from state_admin.models import ApiToken, EntryRevision, IdempotencyRecord, Messa
 from state_admin.services import entries, replays
 from tests import builders
 from tests.builders import Person, call, make_namespace, make_thread
+from tests.patience import PATIENCE
 from tests.services.racing import race
 
 
@@ -170,11 +171,11 @@ def test_repeat__while_the_first_is_at_work__is_409_in_flight(
 
     def slow(**fields: Any) -> Any:
         entered.set()
-        assert leave.wait(30)
+        assert leave.wait(PATIENCE)
         return put_entry(**fields)
 
     def second() -> Any:
-        assert entered.wait(30)
+        assert entered.wait(PATIENCE)
         try:
             return put(notes)
         finally:

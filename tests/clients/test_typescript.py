@@ -17,6 +17,7 @@ from django.test import Client
 from project.env import BASE_DIR
 from state_admin.web.addresses import entry_url, run_url, thread_url
 from tests.builders import Person, make_namespace, make_run, make_thread, put
+from tests.patience import PATIENCE
 from tests.web.conftest import admin, static_files_by_their_own_names
 
 __all__ = ["admin", "static_files_by_their_own_names"]
@@ -85,7 +86,12 @@ def test_pages__typescript_to_copy__calls_the_client(
 def _run(program: str, folder: Path) -> str:
     (folder / "copied.mjs").write_text(program)
     done = subprocess.run(
-        [NODE, "copied.mjs"], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        [NODE, "copied.mjs"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, program + done.stderr
     return done.stdout

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 
+from tests.patience import PATIENCE
+
 
 def run_commands(script: str, *, token: str, url: str) -> subprocess.CompletedProcess[str]:
     """`script` by bash, which ends at the first command that fails or that the server refuses."""
@@ -13,7 +15,7 @@ def run_commands(script: str, *, token: str, url: str) -> subprocess.CompletedPr
         ["bash", "-e", "-o", "pipefail", "-c", strict],  # noqa: S607
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         env={**os.environ, "no_proxy": "*", "TOKEN": token, "URL": f"{url}/api/v1"},
         check=False,
     )

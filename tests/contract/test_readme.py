@@ -13,6 +13,7 @@ import pytest
 
 from state_admin.domain.access import Role
 from tests.builders import make_person
+from tests.patience import PATIENCE
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -36,7 +37,7 @@ def test_readme__every_command_of_the_first_hour__succeeds(live_server: Any) -> 
         ["bash", "-e", "-c", script],  # noqa: S607
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={**os.environ, "no_proxy": "*"},
         check=False,
     )

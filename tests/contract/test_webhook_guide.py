@@ -22,6 +22,7 @@ from state_admin.services.webhooks import Filter
 from tests.builders import Person, make_namespace, put
 from tests.contract.guides import run_commands
 from tests.feeding import pump
+from tests.patience import PATIENCE
 from tests.project.running import free_port, wait_for
 
 GUIDE = (Path(__file__).parents[2] / "docs/guides/webhooks.md").read_text()
@@ -77,7 +78,7 @@ def answers(port: int) -> bool:
 
 
 def post(port: int, body: bytes, headers: dict[str, str]) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     connection.request("POST", "/", body, headers)
     status = connection.getresponse().status
     connection.close()

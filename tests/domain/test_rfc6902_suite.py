@@ -17,6 +17,7 @@ import pytest
 
 from state_admin.domain.patches import PatchRefused, PatchTestFailed, json_patch
 from state_admin.domain.values import same
+from tests.patience import PATIENCE
 
 _PACKAGE = "json-patch-test-suite@1.1.0"
 _FEWEST = 90
@@ -34,7 +35,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
             cwd=folder,
             check=True,
             capture_output=True,
-            timeout=60,
+            timeout=PATIENCE,
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         pytest.skip(f"npm cannot fetch {_PACKAGE}: {error}")

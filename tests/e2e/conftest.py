@@ -21,13 +21,14 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from tests.builders import Person
+from tests.patience import PATIENCE
 
 # Playwright runs an event loop in this thread; the ORM calls of a test are not in it.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
-# Milliseconds. Far longer than a page needs to notice, on a busy machine too.
-PATIENCE = 30_000
-expect.set_options(timeout=PATIENCE)
+# Playwright counts milliseconds.
+BROWSER_PATIENCE = PATIENCE * 1000
+expect.set_options(timeout=BROWSER_PATIENCE)
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
@@ -90,7 +91,7 @@ def open_context(browser: Browser, server: Site, person: Person, **options: Any)
     context = browser.new_context(base_url=server.url, **options)
     session = client.cookies["commonhold_session"]
     context.add_cookies([{"name": "commonhold_session", "value": session.value, "url": server.url}])
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(BROWSER_PATIENCE)
     return context
 
 

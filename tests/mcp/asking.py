@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 
 from tests.loops import run
+from tests.patience import PATIENCE
 
 SESSIONS, STATELESS = "legacy", "2026-07-28"
 ERAS = (SESSIONS, STATELESS)
@@ -28,7 +29,7 @@ class MCP:
     @asynccontextmanager
     async def client(self, token: str, era: str = STATELESS) -> AsyncIterator[Client]:
         headers = {"Authorization": f"Bearer {token}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http:
             transport = streamable_http_client(
                 f"http://127.0.0.1:{self.port}/mcp", http_client=http
             )
@@ -61,7 +62,7 @@ class MCP:
             **({"Authorization": f"Bearer {token}"} if token else {}),
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request(method, "/mcp", body, sent)
             answer = connection.getresponse()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from project.env import BASE_DIR
+from tests.patience import PATIENCE
 
 T = TypeVar("T")
 
@@ -25,7 +26,7 @@ def free_port() -> int:
         return port
 
 
-def wait_for(condition: Callable[[], T], what: str, seconds: float = 60.0) -> T:
+def wait_for(condition: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
     """The first truthy result of `condition`; fails naming `what` when there is none in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -91,7 +92,7 @@ class Running:
         wait_for(seen, f"{text!r} in {self.output()!r}")
 
     def get(self, path: str, **headers: str) -> tuple[int, bytes]:
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             client.putrequest("GET", path, skip_host="Host" in headers)
             for name, value in headers.items():
@@ -118,7 +119,7 @@ class Running:
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
 
-    def wait(self, seconds: float = 60.0) -> int:
+    def wait(self, seconds: float = PATIENCE) -> int:
         return self.process.wait(seconds)
 
     def kill_all(self) -> None:
@@ -129,4 +130,4 @@ class Running:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        self.process.wait(10)
+        self.process.wait(PATIENCE)

@@ -19,6 +19,7 @@ from project.bridge import Bridge
 from project.paths import RAW_PATH
 from project.postgres.cluster import Cluster
 from tests.loops import run
+from tests.patience import PATIENCE
 from tests.project.running import Running, free_port, is_alive, wait_for
 
 SAMPLE = "tests.project.sample"
@@ -64,7 +65,7 @@ def echoed(server: Running, path: str, **headers: str) -> dict:
 
 def exchange(server: Running, request: bytes) -> bytes:
     """Send bytes as they are and read until the server closes."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         connection.sendall(request)
         answer = b""
         while part := connection.recv(65536):
@@ -263,7 +264,7 @@ def test_sigterm__request_under_way__is_finished_first(server, folder):
 
 
 def test_sigterm__body_that_does_not_arrive__is_not_waited_for(server):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as client:
         client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
         server.wait_until_it_answers("/healthz")
         server.signal(signal.SIGTERM)

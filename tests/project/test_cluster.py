@@ -15,6 +15,7 @@ import pytest
 from project.postgres.binaries import ClusterError
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
+from tests.patience import PATIENCE
 from tests.project.running import Running, is_alive, wait_for
 
 USER = """
@@ -101,7 +102,7 @@ def test_cluster__ten_processes_on_an_empty_folder__share_one_server(cluster):
     assert len(said) == 1
     for user in users:
         user.stdin.close()
-        assert user.wait(60) == 0
+        assert user.wait(PATIENCE) == 0
     assert cluster.postmaster() is None
 
 

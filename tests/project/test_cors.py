@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.builders import Person
+from tests.patience import PATIENCE
 from tests.project.running import Running
 from tests.streams.listening import web_on_this_database
 
@@ -17,7 +18,7 @@ ORIGIN = "https://app.example"
 
 
 def ask(web: Running, method: str, path: str, **headers: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=PATIENCE)
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request(method, path, headers=names)
     return connection.getresponse()

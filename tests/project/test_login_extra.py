@@ -11,6 +11,7 @@ import pytest
 
 from project import login
 from project.env import BASE_DIR, BadSetting
+from tests.patience import PATIENCE
 
 SSO = {
     "OIDC_ISSUER": "https://sso.example",
@@ -28,7 +29,7 @@ def manage(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedPro
         env={**inherited, "COMMONHOLD_DATA_DIR": str(folder), **env},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -39,6 +40,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "project.settings"
 import django
 django.setup()
 from django.urls import NoReverseMatch, get_resolver, reverse
+from tests.patience import PATIENCE
 get_resolver().url_patterns[1].url_patterns
 for name in ("web:oidc-login", "web:totp", "web:login-code"):
     try:

@@ -14,6 +14,7 @@ import pytest
 
 from state_admin.models import AuditRow, Change, EntryRevision, Message
 from tests.builders import Person, make_namespace, make_run, make_state_key, make_thread
+from tests.patience import PATIENCE
 from tests.project.conftest import Start
 from tests.project.proxying import Connect, Proxy
 from tests.project.running import Running
@@ -26,7 +27,7 @@ def ask(
     person: Person, port: int, method: str, path: str, body: Any, key: str = ""
 ) -> tuple[int, http.client.HTTPMessage, Any]:
     """One call on a connection of its own. OSError or HTTPException: no answer came."""
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     headers = {"Authorization": f"Bearer {person.token}", "Content-Type": "application/json"}
     if key:
         headers["Idempotency-Key"] = key

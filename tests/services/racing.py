@@ -11,6 +11,7 @@ from django.db import connection, connections, transaction
 
 from state_admin.services.errors import Problem
 from tests.loops import closing
+from tests.patience import PATIENCE
 from tests.project.running import wait_for
 
 
@@ -24,7 +25,7 @@ def race(works: Sequence[Callable[[], Any]], *, patience: float = 60) -> list[An
     def run(index: int) -> None:
         try:
             connections["default"].ensure_connection()
-            gate.wait(30)
+            gate.wait(PATIENCE)
             outcomes[index] = works[index]()
         except Problem as problem:
             outcomes[index] = problem
@@ -58,7 +59,7 @@ def overlap(
             later = other.submit(closing(second))
             wait_for(lambda: later.done() or holds_up(), "the second waits for the first")
             last()
-        return later.result(60)
+        return later.result(PATIENCE)
 
 
 def holds_up() -> bool:

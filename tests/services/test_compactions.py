@@ -31,6 +31,7 @@ from state_admin.services.errors import Conflict, Forbidden, NotFound
 from state_admin.summarizers import SUMMARIZERS, Summary, SummaryFailed, SummaryRequest
 from tests import builders
 from tests.builders import Person, append, conversation, make_thread, raw
+from tests.patience import PATIENCE
 from tests.project.running import wait_for
 from tests.services.racing import holds_up, race, split
 
@@ -262,7 +263,7 @@ def test_race__request_against_deletion__the_one_after_the_other(
 
     monkeypatch.setattr(module, "effective_policy", begin_deletion)
     assert request(actor=thread.actor, thread_id="t1").status == "queued"
-    deletions[0].join(60)
+    deletions[0].join(PATIENCE)
     assert not Thread.objects.exists()
     assert not Compaction.objects.exists()
     with pytest.raises(NotFound):

@@ -22,6 +22,7 @@ from state_admin.services.knowledge import Knowledge
 from state_admin.services.snapshots import Read
 from tests import builders
 from tests.builders import Person, make_namespace, make_run, make_thread, make_token, put
+from tests.patience import PATIENCE
 from tests.services.racing import race
 from tests.services.test_retention import compact_histories
 
@@ -113,13 +114,13 @@ def test_knowledge__write_begun_before_but_committed_after__was_not_known(run: P
             with transaction.atomic():
                 put(run.actor, "notes", "global", "new")
                 begun.set()
-                assert go_on.wait(30)
+                assert go_on.wait(PATIENCE)
         finally:
             connection.close()
 
     writer = threading.Thread(target=write)
     writer.start()
-    assert begun.wait(30)
+    assert begun.wait(PATIENCE)
     commit(run)
     go_on.set()
     writer.join()

@@ -25,6 +25,7 @@ from state_admin.services import compactions, entries, maintenance, slices, user
 from state_admin.tasks import maintenance as tasks
 from state_admin.tasks.schedule import BEAT_SCHEDULE
 from tests.builders import Person, make_namespace, make_thread, put
+from tests.patience import PATIENCE
 from tests.services.racing import race
 from tests.services.test_entries import let_expire, operations_of
 
@@ -142,11 +143,11 @@ def test_race__two_of_one_sweep__one_steps_aside(db: None) -> None:
 
     def slow() -> dict[str, int]:
         entered.set()
-        assert leave.wait(30)
+        assert leave.wait(PATIENCE)
         return {"done": 1}
 
     def second() -> Any:
-        assert entered.wait(30)
+        assert entered.wait(PATIENCE)
         try:
             return maintenance.run_sweep("x", dict)
         finally:

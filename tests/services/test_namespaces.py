@@ -17,6 +17,7 @@ from state_admin.services import namespaces, plugins
 from state_admin.services.errors import Conflict, Invalid, VersionConflict
 from state_admin.services.namespaces import Registered
 from tests.builders import Person, put, raw
+from tests.patience import PATIENCE
 from tests.project.running import wait_for
 from tests.services.racing import overlap, race, split
 
@@ -131,13 +132,13 @@ def write_under_way(person: Person) -> Iterator[Callable[[], None]]:
             with transaction.atomic():
                 put(person.actor, "notes", "late", 1)
                 written.set()
-                assert commit.wait(30)
+                assert commit.wait(PATIENCE)
         finally:
             connection.close()
 
     writer = threading.Thread(target=write)
     writer.start()
-    assert written.wait(30)
+    assert written.wait(PATIENCE)
     yield commit.set
     commit.set()
     writer.join()

@@ -15,6 +15,7 @@ from state_admin.services import bulk, clearing, entries, redactions, restores
 from state_admin.services.bulk import Seen
 from state_admin.services.entries import Precondition
 from tests.builders import Person, make_namespace, put, raw
+from tests.patience import PATIENCE
 from tests.project.running import wait_for
 from tests.services.racing import holds_up, race
 
@@ -138,8 +139,8 @@ def test_times__statement_that_waited_for_the_lock__follow_the_versions(
         list(Entry.objects.filter(key="k").select_for_update().values_list("pk"))
         waiting.start()
         # A transaction sees only the backends that there were at its first look.
-        assert connected.wait(20)
-        wait_for(holds_up, "the other waits for the row", 20)
+        assert connected.wait(PATIENCE)
+        wait_for(holds_up, "the other waits for the row")
         put(alice.actor, "notes", "k", {"v": 3})
     waiting.join()
     found = times()

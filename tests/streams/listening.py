@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.db import connection
 
+from tests.patience import PATIENCE
 from tests.project.running import Running, free_port
 
 
@@ -39,7 +40,7 @@ class Listener:
         *,
         after: str = "",
         last_event_id: str = "",
-        timeout: float = 20,
+        timeout: float = PATIENCE,
         headers: dict[str, str] | None = None,
         **filters: str,
     ) -> None:

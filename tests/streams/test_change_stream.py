@@ -23,6 +23,7 @@ from state_admin.services.tokens import revoke_token
 from state_admin.streams import cursors
 from state_admin.web.actors import WORKSPACE
 from tests.builders import Person, make_namespace, make_thread, make_token, put
+from tests.patience import PATIENCE
 from tests.project.running import Running, wait_for
 from tests.streams.listening import Listener, web_on_this_database
 
@@ -209,7 +210,7 @@ def test_stream__too_many_with_one_token__429_until_one_ends(listen, alice, bob)
 
 
 def test_stream__head__says_what_it_would_be_and_ends(web, alice) -> None:
-    client = http.client.HTTPConnection("127.0.0.1", web.port, timeout=10)
+    client = http.client.HTTPConnection("127.0.0.1", web.port, timeout=PATIENCE)
     headers = {"Authorization": f"Bearer {alice.token}"}
     client.request("HEAD", "/api/v1/changes/stream", headers=headers)
 
@@ -277,7 +278,7 @@ def feed_connections() -> int:
 def test_stream__client_does_not_read__dropped_and_resumes(web, alice) -> None:
     slow = socket.socket()
     slow.connect(("127.0.0.1", web.port))
-    slow.settimeout(30)
+    slow.settimeout(PATIENCE)
     request = (
         f"GET /api/v1/changes/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {alice.token}"
     )
@@ -317,7 +318,7 @@ def test_sigterm__open_streams__end_with_retry_and_the_server_in_time(start, ali
         assert (event.name, event.data["type"]) == ("closed", "/problems/unavailable")
         assert 500 <= stream.retry < 4000
         stream.close()
-    assert server.wait(10) == 0
+    assert server.wait(PATIENCE) == 0
     assert "killing" not in server.output().lower()
 
 

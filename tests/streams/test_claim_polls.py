@@ -12,6 +12,7 @@ import pytest
 from state_admin.models import Dispatch
 from state_admin.services import dispatches
 from tests.builders import Person, make_thread
+from tests.patience import PATIENCE
 from tests.project.running import Running, wait_for
 from tests.services.test_dispatches import enqueue, take
 from tests.streams.test_long_polls import connections
@@ -26,7 +27,7 @@ def post(web: Running, alice: Person) -> Iterator[Post]:
     clients: list[http.client.HTTPConnection] = []
 
     def begin(path: str, body: Any) -> http.client.HTTPConnection:
-        client = http.client.HTTPConnection("127.0.0.1", web.port, timeout=60)
+        client = http.client.HTTPConnection("127.0.0.1", web.port, timeout=PATIENCE)
         headers = {"Authorization": f"Bearer {alice.token}"}
         client.request("POST", f"/api/v1{path}", json.dumps(body), headers)
         clients.append(client)

@@ -29,6 +29,7 @@ from tests.builders import (
     make_token,
     put,
 )
+from tests.patience import PATIENCE
 from tests.project.running import Running, wait_for
 from tests.streams.listening import web_on_this_database
 
@@ -41,7 +42,7 @@ class Poll:
     """A request under way."""
 
     def __init__(self, port: int, token: str, path: str, **headers: str) -> None:
-        self.client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self.client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         sent = {"Authorization": f"Bearer {token}"} | {
             name.replace("_", "-"): value for name, value in headers.items()
         }
@@ -256,7 +257,7 @@ def test_sigterm__parked_polls__answer_at_once(start, alice) -> None:
     assert [one.answer()[0] for one in polls] == [200] * 10
     for one in polls:
         one.close()
-    assert server.wait(10) == 0
+    assert server.wait(PATIENCE) == 0
 
 
 @pytest.mark.parametrize(("path", "version"), [("/state/notes/k?wait=20&since=0", 1)])

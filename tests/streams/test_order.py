@@ -17,6 +17,7 @@ from state_admin.models.feed_sql import FeedFilter, Position
 from state_admin.services import batches, clearing, entries, restores, slices
 from state_admin.services.batches import BatchOperation
 from tests.builders import Person, make_namespace, put, raw
+from tests.patience import PATIENCE
 from tests.project.running import wait_for
 from tests.services.faults import beside_others
 from tests.services.racing import holds_up
@@ -71,7 +72,7 @@ def test_order__began_first_and_waited_for_the_other__version_order(
         with transaction.atomic():
             begin()
             begun.set()
-            assert holding.wait(20)
+            assert holding.wait(PATIENCE)
             if many:
                 puts = [("notes", key, raw("second")) for key in ("a", "b", "c")]
                 entries.put_entries(actor=alice.actor, puts=puts)
@@ -79,7 +80,7 @@ def test_order__began_first_and_waited_for_the_other__version_order(
                 put(alice.actor, "notes", "b", "second")
 
     waiting = in_another_transaction(second)
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE)
     with transaction.atomic():
         put(alice.actor, "notes", "b", "first")
         holding.set()

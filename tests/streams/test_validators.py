@@ -24,6 +24,7 @@ import pytest
 from project.postgres.cluster import Cluster
 from state_admin.models.feed_sql import Position
 from state_admin.streams import cursors
+from tests.patience import PATIENCE
 from tests.project.running import Running, free_port, wait_for
 from tests.streams import validators
 from tests.streams.listening import Listener
@@ -49,7 +50,7 @@ class World:
     conditional: int = 0
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             headers = {"Authorization": f"Bearer {self.whole}", "Content-Type": "application/json"}
             sent = json.dumps(body) if body is not None else None
@@ -182,7 +183,7 @@ class Subscriber:
             try:
                 stream = Listener(
                     self.world.port, self.token or self.world.whole, last_event_id=last,
-                    timeout=30, **self.filters,
+                    timeout=PATIENCE, **self.filters,
                 )  # fmt: skip
             except BROKEN:
                 continue
@@ -237,11 +238,11 @@ def play(world: World, *, seed: int, seconds: float, kills: int) -> list[Subscri
     time.sleep(seconds / (kills + 1))
     world.over.set()
     for writer in writers:
-        writer.join(60)
+        writer.join(PATIENCE)
         assert not writer.is_alive()
     wait_for(lambda: said_last(world), "the last change is written")
     for reader in readers:
-        reader.join(60)
+        reader.join(PATIENCE)
         assert not reader.is_alive(), "a subscriber never saw the last change"
     return subscribers
 

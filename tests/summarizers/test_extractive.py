@@ -17,6 +17,7 @@ from state_admin.summarizers import facts
 from state_admin.summarizers.base import Summarizer, Summary, SummaryFailed, SummaryRequest
 from state_admin.summarizers.extractive import ExtractiveSummarizer
 from tests.domain import strategies
+from tests.patience import PATIENCE
 
 RESERVATION = {
     "reservation_id": "QX7BYG",
@@ -263,7 +264,7 @@ def test_summary__of_a_megabyte_of_anything__ends() -> None:
         [sys.executable, "-c", _SUMMARIZE],
         input=json.dumps(talks),
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
 

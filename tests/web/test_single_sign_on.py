@@ -25,6 +25,7 @@ from state_admin.models import AuditRow, Change, Membership, User, UserSession
 from state_admin.services.logins import set_password
 from state_admin.services.users import ensure_user
 from tests.builders import Person, make_person
+from tests.patience import PATIENCE
 from tests.providing import CLIENT, SECRET, Provider, providing, rs256
 
 GOOD = "correct horse battery staple"
@@ -52,7 +53,7 @@ def to_provider(client: Client, path: str = "/login/oidc") -> str:
 
 def back(client: Client, url: str) -> Any:
     """What the provider's answer makes of our server."""
-    answer = requests.get(url, allow_redirects=False, timeout=10)
+    answer = requests.get(url, allow_redirects=False, timeout=PATIENCE)
     parts = urlsplit(answer.headers["Location"])
     return client.get(f"{parts.path}?{parts.query}")
 
@@ -314,7 +315,7 @@ def test_callback__state_of_nobody_or_used__is_refused(
     client: Client, provider: Provider, ann: Person
 ) -> None:
     url = to_provider(client)
-    answer = requests.get(url, allow_redirects=False, timeout=10).headers["Location"]
+    answer = requests.get(url, allow_redirects=False, timeout=PATIENCE).headers["Location"]
     path = answer.partition("8000")[2]
     stranger = Client()
     assert stranger.get(path).status_code == 400  # the code of another browser
@@ -329,7 +330,7 @@ def test_callback__eleven_minutes_later__has_expired(
     client: Client, provider: Provider, ann: Person
 ) -> None:
     url = to_provider(client)
-    answer = requests.get(url, allow_redirects=False, timeout=10).headers["Location"]
+    answer = requests.get(url, allow_redirects=False, timeout=PATIENCE).headers["Location"]
     with time_machine.travel(time.time() + 660, tick=True):
         assert client.get(answer.partition("8000")[2]).status_code == 400
 
@@ -337,7 +338,7 @@ def test_callback__eleven_minutes_later__has_expired(
 def test_callback__code_of_another_login__is_refused_by_pkce(
     client: Client, provider: Provider, ann: Person
 ) -> None:
-    stolen = requests.get(to_provider(Client()), allow_redirects=False, timeout=10)
+    stolen = requests.get(to_provider(Client()), allow_redirects=False, timeout=PATIENCE)
     code = parse_qs(urlsplit(stolen.headers["Location"]).query)["code"][0]
     state = parse_qs(urlsplit(to_provider(client)).query)["state"][0]
     response = client.get("/login/oidc/callback", {"code": code, "state": state})

@@ -37,6 +37,7 @@ from hypothesis import strategies as some
 
 from project.env import BASE_DIR
 from state_admin.domain import diffs
+from tests.patience import PATIENCE
 
 SOURCE = BASE_DIR / "clients" / "python" / "src"
 
@@ -210,7 +211,7 @@ for _ in range(25):
 """
     arguments = [sys.executable, "-c", program, str(SOURCE), str(tmp_path)]
     running = [subprocess.Popen(arguments) for _ in range(3)]
-    assert [process.wait(60) for process in running] == [0, 0, 0]
+    assert [process.wait(PATIENCE) for process in running] == [0, 0, 0]
     backend = FileBackend(tmp_path)
     backend.register("n")
     assert (backend.get("n", "k").value, backend.get("n", "k").version) == (75, 75)

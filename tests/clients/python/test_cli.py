@@ -14,6 +14,7 @@ from commonhold import Commonhold
 
 from project.env import BASE_DIR
 from tests.builders import Person
+from tests.patience import PATIENCE
 from tests.project.running import Running, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,7 +43,7 @@ def command(env: dict[str, str], state: Commonhold) -> Command:
             text=True,
             input=stdin,
             env={**env, **more},
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
 
@@ -100,7 +101,7 @@ def test_arguments_and_stdin__of_no_utf8__are_said(env: dict[str, str], command:
             capture_output=True,
             input=stdin,
             env=env,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert refused.returncode == 1
@@ -115,7 +116,7 @@ def test_output__whatever_the_terminal__is_utf8(
         [sys.executable, "-m", "commonhold", "get", "notes", "k"],
         capture_output=True,
         env={**env, "PYTHONIOENCODING": "ascii"},
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     assert json.loads(shown.stdout.decode()) == "ü😀"

@@ -13,6 +13,7 @@ import pytest
 
 from project.env import BASE_DIR
 from tests.builders import Person
+from tests.patience import PATIENCE
 from tests.project.running import Running
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,7 +29,7 @@ def run(program: str, folder: Path, web: Running, person: Person) -> str:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
         env={
             **os.environ,
             "PYTHONPATH": str(CLIENT / "src"),

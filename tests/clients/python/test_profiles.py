@@ -22,6 +22,7 @@ from commonhold import (
 from tests.builders import Person
 from tests.clients.python.conftest import SWIFT
 from tests.loops import run
+from tests.patience import PATIENCE
 from tests.project.running import Running
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -111,7 +112,7 @@ def test_edit_by_function__a_hundred_at_once__lose_nothing(team: Commonhold) -> 
     together = threading.Barrier(100)
 
     def count(n: int) -> None:
-        together.wait(30)
+        together.wait(PATIENCE)
 
         def add(value: TeamContext) -> None:
             value.counts["all"] = value.counts.get("all", 0) + 1

@@ -36,6 +36,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from state_admin.domain import merging
+from tests.patience import PATIENCE
 
 
 class Counter(StateKey[int, int]):
@@ -152,7 +153,7 @@ def test_commit__eight_threads_with_one_base__one_wins(store: StateStore) -> Non
     together = threading.Barrier(8)
 
     def race(_: int) -> str:
-        together.wait(10)
+        together.wait(PATIENCE)
         try:
             store.commit(batch(1, base=0))
         except RevisionMismatch as conflict:

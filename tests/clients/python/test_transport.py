@@ -47,6 +47,7 @@ from state_admin.services import errors
 from tests.builders import Person
 from tests.clients.python.conftest import SWIFT
 from tests.loops import away, run
+from tests.patience import PATIENCE
 from tests.project.proxying import Proxy
 from tests.project.running import Running, free_port
 from tests.streams.listening import web_on_this_database
@@ -282,7 +283,7 @@ def test_client__in_a_forked_process__has_a_connection_of_its_own(
 ) -> None:
     source = str(BASE_DIR / "clients" / "python" / "src")
     command = [sys.executable, "-c", FORKING, f"http://127.0.0.1:{flaky.server_port}"]
-    subprocess.run(command, env={**os.environ, "PYTHONPATH": source}, timeout=60, check=True)
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": source}, timeout=PATIENCE, check=True)
     ports = [port for _, (_, port) in Flaky.seen]
     assert len(set(ports)) == 2, "the parent's, and the child's"
     assert ports[0] == ports[-1] != ports[-2]

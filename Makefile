@@ -9,12 +9,14 @@ PYTEST := COMMONHOLD_DATA_DIR="$${COMMONHOLD_DATA_DIR:-$(TEST_DATA)}" $(BIN)/pyt
 
 # What benchmarks compare with, in an environment of its own.
 PEERS := .compat/peers
+# The tools that build the packages of the clients, likewise.
+BUILD := .compat/build
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check e2e chaos bench compat docs client-types screenshots vendor lock audit clean
+.PHONY: help run test check e2e chaos bench compat dist test-dist docs client-types screenshots vendor lock audit clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -23,7 +25,7 @@ run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C s
 	@exec $(BIN)/python manage.py serve
 
 test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL; ARGS goes to pytest
-	$(PYTEST) -n 2 -m "not slow" $(ARGS)
+	$(PYTEST) -n 2 -m "not slow and not dist" $(ARGS)
 
 check: $(VENV)/dev.stamp ## lint, formats, types, layers, migrations, deployment settings
 	$(BIN)/ruff check .
@@ -49,6 +51,17 @@ bench: $(VENV)/dev.stamp $(PEERS)/peers.stamp ## speed, side by side; TRANSCRIPT
 compat: $(VENV)/dev.stamp ## the frameworks' own suites against a running server (asks the network)
 	$(BIN)/python -m compat
 
+dist: $(BUILD)/build.stamp ## build the wheel, the sdist and the npm tarball of the clients into dist/ (Node 20, npm)
+	rm -rf dist
+	cp LICENSE clients/python/LICENSE
+	$(BUILD)/bin/python -m build --no-isolation --outdir dist clients/python
+	cp LICENSE clients/typescript/LICENSE
+	cd clients/typescript && rm -rf dist && npm ci --ignore-scripts --no-audit --no-fund && \
+		npm run build && npm pack --pack-destination $(CURDIR)/dist
+
+test-dist: dist $(VENV)/dev.stamp ## install each package of dist/ into an empty folder and use it (network)
+	$(PYTEST) -m dist -n 0 tests/clients/test_install.py $(ARGS)
+
 docs: $(VENV)/dev.stamp ## write the generated pages of docs/ again
 	$(BIN)/python manage.py write_docs
 
@@ -66,12 +79,13 @@ lock: $(VENV)/dev.stamp ## compile requirements*.in into requirements*.txt, with
 	$(LOCK) --output-file requirements.txt requirements.in
 	$(LOCK) --output-file requirements-login.txt requirements-login.in
 	$(LOCK) --output-file requirements-dev.txt requirements-dev.in
+	$(LOCK) --output-file requirements-dist.txt requirements-dist.in
 
 audit: $(VENV)/dev.stamp ## known vulnerabilities of the pinned packages (asks the network)
 	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements-login.txt
 
 clean: ## forget the environment and the tests' data (never the data of `make run`)
-	rm -rf $(VENV) .compat $(TEST_DATA) staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .compat dist $(TEST_DATA) staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The environment. A stamp holds the hash of what was installed: a touched file installs nothing.
 
@@ -93,4 +107,10 @@ $(PEERS)/peers.stamp: benchmarks/peers/requirements.txt | $(BIN)/python
 	@cksum $< | cmp -s - $@ || { echo "Installing what benchmarks compare with …"; \
 		$(BIN)/python -m venv --clear $(PEERS) && \
 		$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<; }
+	@cksum $< > $@
+
+$(BUILD)/build.stamp: requirements-dist.txt | $(BIN)/python
+	@cksum $< | cmp -s - $@ || { echo "Installing what builds packages …"; \
+		$(BIN)/python -m venv --clear $(BUILD) && \
+		$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<; }
 	@cksum $< > $@

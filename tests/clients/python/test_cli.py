@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import commonhold
 import pytest
 from commonhold import Commonhold
 
@@ -48,6 +49,11 @@ def command(env: dict[str, str], state: Commonhold) -> Command:
         )
 
     return run
+
+
+def test_version__is_that_of_the_package(command: Command) -> None:
+    done = command("--version", COMMONHOLD_URL="")
+    assert (done.returncode, done.stdout) == (0, f"commonhold {commonhold.__version__}\n")
 
 
 def test_put_get_diff_export__pass_values_through(command: Command) -> None:

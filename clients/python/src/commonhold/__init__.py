@@ -89,6 +89,7 @@ from commonhold.threads import (
     Threads,
     Tickets,
 )
+from commonhold.version import __version__
 
 __all__ = [
     "KV",
@@ -179,5 +180,6 @@ __all__ = [
     "Version",
     "VersionConflict",
     "Watch",
+    "__version__",
     "profile_key",
 ]

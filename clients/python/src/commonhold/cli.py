@@ -19,6 +19,7 @@ from commonhold.acp import run as run_bridge
 from commonhold.client import AsyncCommonhold, Commonhold
 from commonhold.entries import Filters
 from commonhold.problems import CommonholdError, VersionConflict
+from commonhold.version import __version__
 
 _RECALL = "how much an agent that cannot load a session is told of it; 0: nothing"
 
@@ -149,6 +150,7 @@ def acp(_: Commonhold, options: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="commonhold", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"commonhold {__version__}")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
     def verb(run: Any, about: str, *positional: str) -> argparse.ArgumentParser:

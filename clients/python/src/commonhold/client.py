@@ -27,11 +27,12 @@ from commonhold.profiles import (
 )
 from commonhold.shapes import schema_of
 from commonhold.threads import Dispatches, Plugins, Runs, StateKeys, Threads, Tickets
+from commonhold.version import __version__
 
 R = TypeVar("R")
 T = TypeVar("T")
 
-_AGENT = b"commonhold-python/0.1"
+_AGENT = f"commonhold-python/{__version__}".encode()
 
 
 class Options(TypedDict, total=False):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
+from django.db import connection
 from hypothesis import settings
+from pytest_django import DjangoDbBlocker
 
 from project.env import BASE_DIR
 from tests.builders import alice, bob, mallory
+from tests.project.running import wait_for
 
 # Beside the data of `make run`, never in it. The server starts with the first connection, so this
 # is early enough although pytest-django has read the settings already.
@@ -27,6 +31,27 @@ if os.environ.get("CI"):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--screenshots", action="store_true", help="write pictures of all pages")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Drops the test database only when nobody else is connected to it; fails naming who is.
+
+    A process that a test has ended may take a moment to leave.
+    """
+    yield
+    with django_db_blocker.unblock():
+        wait_for(lambda: not others(), lambda: f"the test database is free of {others()}")
+
+
+def others() -> list[tuple[str, str]]:
+    """Who else is connected to the test database: application and last statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT application_name, left(query, 60) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return cursor.fetchall()
 
 
 __all__ = ["alice", "bob", "mallory"]

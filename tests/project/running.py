@@ -26,7 +26,9 @@ def free_port() -> int:
         return port
 
 
-def wait_for(condition: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
+def wait_for(
+    condition: Callable[[], T], what: str | Callable[[], str], seconds: float = PATIENCE
+) -> T:
     """The first truthy result of `condition`; fails naming `what` when there is none in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -34,7 +36,8 @@ def wait_for(condition: Callable[[], T], what: str, seconds: float = PATIENCE) -
         if found:
             return found
         time.sleep(0.02)
-    raise AssertionError(f"not within {seconds:.0f} s: {what}")
+    name = what() if callable(what) else what
+    raise AssertionError(f"not within {seconds:.0f} s: {name}")
 
 
 def is_alive(pid: int) -> bool:

@@ -25,7 +25,7 @@ run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C s
 	@exec $(BIN)/python manage.py serve
 
 test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL; ARGS goes to pytest
-	$(PYTEST) -n 2 -m "not slow and not dist" $(ARGS)
+	$(PYTEST) -n 2 -m "not slow and not dist and not guides" $(ARGS)
 
 check: $(VENV)/dev.stamp ## lint, formats, types, layers, migrations, deployment settings
 	$(BIN)/ruff check .

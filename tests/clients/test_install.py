@@ -137,12 +137,12 @@ class TestDist:
         )
         assert shown == f"{PYTHON['version']}\n"
         assert run(tmp_path, scripts / "commonhold", "--version") == f"commonhold {shown}"
-        read = run(
+        stored = run(
             tmp_path,
-            *(scripts / "commonhold", "get", "team_context", "parent_thread::t1"),
+            *(scripts / "commonhold", "export", "python_guide.team"),
             **environment(web, alice),
         )
-        assert json.loads(read)["goal"] == "Ship the feature"
+        assert json.loads(stored)["value"]["goal"] == "Ship the feature"
 
     @pytest.mark.skipif(not NPM, reason="needs Node.js and npm")
     def test_npm_package__in_an_empty_folder__runs_the_guides_first_block(

@@ -23,7 +23,7 @@ def folder() -> Iterator[Path]:
     """A short path: PostgreSQL's socket lies in it."""
     path = Path(tempfile.mkdtemp(prefix="ch"))
     yield path
-    _end_postgresql(path)
+    end_postgresql(path)
     shutil.rmtree(path, ignore_errors=True)
 
 
@@ -53,7 +53,7 @@ def ears() -> Iterator[None]:
     pools.reset()
 
 
-def _end_postgresql(path: Path) -> None:
+def end_postgresql(path: Path) -> None:
     for pidfile in path.glob("**/postmaster.pid"):
         pid = int(pidfile.read_text().split()[0])
         command = Path(f"/proc/{pid}/cmdline")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from project.postgres.cluster import Cluster
-from tests.project.conftest import _end_postgresql
+from tests.project.conftest import end_postgresql
 from tests.project.running import Running, children, free_port, is_alive, wait_for
 
 ROLES = ("web", "worker", "beat")
@@ -26,7 +26,7 @@ def folder() -> Iterator[Path]:
     """One installation for the whole file: what one test leaves, the next one must cope with."""
     path = Path(tempfile.mkdtemp(prefix="ch"))
     yield path
-    _end_postgresql(path)
+    end_postgresql(path)
     shutil.rmtree(path, ignore_errors=True)
 
 
@@ -101,7 +101,7 @@ def test_serve__first_start__prints_token_once_and_keeps_the_data(ready):
         assert second.wait() == 0
         assert not (Path(data["COMMONHOLD_DATA_DIR"]) / "postgres/pg/postmaster.pid").exists()
     finally:
-        _end_postgresql(Path(data["COMMONHOLD_DATA_DIR"]))
+        end_postgresql(Path(data["COMMONHOLD_DATA_DIR"]))
         shutil.rmtree(data["COMMONHOLD_DATA_DIR"])
 
 

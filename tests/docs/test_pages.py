@@ -1,0 +1,134 @@
+"""Every code block of README, the guides and the clients' pages runs as a reader would run it."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+import time
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from compat.__main__ import ENVIRONMENTS, find_suites, install
+from tests.docs.pages import Block, documentation_pages, read_blocks
+from tests.docs.serving import serve
+from tests.docs.sessions import BlockFailed, Environment, Server, Session
+from tests.e2e.conftest import CHROMIUM
+from tests.project.running import wait_for
+
+# Pages whose blocks need packages that the server's own tests do not: the folder of compat/ that
+# pins them. `make guides` installs them; `make test` runs all other pages.
+FRAMEWORKS = {
+    "docs/guides/a2a.md": "a2a",
+    "docs/guides/acp.md": "acp",
+    "docs/guides/ag-ui.md": "ag-ui",
+    "docs/guides/agent-protocol.md": "agent-protocol",
+    "docs/guides/ai-sdk.md": "ai-sdk",
+    "docs/guides/google-adk.md": "google_adk",
+    "docs/guides/langgraph.md": "langgraph",
+    "docs/guides/mcp.md": "mcp",
+    "docs/guides/openai-agents.md": "openai_agents",
+    "docs/guides/typescript.md": "agentkit",
+}
+
+# This one gets an empty environment, in `make guides` too.
+INSTALL = "docs/guides/install.md"
+
+# Blocks that are not run, by page and first line, each with the reason. Everything else is.
+NOT_RUN = {
+    (
+        "README.md",
+        "make run     # installs, starts an embedded PostgreSQL, web, worker and beat; prints URL, login link, token",
+    ): "is the server of these tests, and the suite that they are part of",
+    (INSTALL, "make dist"): "tests/clients/test_install.py runs it, by `make test-dist`",
+    (
+        INSTALL,
+        "npm install /path/to/the/clone/dist/commonhold-client-0.1.0.tgz",
+    ): "tests/clients/test_install.py installs that file, by `make test-dist`",
+}
+
+
+def runnable_blocks(page: str) -> list[Block]:
+    return [each for each in read_blocks(page) if (page, each.first_line) not in NOT_RUN]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    if shutil.which("curl") is None:
+        pytest.skip("needs curl")
+    with serve() as server:
+        yield server
+
+
+def run_page(blocks: list[Block], server: Server, environment: Environment | None = None) -> None:
+    """The blocks in a new session. BlockFailed at the first that fails."""
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        Session(blocks, server, Path(folder), environment or Environment()) as session,
+    ):
+        session.run()
+
+
+def run_twice(pages: dict[str, Environment], server: Server) -> list[str]:
+    """Every page, in random order, twice, whatever failed before; what failed."""
+    failures = []
+    second_of_run: dict[str, int] = {}
+    for _ in range(2):
+        for page in random.sample(sorted(pages), len(pages)):
+            # Pages take their ids from `date +%s`.
+            wait_for(lambda: int(time.time()) > second_of_run.get(page, 0), "the next second")  # noqa: B023
+            second_of_run[page] = int(time.time())
+            try:
+                run_page(runnable_blocks(page), server, pages[page])
+            except BlockFailed as failure:
+                failures.append(str(failure))
+    return failures
+
+
+def has_browser_blocks(page: str) -> bool:
+    return any(block.in_browser for block in runnable_blocks(page))
+
+
+@pytest.mark.timeout(7200)
+def test_pages__twice_in_any_order_on_one_server__every_block_succeeds(server: Server) -> None:
+    pages = [page for page in documentation_pages() if page not in {INSTALL, *FRAMEWORKS}]
+    if CHROMIUM is None:
+        pages = [page for page in pages if not has_browser_blocks(page)]
+    assert run_twice(dict.fromkeys(pages, Environment()), server) == []
+
+
+@pytest.mark.guides
+@pytest.mark.timeout(7200)
+def test_pages__of_frameworks_too__every_block_succeeds(server: Server, tmp_path: Path) -> None:
+    suites = {suite.name: suite for suite in find_suites()}
+    pages = dict.fromkeys(documentation_pages(), Environment())
+    venv.create(tmp_path / "empty", with_pip=True)
+    pages[INSTALL] = Environment(python=tmp_path / "empty" / "bin" / "python")
+    for page, name in FRAMEWORKS.items():
+        install(suites[name])
+        if suites[name].is_python:
+            pages[page] = Environment(python=ENVIRONMENTS / name / "bin" / "python")
+        else:
+            pages[page] = Environment(node_modules=suites[name].folder / "node_modules")
+    assert run_twice(pages, server) == []
+
+
+def test_blocks_not_run__each__is_a_block_of_its_page() -> None:
+    found = {
+        (page, block.first_line) for page in documentation_pages() for block in read_blocks(page)
+    }
+    assert sorted(set(NOT_RUN) - found) == []
+
+
+def test_blocks_not_run__all__are_these() -> None:
+    """Whoever adds one changes this number too, and explains it in a review."""
+    assert len(NOT_RUN) == 3
+    assert all(len(reason.split()) > 3 for reason in NOT_RUN.values())
+
+
+def test_pages_of_frameworks__all__exist_and_name_an_environment() -> None:
+    assert set(FRAMEWORKS) <= set(documentation_pages())
+    assert set(FRAMEWORKS.values()) <= {suite.name for suite in find_suites()}

@@ -402,7 +402,9 @@ def _batch(raw: Raw, name: str) -> Batch:
 
 def _updates(raw: Raw, name: str) -> tuple[Update, ...]:
     updates: list[Update] = []
-    for index, item in enumerate(read_list(raw, name)):
+    items = read_list(raw, name)
+    commits.check_count(len(items))
+    for index, item in enumerate(items):
         pointer = f"/{name}/{index}"
         given = UpdateBody.take(item, pointer)
         clear = given.get("clear", False)

@@ -307,11 +307,11 @@ def compose(
         if text.strip():
             part = _part(each, text)
             if isinstance(part, str):
-                made = _with(made, path, load(part))
+                made = places.put(made, path, load(part))
             else:
                 wrong[each.name] = part
         elif each.required and each.kind in _LISTS:
-            made = _with(made, path, [])
+            made = places.put(made, path, [])
         elif node is not MISSING:
             made = _without(made, path)
     for each in fields:
@@ -323,10 +323,6 @@ def compose(
 def _normal(text: str) -> str:
     """Line breaks as they are stored; browsers send others."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _with(value: JSON, path: list[str], part: JSON) -> JSON:
-    return places.alter(value, path, lambda _: part, make=True)
 
 
 def _without(value: JSON, path: list[str]) -> JSON:

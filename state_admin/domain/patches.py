@@ -8,23 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from state_admin.domain.places import (
-    MISSING,
-    Mismatch,
-    add,
-    alter,
-    find,
-    kind,
-    move,
-    parts_of,
-    remove,
-    replace,
-)
-from state_admin.domain.values import JSON, Fault, identity, pointer_of, same
+from state_admin.domain.places import MISSING, Mismatch, WorkingCopy, find, kind, parts_of
+from state_admin.domain.values import JSON, Fault, pointer_of, same
 
 MAX_OPERATIONS: Final = 1_000
-# Each `copy` may double the document; this bounds what a patch can add that it did not bring.
-MAX_COPIED: Final = 8 << 20
 
 
 class PatchRefused(ValueError):
@@ -60,34 +47,40 @@ def json_patch(document: JSON, operations: JSON) -> JSON:
     """RFC 6902, all operations or none; `test` compares by `values.same`.
 
     Raises PatchRefused (malformed, over MAX_OPERATIONS, a place that does not exist, copies
-    beyond MAX_COPIED) and PatchTestFailed.
+    beyond places.MAX_COPIED) and PatchTestFailed.
     """
-    budget = MAX_COPIED
+    copy = WorkingCopy(document)
+    apply_json_patch(copy, operations)
+    return copy.document
+
+
+def apply_json_patch(copy: WorkingCopy, operations: JSON) -> None:
+    """`json_patch` on a working copy, which is of no use after an error."""
     for index, operation in enumerate(_listed(operations)):
         try:
-            verb = _member(operation, "op")
-            path = _path(operation, "path")
-            if verb == "test":
-                _test(document, path, _value(operation))
-            elif verb == "remove":
-                document = remove(document, path)
-            elif verb == "add":
-                document = add(document, path, _value(operation))
-            elif verb == "replace":
-                document = replace(document, path, _value(operation))
-            elif verb == "move":
-                origin = _path(operation, "from")
-                document = move(document, origin, path)
-            elif verb == "copy":
-                found = find(document, _path(operation, "from"), "from")
-                budget = _spend(budget, found)
-                document = add(document, path, found)
-            else:
-                raise Mismatch(f"unknown op '{verb[:40]}'", "op")
+            _apply(copy, operation)
         except Mismatch as error:
             place = pointer_of(index, *filter(None, [error.member]))
             raise PatchRefused([Fault(place, str(error))]) from None
-    return document
+
+
+def _apply(copy: WorkingCopy, operation: JSON) -> None:
+    verb = _member(operation, "op")
+    path = _path(operation, "path")
+    if verb == "test":
+        _test(copy.document, path, _value(operation))
+    elif verb == "remove":
+        copy.remove(path)
+    elif verb == "add":
+        copy.add(path, _value(operation))
+    elif verb == "replace":
+        copy.replace(path, _value(operation))
+    elif verb == "move":
+        copy.move(_path(operation, "from"), path)
+    elif verb == "copy":
+        copy.duplicate(_path(operation, "from"), path)
+    else:
+        raise Mismatch(f"unknown op '{verb[:40]}'", "op")
 
 
 def update(document: JSON, operations: JSON) -> JSON:
@@ -96,65 +89,71 @@ def update(document: JSON, operations: JSON) -> JSON:
     `add`, `max`, `min` (numbers), `append` (the value, as one item), `union` (those of a list
     that are not there yet), `merge` (RFC 7396), `set`, `remove` (the member at the path, missing
     is fine; with "value" every equal item of the array there). `path` is a JSON Pointer; missing
-    parents are made as objects, `-` is the end of an array. Where a number, list or object is
+    parents are created as objects, `-` is the end of an array. Where a number, list or object is
     expected, null counts as missing, since null is the default of a namespace without one.
-    Raises PatchRefused.
+    Raises PatchRefused, also when the items to compare exceed places.MAX_HASHED.
     """
+    copy = WorkingCopy(document)
     alone = isinstance(operations, dict)
     for index, operation in enumerate([operations] if alone else _listed(operations)):
         try:
-            document = _update(document, operation)
+            _update(copy, operation)
         except Mismatch as error:
             parts = [] if alone else [str(index)]
             place = pointer_of(*parts, *filter(None, [error.member]))
             raise PatchRefused([Fault(place, str(error))]) from None
-    return document
+    return copy.document
 
 
-def _update(document: JSON, operation: JSON) -> JSON:
+def _update(copy: WorkingCopy, operation: JSON) -> None:
     verb = _member(operation, "op")
     path = _path(operation, "path")
     for name in operation:
         if name not in ("op", "path", "value"):
             raise Mismatch(f"unknown member '{name[:40]}'", name)
     if verb == "remove" and "value" not in operation:
-        try:
-            return remove(document, path)
-        except Mismatch:
-            if not path:
-                raise
-            return document
+        _remove_if_present(copy, path)
+        return
     value = _value(operation)
     if verb == "remove":
-        return alter(document, path, lambda old: _without(old, value), make=False)
-    if verb == "append":
-        value = [value]
-    elif verb not in ("add", "max", "min", "union", "merge", "set"):
-        raise Mismatch(f"unknown op '{verb[:40]}'", "op")
-    return alter(document, path, lambda old: combine(verb, old, value), make=True)
+        copy.discard(path, value)
+    else:
+        combine(copy, path, verb, [value] if verb == "append" else value)
 
 
-def combine(verb: str, old: JSON, value: JSON) -> JSON:
+def _remove_if_present(copy: WorkingCopy, path: list[str]) -> None:
+    try:
+        copy.remove(path)
+    except Mismatch:
+        if not path:
+            raise
+
+
+def combine(copy: WorkingCopy, path: list[str], verb: str, value: JSON) -> None:
     """One verb on one place: `add max min append union merge set`; `append` takes a list.
 
-    A null or missing `old` starts from 0, [] or {}. Raises Mismatch for types that do not fit.
+    Where nothing is, or null, it starts from 0, [] or {}. Raises Mismatch for types that do not
+    fit.
     """
-    if old is MISSING:
-        old = None
     if verb == "set":
-        return value
-    if verb == "merge":
-        if old is not None and not isinstance(old, dict):
-            raise Mismatch(f"merge needs an object, found {kind(old)}", "path")
+        copy.put(path, value)
+    elif verb == "merge":
         if not isinstance(value, dict):
             raise Mismatch(f"merge takes an object, not {kind(value)}", "value")
-        return merge_patch(old, value)
-    if verb in ("append", "union"):
-        if old is not None and not isinstance(old, list):
-            raise Mismatch(f"{verb} needs an array, found {kind(old)}", "path")
+        copy.merge(path, value)
+    elif verb in ("append", "union"):
         if not isinstance(value, list):
             raise Mismatch(f"{verb} takes an array, not {kind(value)}", "value")
-        return [*(old or []), *value] if verb == "append" else _union(old or [], value)
+        copy.extend(path, value, verb=verb)
+    elif verb in ("add", "max", "min"):
+        copy.change(path, lambda old: _number(verb, old, value))
+    else:
+        raise Mismatch(f"unknown op '{verb[:40]}'", "op")
+
+
+def _number(verb: str, old: JSON, value: JSON) -> JSON:
+    if old is MISSING:
+        old = None
     if old is not None and not _is_number(old):
         raise Mismatch(f"{verb} needs a number, found {kind(old)}", "path")
     if not _is_number(value):
@@ -174,24 +173,6 @@ def _sum(old: JSON, value: JSON) -> JSON:
     if isinstance(total, float) and total - total:
         raise Mismatch("the sum is outside the range of a double", "value")
     return total
-
-
-def _union(old: list[JSON], value: list[JSON]) -> list[JSON]:
-    known = set(map(identity, old))
-    made = list(old)
-    for item in value:
-        if (key := identity(item)) not in known:
-            known.add(key)
-            made.append(item)
-    return made
-
-
-def _without(old: JSON, value: JSON) -> JSON:
-    if old is MISSING or old is None:
-        return old
-    if not isinstance(old, list):
-        raise Mismatch(f"remove with a value needs an array, found {kind(old)}", "path")
-    return [item for item in old if not same(item, value)]
 
 
 def _listed(operations: JSON) -> list[JSON]:
@@ -228,21 +209,6 @@ def _test(document: JSON, path: list[str], expected: JSON) -> None:
         raise PatchTestFailed(pointer_of(*path)) from None
     if not same(found, expected):
         raise PatchTestFailed(pointer_of(*path))
-
-
-def _spend(budget: int, value: JSON) -> int:
-    stack = [value]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, dict):
-            stack.extend(node.values())
-            budget -= sum(map(len, node))
-        elif isinstance(node, list):
-            stack.extend(node)
-        budget -= len(node) if isinstance(node, str) else 4
-        if budget < 0:
-            raise Mismatch("the patch copies more than a value may hold", "from")
-    return budget
 
 
 def _is_number(value: JSON) -> bool:

@@ -1,16 +1,24 @@
-"""Places in a value, by the parts of a JSON Pointer: finding and changing them along a copied
-path. Nothing here mutates its input. Not here: which operations exist (patches).
+"""JSON Pointers: find a place in a value, and change it in a copy.
+
+No function changes its input. Many changes of one value share a WorkingCopy.
+Not here: the operations of a patch (patches).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final
 
-from state_admin.domain.values import JSON, MAX_DEPTH
+from state_admin.domain.values import JSON, MAX_DEPTH, identity
 
 MISSING: Final = object()
+
+# A `copy` can double the document, and each may: this bounds what they add in all.
+MAX_COPIED: Final = 8 << 20
+# One to two seconds on one core; the largest value and the largest request fit together.
+MAX_HASHED: Final = 20 << 20
+_PER_ITEM: Final = 40
 
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 _BAD_ESCAPE: Final = re.compile(r"~(?![01])")
@@ -54,83 +62,334 @@ def find(node: JSON, path: _Path, member: str = "path") -> JSON:
     return node
 
 
-def _at_parent(node: JSON, path: _Path, act: Callable[[JSON, str], None]) -> JSON:
-    """`node`, with copies along the path, and `act(parent, last part)` done on the copy."""
-    if not isinstance(node, (dict, list)):
-        raise Mismatch(f"there is no '{path[0][:80]}' in {kind(node)}", "path")
-    made = node.copy()
-    if len(path) == 1:
-        act(made, path[0])
-    else:
-        child = step(made, path[0])
-        made[child] = _at_parent(made[child], path[1:], act)
-    return made
-
-
 def add(document: JSON, path: _Path, value: JSON) -> JSON:
-    """RFC 6902 `add`: sets a member, inserts into an array, replaces the whole."""
-
-    def act(parent: JSON, part: str) -> None:
-        if isinstance(parent, dict):
-            parent[part] = value
-        elif part == "-":
-            parent.append(value)
-        elif _INDEX.fullmatch(part) and int(part) <= len(parent):
-            parent.insert(int(part), value)
-        else:
-            raise Mismatch(f"'{part[:80]}' is not within the array", "path")
-
-    return _at_parent(document, path, act) if path else value
+    """RFC 6902 `add` on a copy."""
+    copy = WorkingCopy(document)
+    copy.add(path, value)
+    return copy.document
 
 
-def remove(document: JSON, path: _Path, member: str = "path") -> JSON:
-    """RFC 6902 `remove`; the whole document cannot go."""
-    if not path:
-        raise Mismatch("the whole document cannot be removed", member)
-
-    def act(parent: JSON, part: str) -> None:
-        del parent[step(parent, part, member)]
-
-    return _at_parent(document, path, act)
+def remove(document: JSON, path: _Path) -> JSON:
+    """RFC 6902 `remove` on a copy; the whole document cannot be removed."""
+    copy = WorkingCopy(document)
+    copy.remove(path)
+    return copy.document
 
 
 def replace(document: JSON, path: _Path, value: JSON) -> JSON:
-    """RFC 6902 `replace`: the place must exist."""
-
-    def act(parent: JSON, part: str) -> None:
-        parent[step(parent, part)] = value
-
-    return _at_parent(document, path, act) if path else value
+    """RFC 6902 `replace` on a copy."""
+    copy = WorkingCopy(document)
+    copy.replace(path, value)
+    return copy.document
 
 
-def move(document: JSON, origin: _Path, path: _Path) -> JSON:
-    """RFC 6902 `move`."""
-    found = find(document, origin, "from")
-    if origin == path:
-        return document
-    if path[: len(origin)] == origin:
-        raise Mismatch("a value cannot be moved into its own child", "path")
-    return add(remove(document, origin, "from"), path, found)
+def put(document: JSON, path: _Path, value: JSON) -> JSON:
+    """Set the place at the path on a copy; missing parents become objects."""
+    copy = WorkingCopy(document)
+    copy.put(path, value)
+    return copy.document
 
 
-def alter(node: JSON, path: _Path, change: Callable[[JSON], JSON], *, make: bool) -> JSON:
-    """`node` with `change(old)` at the path. Missing parents become objects if `make`, else
-    nothing changes."""
-    if not path:
-        return change(node)
-    part, rest = path[0], path[1:]
-    if node is MISSING or node is None:
-        return {part: alter(MISSING, rest, change, make=make)} if make else node
-    if isinstance(node, dict):
-        child = node.get(part, MISSING)
-        made = alter(child, rest, change, make=make)
-        return node if made is MISSING else {**node, part: made}
-    if not isinstance(node, list):
-        raise Mismatch(f"there is no '{part[:80]}' in {kind(node)}", "path")
-    if part == "-" or part == str(len(node)):
-        return [*node, alter(MISSING, rest, change, make=make)] if make else node
-    index = step(node, part)
-    return [*node[:index], alter(node[index], rest, change, make=make), *node[index + 1 :]]
+class Budget:
+    """What the changes of one request may cost: bytes that its `copy` operations add, and bytes of
+    array items that `union` and `remove` hash, with _PER_ITEM for each item."""
+
+    def __init__(self) -> None:
+        self._copied = MAX_COPIED
+        self._hashed = MAX_HASHED
+
+    def copy(self, node: JSON) -> None:
+        """Charge one node of a copied value. Raises Mismatch."""
+        self._copied -= max(1, len(node)) if isinstance(node, str) else 4
+        if isinstance(node, dict):
+            self._copied -= sum(map(len, node))
+        if self._copied < 0:
+            raise Mismatch("the patch copies more than a value may hold", "from")
+
+    def hash(self, item: JSON) -> Hashable:
+        """The identity of an array item. Raises Mismatch."""
+        key = identity(item)
+        self._hashed -= _PER_ITEM + (len(key) if isinstance(key, str) else 0)
+        if self._hashed < 0:
+            raise Mismatch(
+                f"the operations compare more than {MAX_HASHED:,} bytes of array items;"
+                " send fewer of them, or keep the array in smaller parts"
+            )
+        return key
+
+
+class WorkingCopy:
+    """A value while many changes are made to it. The value it starts from is never changed.
+
+    A container is copied when it is changed first, and changed in place from then on, so that a
+    list of operations costs what it changes and not the size of the value each time. For `union`
+    and `discard` the items of an array are hashed once.
+
+    The methods raise Mismatch where a path or a type does not fit, and when the items hashed
+    exceed `budget`.
+    """
+
+    def __init__(self, document: JSON, budget: Budget | None = None) -> None:
+        self._root: dict[str, JSON] = {"": document}
+        self._budget = budget or Budget()
+        # The containers that are copies, by id; held here, so that no id is used again.
+        self._copies: dict[int, JSON] = {}
+        self._indexes: dict[int, _Index] = {}
+
+    @property
+    def document(self) -> JSON:
+        return self._root[""]
+
+    def add(self, path: _Path, value: JSON) -> None:
+        """RFC 6902 `add`: sets a member, inserts into an array, replaces the whole."""
+        if not path:
+            self._root[""] = value
+            return
+        parent, part = self._parent(path), path[-1]
+        if isinstance(parent, dict):
+            parent[part] = value
+        elif part == "-":
+            self._insert(parent, len(parent), value)
+        elif _INDEX.fullmatch(part) and int(part) <= len(parent):
+            self._insert(parent, int(part), value)
+        else:
+            raise Mismatch(f"'{part[:80]}' is not within the array", "path")
+
+    def replace(self, path: _Path, value: JSON) -> None:
+        """RFC 6902 `replace`: the place must exist."""
+        if not path:
+            self._root[""] = value
+            return
+        parent = self._parent(path)
+        self._set(parent, step(parent, path[-1]), value)
+
+    def remove(self, path: _Path) -> None:
+        """RFC 6902 `remove`: the place must exist; the whole document cannot be removed."""
+        if not path:
+            raise Mismatch("the whole document cannot be removed", "path")
+        parent = self._parent(path)
+        place = step(parent, path[-1])
+        if isinstance(parent, list) and (index := self._indexes.get(id(parent))):
+            index.delete(place)
+        del parent[place]
+
+    def move(self, origin: _Path, path: _Path) -> None:
+        """RFC 6902 `move`."""
+        found = find(self.document, origin, "from")
+        if origin == path:
+            return
+        if path[: len(origin)] == origin:
+            raise Mismatch("a value cannot be moved into its own child", "path")
+        self.remove(origin)
+        self.add(path, found)
+
+    def duplicate(self, origin: _Path, path: _Path) -> None:
+        """RFC 6902 `copy`. Both places share the value until one of them changes."""
+        found = find(self.document, origin, "from")
+        stack = [found]
+        while stack:
+            node = stack.pop()
+            self._budget.copy(node)
+            if isinstance(node, (dict, list)):
+                stack.extend(node.values() if isinstance(node, dict) else node)
+                self._copies.pop(id(node), None)
+                self._indexes.pop(id(node), None)
+        self.add(path, found)
+
+    def change(self, path: _Path, function: Callable[[JSON], JSON]) -> None:
+        """Set the place to `function` of what it holds, MISSING where there is nothing yet."""
+        parent, place = self._created(path)
+        self._set(parent, place, function(_held(parent, place)))
+
+    def put(self, path: _Path, value: JSON) -> None:
+        """Set the place; missing parents become objects, `-` is the end of an array."""
+        parent, place = self._created(path)
+        self._set(parent, place, value)
+
+    def merge(self, path: _Path, patch: dict[str, JSON]) -> None:
+        """RFC 7396 on the object at the path; a missing one, or null, starts empty."""
+        parent, place = self._created(path)
+        held = _held(parent, place)
+        if held is not MISSING and held is not None and not isinstance(held, dict):
+            raise Mismatch(f"merge needs an object, found {kind(held)}", "path")
+        self._merge(parent, place, patch)
+
+    def _merge(self, parent: JSON, place: JSON, patch: dict[str, JSON]) -> None:
+        if not isinstance(_held(parent, place), dict):
+            self._set(parent, place, {})
+        target = self._child(parent, place)
+        for name, change in patch.items():
+            if change is None:
+                target.pop(name, None)
+            elif isinstance(change, dict):
+                self._merge(target, name, change)
+            else:
+                target[name] = change
+
+    def extend(self, path: _Path, items: list[JSON], *, verb: str = "append") -> None:
+        """Append the items to the array at the path; a missing one, or null, starts empty.
+        The verb `union` leaves out items that are equal to one already there."""
+        parent, place = self._created(path)
+        held = _held(parent, place)
+        if held is not MISSING and held is not None and not isinstance(held, list):
+            raise Mismatch(f"{verb} needs an array, found {kind(held)}", "path")
+        if not isinstance(held, list):
+            self._set(parent, place, [])
+        array = self._child(parent, place)
+        if verb == "append":
+            if index := self._indexes.get(id(array)):
+                index.extend(len(items))
+            array.extend(items)
+            return
+        index = self._index(array)
+        for item in items:
+            key = self._budget.hash(item)
+            if key not in index.counts:
+                array.append(item)
+                index.append(key)
+
+    def discard(self, path: _Path, item: JSON) -> None:
+        """Remove every item equal to `item` from the array at the path; nothing where the path
+        leads nowhere, or to null."""
+        parent, place = self._created(path, create=False)
+        held = MISSING if parent is None else _held(parent, place)
+        if held is MISSING or held is None:
+            return
+        if not isinstance(held, list):
+            raise Mismatch(f"remove with a value needs an array, found {kind(held)}", "path")
+        array = self._child(parent, place)
+        index = self._index(array)
+        key = self._budget.hash(item)
+        if key in index.counts:
+            array[:] = [each for each, its in zip(array, index.keys, strict=True) if its != key]
+            index.drop(key)
+
+    def _parent(self, path: _Path) -> JSON:
+        """The container that holds the last step, ready to be changed. Every step before it must
+        exist."""
+        node = self._child(self._root, "")
+        for depth, part in enumerate(path, 1):
+            if not isinstance(node, (dict, list)):
+                raise Mismatch(f"there is no '{part[:80]}' in {kind(node)}", "path")
+            if depth < len(path):
+                node = self._child(node, step(node, part))
+        return node
+
+    def _created(self, path: _Path, *, create: bool = True) -> tuple[JSON, JSON]:
+        """The parent of the place, ready to be changed, and the key or index there. Missing parents
+        and null become objects; without `create` the parent is then None."""
+        node: JSON = self._root
+        place: JSON = ""
+        for part in path:
+            held = _held(node, place)
+            if held is MISSING or held is None:
+                if not create:
+                    return None, None
+                self._set(node, place, {})
+            elif not isinstance(held, (dict, list)):
+                raise Mismatch(f"there is no '{part[:80]}' in {kind(held)}", "path")
+            node = self._child(node, place)
+            if isinstance(node, dict):
+                place = part
+            elif part == "-" or part == str(len(node)):
+                place = len(node)
+            else:
+                place = step(node, part)
+        return node, place
+
+    def _child(self, parent: JSON, place: JSON) -> JSON:
+        """What is at an existing place, ready to be changed if it is a container."""
+        child = parent[place]
+        if not isinstance(child, (dict, list)):
+            return child
+        if id(child) not in self._copies:
+            child = child.copy()
+            self._copies[id(child)] = child
+        self._set(parent, place, child)
+        return child
+
+    def _set(self, parent: JSON, place: JSON, value: JSON) -> None:
+        if isinstance(parent, dict):
+            parent[place] = value
+        elif place == len(parent):
+            self._insert(parent, place, value)
+        else:
+            if index := self._indexes.get(id(parent)):
+                index.forget(place)
+            parent[place] = value
+
+    def _insert(self, array: JSON, place: int, value: JSON) -> None:
+        if index := self._indexes.get(id(array)):
+            index.insert(place)
+        array.insert(place, value)
+
+    def _index(self, array: JSON) -> _Index:
+        index = self._indexes.get(id(array))
+        if index is None:
+            index = self._indexes[id(array)] = _Index()
+            index.extend(len(array))
+        at = -1
+        while index.unhashed:
+            at = index.keys.index(None, at + 1)
+            index.set(at, self._budget.hash(array[at]))
+        return index
+
+
+class _Index:
+    """The identity of each item of an array, None while it is not known, and how often each occurs."""
+
+    def __init__(self) -> None:
+        self.keys: list[Hashable] = []
+        self.counts: dict[Hashable, int] = {}
+        self.unhashed = 0
+
+    def append(self, key: Hashable) -> None:
+        self.keys.append(key)
+        self.counts[key] = self.counts.get(key, 0) + 1
+
+    def extend(self, count: int) -> None:
+        self.keys.extend([None] * count)
+        self.unhashed += count
+
+    def insert(self, place: int) -> None:
+        self.keys.insert(place, None)
+        self.unhashed += 1
+
+    def set(self, place: int, key: Hashable) -> None:
+        """Note the identity of an item that has none yet."""
+        self.keys[place] = key
+        self.counts[key] = self.counts.get(key, 0) + 1
+        self.unhashed -= 1
+
+    def forget(self, place: int) -> None:
+        """The item changes."""
+        key = self.keys[place]
+        if key is not None:
+            self._uncount(key)
+            self.keys[place] = None
+            self.unhashed += 1
+
+    def delete(self, place: int) -> None:
+        self.forget(place)
+        del self.keys[place]
+        self.unhashed -= 1
+
+    def drop(self, key: Hashable) -> None:
+        """All items with this identity were removed."""
+        self.keys = [each for each in self.keys if each != key]
+        del self.counts[key]
+
+    def _uncount(self, key: Hashable) -> None:
+        self.counts[key] -= 1
+        if not self.counts[key]:
+            del self.counts[key]
+
+
+def _held(parent: JSON, place: JSON) -> JSON:
+    """What is at the place; MISSING where nothing is."""
+    if isinstance(parent, dict):
+        return parent.get(place, MISSING)
+    return parent[place] if place < len(parent) else MISSING
 
 
 def kind(value: JSON) -> str:

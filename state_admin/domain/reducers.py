@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from state_admin.domain import patches
 from state_admin.domain.lifecycle import RESUME_MODES, can_move
-from state_admin.domain.places import Mismatch
+from state_admin.domain.places import Budget, Mismatch, WorkingCopy
 from state_admin.domain.values import JSON
 
 
@@ -102,36 +102,50 @@ class UpdateRefused(ValueError):
 
 
 def apply(reducer: str, value: JSON, update: JSON) -> JSON:
-    """The value after the update; neither input is changed.
-
-    A null value starts from 0, [] or {} where one is needed. `append` and `union` take a list of
-    items or one item that is no list. `json_patch` takes RFC 6902 operations, or one. `lifecycle`
-    and `tool_calls` take the forms of `_lifecycle` and `_tool_calls`. Raises UpdateRefused; a
-    failing `test` of a JSON Patch raises patches.PatchTestFailed.
-    """
-    try:
-        act = _ACTS[Reducer(reducer)]
-    except ValueError:
-        raise UpdateRefused(f"unknown reducer '{reducer}'") from None
-    try:
-        return act(value, update)
-    except (Mismatch, patches.PatchRefused) as error:
-        raise UpdateRefused(f"{reducer}: {error}") from None
+    """The value after one update; neither input is changed. Raises as Reduction.apply does."""
+    reduction = Reduction(reducer, value)
+    reduction.apply(update)
+    return reduction.value
 
 
-def _listed(verb: str) -> Callable[[JSON, JSON], JSON]:
-    def act(value: JSON, update: JSON) -> JSON:
-        return patches.combine(verb, value, update if isinstance(update, list) else [update])
+class Reduction:
+    """A value while updates are applied to it. Each costs what it changes, not the whole value."""
 
-    return act
+    def __init__(self, reducer: str, value: JSON, budget: Budget | None = None) -> None:
+        """`budget` is what all reductions of a request may cost together. UpdateRefused: there is
+        no such reducer."""
+        try:
+            self._reducer = Reducer(reducer)
+        except ValueError:
+            raise UpdateRefused(f"unknown reducer '{reducer}'") from None
+        self._copy = WorkingCopy(value, budget)
 
+    @property
+    def value(self) -> JSON:
+        return self._copy.document
 
-def _combined(verb: str) -> Callable[[JSON, JSON], JSON]:
-    return lambda value, update: patches.combine(verb, value, update)
+    def apply(self, update: JSON) -> None:
+        """Apply one update. After an error the reduction is of no use.
 
-
-def _json_patch(value: JSON, update: JSON) -> JSON:
-    return patches.json_patch(value, [update] if isinstance(update, dict) else update)
+        A null value starts from 0, [] or {} where one is needed. `append` and `union` take a list
+        of items or one item that is no list. `json_patch` takes RFC 6902 operations, or one.
+        `lifecycle` and `tool_calls` take the forms of `_lifecycle` and `_tool_calls`. Raises
+        UpdateRefused; a failing `test` of a JSON Patch raises patches.PatchTestFailed.
+        """
+        reducer = self._reducer
+        try:
+            if reducer in _FUNCTIONS:
+                self._copy.put([], _FUNCTIONS[reducer](self.value, update))
+            elif reducer is Reducer.JSON_PATCH:
+                operations = [update] if isinstance(update, dict) else update
+                patches.apply_json_patch(self._copy, operations)
+            else:
+                listed = reducer in (Reducer.APPEND, Reducer.UNION)
+                if listed and not isinstance(update, list):
+                    update = [update]
+                patches.combine(self._copy, [], reducer.value, update)
+        except (Mismatch, patches.PatchRefused) as error:
+            raise UpdateRefused(f"{reducer}: {error}") from None
 
 
 def _lifecycle(value: JSON, update: JSON) -> JSON:
@@ -244,15 +258,8 @@ def _need(body: dict[str, JSON], name: str, kind: type) -> Any:
     return found
 
 
-_ACTS: Final[dict[Reducer, Callable[[JSON, JSON], JSON]]] = {
+_FUNCTIONS: Final[dict[Reducer, Callable[[JSON, JSON], JSON]]] = {
     Reducer.REPLACE: lambda value, update: update,
-    Reducer.ADD: _combined("add"),
-    Reducer.MAX: _combined("max"),
-    Reducer.MIN: _combined("min"),
-    Reducer.APPEND: _listed("append"),
-    Reducer.UNION: _listed("union"),
-    Reducer.MERGE: _combined("merge"),
-    Reducer.JSON_PATCH: _json_patch,
     Reducer.LIFECYCLE: _lifecycle,
     Reducer.TOOL_CALLS: _tool_calls,
 }

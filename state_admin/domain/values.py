@@ -250,7 +250,9 @@ def _counted(value: JSON) -> JSON:
         return {name: _counted(member) for name, member in value.items()}
     if isinstance(value, list):
         return list(map(_counted, value))
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else float(value)
+    return value
 
 
 def strings(value: JSON) -> Iterator[str]:

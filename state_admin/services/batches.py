@@ -15,9 +15,11 @@ from state_admin.models import entries_sql
 from . import entries, journal
 from .actors import require
 from .entries import EntryView, PatchKind, Precondition
-from .errors import Invalid, NotRegistered, Problem
+from .errors import Invalid, NotRegistered, Problem, TooLarge
 
 MAX_OPERATIONS = 1000
+# Every patch parses, stores and keeps a whole value, while the batch holds its locks.
+MAX_PATCHED_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,9 @@ def run_batch(
     is done in key order, so that two batches never wait for each other in a circle; operations on
     one key keep their order. All gets see one moment, plus this batch's own earlier writes; the
     change feed shows all that it wrote at one moment.
+
+    Raises Invalid, TooLarge when the values that its patches wrote exceed MAX_PATCHED_BYTES, and
+    what the verbs of entries raise.
     """
     if not 1 <= len(operations) <= MAX_OPERATIONS:
         raise Invalid(f"a batch takes 1 to {MAX_OPERATIONS} operations, not {len(operations)}")
@@ -66,10 +71,11 @@ def run_batch(
         range(len(operations)), key=lambda i: (operations[i].namespace, operations[i].key)
     )
     outcomes: dict[int, Outcome] = {}
+    patched = _Patched()
     if not atomic:
         for index in in_key_order:  # with an Idempotency-Key all are in one transaction
             try:
-                outcomes[index] = _run(actor, operations[index])
+                outcomes[index] = _run(actor, operations[index], patched)
             except Problem as problem:
                 outcomes[index] = Outcome(operations[index].op, problem=problem)
         return [outcomes[index] for index in range(len(operations))]
@@ -94,7 +100,7 @@ def run_batch(
                         raise NotRegistered(operation.namespace)
                     outcomes[index] = Outcome("get", seen[address])
                     continue
-                outcomes[index] = outcome = _run(actor, operation)
+                outcomes[index] = outcome = _run(actor, operation, patched)
             except Problem as problem:
                 failed[index] = problem
                 continue
@@ -141,7 +147,22 @@ def _read_together(
     }
 
 
-def _run(actor: Actor, operation: BatchOperation) -> Outcome:
+class _Patched:
+    """How many bytes the patches of a batch have written."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def check(self) -> None:
+        if self.size > MAX_PATCHED_BYTES:
+            raise TooLarge(
+                f"the patches of a batch may write at most {MAX_PATCHED_BYTES:,} bytes of values",
+                detail="Combine the patches of one key, or send several batches.",
+                limit=MAX_PATCHED_BYTES,
+            )
+
+
+def _run(actor: Actor, operation: BatchOperation, patched: _Patched) -> Outcome:
     address: dict[str, Any] = {
         "actor": actor,
         "namespace": operation.namespace,
@@ -154,6 +175,7 @@ def _run(actor: Actor, operation: BatchOperation) -> Outcome:
         version = entries.delete_entry(**address, when=when, reason=operation.reason)
         return Outcome("delete", version=version)
     if operation.op == "patch":
+        patched.check()
         put = entries.patch_entry(
             **address,
             kind=operation.patch_kind,
@@ -161,6 +183,7 @@ def _run(actor: Actor, operation: BatchOperation) -> Outcome:
             when=when,
             reason=operation.reason,
         )
+        patched.size += put.entry.size_bytes
     else:
         if operation.value is None:
             raise Invalid("a put needs a value")

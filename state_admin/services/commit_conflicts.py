@@ -10,12 +10,13 @@ from django.db.models import Q
 
 from state_admin.domain import patches, reducers, values
 from state_admin.domain.merging import Batch, Update
+from state_admin.domain.places import Budget
 from state_admin.models import Revision, StateValue, Thread
 
 from . import snapshots
 from .conflicts import MAX_CLASHES, MAX_SHOWN
 from .errors import Gone, NotFound
-from .state_keys import Slot, reduce
+from .state_keys import Slot, SlotValue
 
 _MAX_REVISIONS = 10
 _MAX_ROWS = 500
@@ -113,11 +114,12 @@ def _size(texts: Mapping[str, str | None]) -> int:
 
 
 def _after(slot: Slot, updates: Sequence[Update], text: str | None) -> str | None:
+    value = SlotValue(slot, text, Budget())
     for update in updates:
         if not update.clear:
             values.check(update.update)
-        text = reduce(slot, update, text)
-    return text
+        value.apply(update)
+    return value.text
 
 
 def _show(update: Update) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from django.db import transaction
 from state_admin.domain import merging, patches, reducers, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.merging import Batch, Update
+from state_admin.domain.places import Budget
 from state_admin.domain.values import Fault, Raw
 from state_admin.models import RevisionKind, Run, RunStatus, Thread
 
@@ -18,8 +19,9 @@ from .actors import require
 from .errors import Conflict, Invalid, NotRegistered, RevisionConflict
 from .runs import UNCHANGED, RunChange
 from .snapshots import NewValue, Read
-from .state_keys import Slot, check_value, find_slots, hold_registry, reduce
+from .state_keys import Slot, SlotValue, check_value, find_slots, hold_registry
 
+MAX_UPDATES = 10_000
 _NOTHING = "Nothing of the commit landed."
 _OR_REBASE = ", or send on_conflict: rebase"
 
@@ -62,6 +64,7 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
     before all of them Superseded, for an old fencing token.
     """
     require(actor, Role.EDITOR)
+    check_count(sum(len(batch.updates) for batch in step.batches))
     parsed = messages.parse_messages(step.messages) if step.messages else []
     names = {update.key for batch in step.batches for update in batch.updates}
     reads = sorted(set(step.reads))
@@ -112,6 +115,12 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
     return Committed(advanced.revision, tuple(sorted(writes)), advanced.message_count, run)
 
 
+def check_count(updates: int) -> None:
+    """Refuse more updates than one commit takes, in all of its batches together."""
+    if updates > MAX_UPDATES:
+        raise Invalid(f"a commit takes at most {MAX_UPDATES:,} updates, not {updates:,}")
+
+
 def _merge(step: Step, slots: dict[str, Slot]) -> Batch:
     def is_commutative(key: str) -> bool:
         return key in slots and slots[key].commutative
@@ -141,18 +150,22 @@ def _check_base(thread: Thread, merged: Batch, slots: dict[str, Slot], *, rebase
 
 def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewValue]:
     """The new value of each touched key. The cost follows the keys touched, not those held."""
-    texts: dict[str, str | None] = {}
+    budget = Budget()
+    changed: dict[str, SlotValue] = {}
     for index, update in enumerate(updates):
         slot = slots[update.key]
         if not update.clear:
             _check(update.update, index)
+        if update.key not in changed:
+            changed[update.key] = SlotValue(slot, slot.held, budget)
         try:
-            texts[update.key] = reduce(slot, update, texts.get(update.key, slot.held))
+            changed[update.key].apply(update)
         except patches.PatchTestFailed as failed:
             raise Conflict(f"test failed at {failed.pointer or '/'}", key=update.key) from failed
         except reducers.UpdateRefused as refused:
             faults = [Fault(f"/updates/{index}/update", str(refused))]
             raise Invalid(f"the update of {update.key} cannot be applied", faults) from refused
+    texts = {key: value.text for key, value in changed.items()}
     for key, text in texts.items():
         if text is not None:
             check_value(slots[key], text)

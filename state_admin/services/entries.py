@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -248,8 +249,8 @@ def patch_entry(
     when: Precondition = ANY,
     reason: str = "",
 ) -> Put:
-    """Change the stored value on the server, under its row lock; start from the default when it
-    is missing. Raises Invalid (the patch, or its result), Conflict (`test` failed)."""
+    """Change the stored value on the server, so that no write is lost; start from the default when
+    it is missing. Raises Invalid (the patch, or its result), Conflict (`test` failed)."""
     require(actor, Role.EDITOR)
     require_open(namespace)
     known = definition(actor, namespace)
@@ -258,7 +259,7 @@ def patch_entry(
         text = values.dump(apply_patch(kind, values.load(before.value), operations))
         return Raw(text, values.load(text))
 
-    return rewrite_value(actor, known, key, when, change, reason, Operation.PATCH)
+    return rewrite_value(actor, known, key, when, change, reason, Operation.PATCH, pure=True)
 
 
 def restore_entry(
@@ -281,7 +282,9 @@ def restore_entry(
     value = Raw(old.value, values.load(old.value))
     reason = reason or f"restored version {version}"
     known = definition(actor, namespace)
-    return rewrite_value(actor, known, key, when, lambda _: value, reason, Operation.RESTORE)
+    return rewrite_value(
+        actor, known, key, when, lambda _: value, reason, Operation.RESTORE, pure=True
+    )
 
 
 def delete_entry(
@@ -357,8 +360,13 @@ def store_value(
     attributes: dict[str, Any],
     reason: str,
     operation: Operation,
+    *,
+    explain_conflict: bool = True,
 ) -> Put:
-    """put_entry for services that may write reserved namespaces, with all attributes told."""
+    """put_entry for services that may write reserved namespaces, with all attributes given.
+
+    Without `explain_conflict` a VersionConflict comes without the values, and nothing is merged.
+    """
     expected = when.version
     changed = when.changed and attributes["ttl"] is None
     for attempt in range(_ATTEMPTS):
@@ -389,6 +397,8 @@ def store_value(
         # A second statement: the snapshot of the first may be older than the winner's commit.
         now = read_entry(actor=actor, namespace=namespace, key=key)
         if when.version is not None and now.version != when.version:
+            if not explain_conflict:
+                raise VersionConflict(expected or 0, now.version)
             theirs = now.value if now.exists else None
             collision = explain(actor, namespace, key, when.version, theirs, value)
             if when.merge and collision is not None and not collision.clashes:
@@ -411,12 +421,43 @@ def rewrite_value(
     change: Callable[[EntryView], Raw],
     reason: str,
     operation: Operation,
+    *,
+    pure: bool = False,
 ) -> Put:
-    """Read under the row lock, compute, store: nobody can write between. Keeps the expiry.
+    """Read, compute, store, so that nobody can write between. Keeps the expiry.
+
+    A `pure` change is computed without a lock first and stored if the entry is still the same, so
+    that nobody waits for the computation. Where another write came between, and for every other
+    change, the row is locked while `change` runs.
 
     With a version that is stale, `change` is computed on that one, to explain the conflict or,
     with `merge`, to join it with what others wrote since.
     """
+
+    def compute(before: EntryView) -> Raw:
+        if when.version is None or before.version == when.version:
+            return change(before)
+        return _join(actor, before, when, change)
+
+    def store(before: EntryView, value: Raw, *, explain_conflict: bool) -> Put:
+        attributes = {"ttl": None, "expires_at": before.expires_at, "tags": None, "pinned": None}
+        return store_value(
+            actor,
+            known.name,
+            key,
+            value,
+            Precondition(before.version, when.changed),
+            attributes,
+            reason,
+            operation,
+            explain_conflict=explain_conflict,
+        )
+
+    if pure:
+        before = read_entry(actor=actor, namespace=known.name, key=key)
+        value = compute(before)
+        with contextlib.suppress(VersionConflict):
+            return store(before, value, explain_conflict=False)
     for _ in range(_ATTEMPTS):
         with transaction.atomic():
             held = (
@@ -427,22 +468,10 @@ def rewrite_value(
             )
             before = read_entry(actor=actor, namespace=known.name, key=key)
             if before.exists and not held:
-                continue  # made between the two statements: lock it and look again
-            if when.version is None or before.version == when.version:
-                value = change(before)
-            else:
-                value = _join(actor, before, when, change)
-            attributes = {
-                "ttl": None,
-                "expires_at": before.expires_at,
-                "tags": None,
-                "pinned": None,
-            }
-            expected = Precondition(before.version, when.changed)
+                continue  # created between the two statements: lock it and read it again
+            value = compute(before)
             try:
-                return store_value(
-                    actor, known.name, key, value, expected, attributes, reason, operation
-                )
+                return store(before, value, explain_conflict=True)
             except VersionConflict:
                 if held:
                     raise  # it expired while we held it; the next attempt is the caller's

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from state_admin.domain import reducers, schemas, scopes, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.merging import Update
+from state_admin.domain.places import Budget
 from state_admin.domain.values import Raw
 from state_admin.models import Merge, StateKey, StateScope, Thread, hot, snapshots_sql
 
@@ -156,18 +157,38 @@ def find_slots(actor: Actor, thread: Thread, names: Iterable[str]) -> dict[str, 
     return found
 
 
-def reduce(slot: Slot, update: Update, before: str | None) -> str | None:
-    """The text of a value after one update; None: absent. A missing value starts from the default.
+class SlotValue:
+    """The value of a state key while the updates of a commit are applied to it, in order. It is
+    parsed once and serialized once, however many updates there are."""
 
-    Raises reducers.UpdateRefused and patches.PatchTestFailed.
-    """
-    if update.clear:
-        return None
-    raw: Raw = update.update
-    if slot.reducer == reducers.Reducer.REPLACE.value:
-        return raw.text
-    start = slot.default if before is None else before
-    return values.dump(reducers.apply(slot.reducer, values.load(start), values.load(raw.text)))
+    def __init__(self, slot: Slot, text: str | None, budget: Budget) -> None:
+        """`text` None: absent. `budget` is shared by all keys of the commit."""
+        self._slot = slot
+        self._text = text
+        self._budget = budget
+        self._reduction: reducers.Reduction | None = None
+
+    def apply(self, update: Update) -> None:
+        """Apply one update; a missing value starts from the default.
+
+        Raises reducers.UpdateRefused and patches.PatchTestFailed; the value is of no use then.
+        """
+        raw: Raw = update.update
+        if update.clear or self._slot.reducer == reducers.Reducer.REPLACE.value:
+            self._text = None if update.clear else raw.text
+            self._reduction = None
+            return
+        if self._reduction is None:
+            start = self._slot.default if self._text is None else self._text
+            self._reduction = reducers.Reduction(
+                self._slot.reducer, values.load(start), self._budget
+            )
+        self._reduction.apply(values.load(raw.text))
+
+    @property
+    def text(self) -> str | None:
+        """The JSON text of the value; None: absent."""
+        return values.dump(self._reduction.value) if self._reduction else self._text
 
 
 def check_value(slot: Slot, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from typing import Any
 
 import jsonpatch
 import jsonpointer
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from state_admin.domain import places
 from state_admin.domain.patches import (
     MAX_OPERATIONS,
     PatchRefused,
@@ -19,8 +21,9 @@ from state_admin.domain.patches import (
     merge_patch,
     update,
 )
-from state_admin.domain.values import dump, load, same
-from tests.domain import strategies
+from state_admin.domain.places import MAX_HASHED
+from state_admin.domain.values import dump, identity, load, same
+from tests.domain import reference_patches, strategies
 
 
 @pytest.mark.parametrize(
@@ -321,3 +324,103 @@ def test_union__any_lists__adds_each_missing_item_once(
     added = made[len(old) :]
     for place, item in enumerate(added):
         assert not any(same(item, other) for other in [*old, *added[:place]])
+
+
+_verbs = st.builds(
+    lambda op, path, value: {"op": op, "path": path, "value": value},
+    st.sampled_from(["add", "max", "min", "append", "union", "remove", "merge", "set"]),
+    _paths,
+    strategies.close_values,
+) | st.builds(lambda path: {"op": "remove", "path": path}, _paths)
+
+
+@given(strategies.close_values, st.lists(_verbs, max_size=6))
+def test_update__any_operations__do_what_the_reference_does(
+    document: object, operations: list[dict[str, object]]
+) -> None:
+    _compare(update, reference_patches.update, document, operations)
+
+
+@given(
+    strategies.close_values, st.lists(_operations.filter(bool).map(lambda ops: ops[0]), max_size=12)
+)
+def test_json_patch__many_operations__do_what_the_reference_does(
+    document: object, operations: list[dict[str, object]]
+) -> None:
+    _compare(json_patch, reference_patches.json_patch, document, operations)
+
+
+def _compare(function: Any, reference: Any, document: object, operations: Any) -> None:
+    """The longest part of the operations that the reference takes gives the same text here, and the
+    next operation is refused here too."""
+    before = dump([document, operations])
+    expected = document
+    for count, operation in enumerate(operations, 1):
+        try:
+            expected = reference(expected, [operation])
+        except reference_patches.Refused:
+            with pytest.raises((PatchRefused, PatchTestFailed)):
+                function(document, operations[:count])
+            return
+        assert dump(function(document, operations[:count])) == dump(expected)
+    assert dump([document, operations]) == before
+
+
+def test_update__many_operations_on_a_large_array__hash_each_item_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hashed: list[object] = []
+    monkeypatch.setattr(places, "identity", lambda item: hashed.append(item) or identity(item))
+    document = [{"i": i} for i in range(4_900)]
+    operations = [
+        {"op": "union", "path": "", "value": [{"i": 1}]},
+        {"op": "remove", "path": "", "value": {"i": -1}},
+        {"op": "set", "path": "/7/seen", "value": True},
+        {"op": "append", "path": "", "value": {"j": 1}},
+        {"op": "remove", "path": "/0"},
+    ] * 200
+    result = update(document, operations)
+    # The array, the value of every union and remove, and the item that each other verb changed.
+    assert len(hashed) <= 4_900 + 5 * 200
+    assert len(result) == 4_901  # 1 was removed from the front, and added once
+    assert hashed.count({"i": 4_000}) == 1
+
+
+def test_update__operations_whose_items_are_hashed_again__are_refused_beyond_a_bound() -> None:
+    document = [["x" * 8_000] * 100]
+    operations = [
+        {"op": "append", "path": "/0", "value": 1},
+        {"op": "union", "path": "", "value": [1]},
+    ] * 100
+    with pytest.raises(PatchRefused, match=f"more than {MAX_HASHED:,} bytes") as error:
+        update(document, operations)
+    (fault,) = error.value.faults
+    assert 40 < int(fault.pointer[1:]) < 80
+
+
+def test_update__union_on_the_largest_value__is_within_the_bound() -> None:
+    document = [f"{i:05}" + "x" * 800 for i in range(10_000)]
+    update(document, [{"op": "union", "path": "", "value": document[:5_000]}])
+
+
+def test_union__numbers_of_any_spelling__are_equal_by_value() -> None:
+    document = load("[1.10, 1e2, [1.50], 1]")
+    items = load("[1.1, 100, [1.5], 1.0, true]")
+    assert dump(update(document, {"op": "union", "path": "", "value": items})) == (
+        "[1.10,1e2,[1.50],1,true]"
+    )
+    for item in items[:4]:
+        document = update(document, {"op": "remove", "path": "", "value": item})
+    assert document == []
+
+
+def test_json_patch__copied_place_changed__leaves_the_other_alone() -> None:
+    copies = [
+        {"op": "add", "path": "/a/l/0", "value": 0},
+        {"op": "copy", "from": "/a", "path": "/b"},
+        {"op": "add", "path": "/a/l/-", "value": 1},
+        {"op": "add", "path": "/b/l/-", "value": 2},
+        {"op": "move", "from": "/b/l", "path": "/c"},
+        {"op": "add", "path": "/c/-", "value": 3},
+    ]
+    assert json_patch({"a": {"l": []}}, copies) == {"a": {"l": [0, 1]}, "b": {}, "c": [0, 2, 3]}

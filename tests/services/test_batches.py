@@ -13,7 +13,13 @@ from state_admin.domain.access import Role
 from state_admin.models import AuditRow, Entry, EntryRevision
 from state_admin.services import batches, clearing, entries
 from state_admin.services.batches import BatchOperation
-from state_admin.services.errors import Forbidden, Invalid, NotRegistered, VersionConflict
+from state_admin.services.errors import (
+    Forbidden,
+    Invalid,
+    NotRegistered,
+    TooLarge,
+    VersionConflict,
+)
 from tests.builders import Person, make_namespace, make_token, put, raw
 from tests.services.racing import overlap, race, split
 
@@ -239,3 +245,18 @@ def test_race__reader_of_a_batch__sees_one_moment(notes: Person) -> None:
     connections.close_all()
     assert torn == []
     assert min(outcomes[1:]) > 0
+
+
+def test_patches__that_write_too_much_in_all__are_refused_beyond_the_bound(
+    notes: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "MAX_PATCHED_BYTES", 200)
+    grow = [op("patch", key, {f"m{n}": "x" * 60}) for n in range(4) for key in "ab"]
+    with pytest.raises(TooLarge) as refused:
+        run(notes, *grow)
+    assert (refused.value.data["limit"], held()) == (200, {"a": '"a"', "b": '"b"'})
+    # In the order of the keys the last patch of a is refused first, then those of b.
+    assert refused.value.data["index"] == 1
+    outcomes = run(notes, *grow, op("put", "z", 1), atomic=False)
+    done = [index for index, outcome in enumerate(outcomes) if outcome.problem is None]
+    assert done == [0, 2, 8]

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from state_admin.domain.merging import Batch, Update
+from state_admin.domain.places import MAX_HASHED
 from state_admin.domain.reducers import EXTENSION_KEYS
 from state_admin.models import AuditRow, Change, Message, Revision, Run, StateValue, Thread
-from state_admin.services import commits, runs, snapshots
+from state_admin.services import commits, runs, snapshots, state_keys
 from state_admin.services.errors import (
     Conflict,
     Forbidden,
@@ -97,6 +98,49 @@ def test_commit__several_updates__are_one_revision(run: Person) -> None:
     assert (done.revision, done.touched) == (2, ("counter", "notes", "plan"))
     assert state(run) == {"counter": 5, "plan": {"goal": "x"}, "notes": ["a", "b"]}
     assert StateValue.objects.filter(key="counter").count() == 1
+
+
+def test_commit__many_updates_of_one_key__serialize_its_value_once(
+    run: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_state_key(run.actor, "facts", reducer="union", merge="commutative", default=[])
+    do(run, {"facts": [{"i": i} for i in range(100)]})
+    written: list[Any] = []
+    dump = state_keys.values.dump
+
+    def counted(value: Any) -> str:
+        if isinstance(value, list):
+            written.append(value)
+        return dump(value)
+
+    monkeypatch.setattr(state_keys.values, "dump", counted)
+    done = do(run, *({"facts": [{"i": i}]} for i in range(50, 150)))
+    assert len(written) == 1
+    assert done.touched == ("facts",)
+    assert state(run)["facts"] == [{"i": i} for i in range(150)]
+
+
+def test_commit__updates_that_compare_too_much__are_refused_where_they_exceed_the_bound(
+    run: Person,
+) -> None:
+    for name in ("facts", "more"):
+        make_state_key(run.actor, name, reducer="union", merge="commutative", default=[])
+    items = ["x" * 2_000_000]
+    with pytest.raises(Invalid) as refused:
+        do(run, *({"facts": items, "more": items} for _ in range(10)))
+    # One bound for all keys of the commit.
+    assert [error["pointer"] for error in refused.value.data["errors"]] == [
+        f"/updates/{MAX_HASHED // 2_000_000}/update"
+    ]
+    assert revision() == 1
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_commit__too_many_updates__are_refused(run: Person, parts: int) -> None:
+    updates = tuple(Update("counter", raw(1)) for _ in range(commits.MAX_UPDATES // parts + 1))
+    with pytest.raises(Invalid, match="at most 10,000 updates"):
+        commits.commit(actor=run.actor, run_id="r1", step=commits.Step((Batch(updates),) * parts))
+    assert revision() == 1
 
 
 @pytest.mark.parametrize("fields", [{}, {"base_revision": 99}, {"expected_message_count": 5}])

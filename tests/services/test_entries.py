@@ -27,6 +27,7 @@ from state_admin.services.errors import (
     VersionConflict,
 )
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, make_token, put, raw
+from tests.loops import away
 from tests.services.racing import race, split
 
 
@@ -275,6 +276,19 @@ def test_patch__missing_entry__starts_from_the_default(
     assert (done.created, done.entry.version) == (True, 1)
     assert raw(result).value == entries.values.load(done.entry.value)
     assert operations_of() == [(1, "patch")]
+
+
+def test_patch__too_many_items_to_compare__is_refused_where_it_exceeds_the_bound(
+    alice: Person,
+) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", [["x" * 8_000] * 100])
+    again = [{"op": "append", "path": "/0", "value": 1}, {"op": "union", "path": "", "value": [1]}]
+    with pytest.raises(Invalid) as refused:
+        patch(alice, again * 100, "update")
+    (error,) = refused.value.data["errors"]
+    assert again[int(error["pointer"][1:]) % 2]["op"] == "union"
+    assert read(alice).version == 1
 
 
 def test_patch__failing_test__is_a_conflict_and_changes_nothing(alice: Person) -> None:
@@ -735,6 +749,29 @@ def test_race__adders__none_is_lost(alice: Person, held: bool) -> None:
     assert len({put.entry.version for put in won}) == 16
     assert entries.values.load(read(alice).value) == {"n": 16}
     assert [op for _, op in operations_of()].count("patch") == 16
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("held", [True, False])
+def test_patch__written_by_others_while_it_is_computed__waits_for_nobody_and_loses_nothing(
+    alice: Person, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, default={"n": 0})
+    if held:
+        put(alice.actor, "notes", "k", {"n": 0})
+    add = partial(patch, alice, {"op": "add", "path": "/n", "value": 1}, "update")
+    apply_patch, computed = entries.apply_patch, []
+
+    def interrupted(*arguments: Any) -> Any:
+        computed.append(arguments)
+        if len(computed) == 1:  # with the row locked, this would wait for it in vain
+            away(add)
+        return apply_patch(*arguments)
+
+    monkeypatch.setattr(entries, "apply_patch", interrupted)
+    assert add().entry.version == 2 + held
+    assert entries.values.load(read(alice).value) == {"n": 2}
+    assert len(computed) == 3
 
 
 @pytest.mark.django_db(transaction=True)

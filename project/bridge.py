@@ -23,6 +23,7 @@ from project.channel import Answer, Channel, Message, OnLoop, Receive, Send
 from project.exchange import STALLED, Application, Exchange
 from project.paths import RAW_PATH
 from project.threads import Threads
+from state_admin.services.errors import MEDIA_TYPE, BadRequest, Problem, TooLarge, Unavailable
 
 Stream = Callable[[Message, Receive, Send], Awaitable[None]]
 T = TypeVar("T")
@@ -43,34 +44,25 @@ _CHORE_SECONDS = 10.0
 
 
 class Refused(Exception):
-    """The bridge answers itself, without asking Django."""
+    """The bridge responds itself, without Django. `unread`: the client is still sending its body."""
 
-    def __init__(
-        self, status: int, slug: str, title: str, detail: str = "", *, unread: bool = False
-    ) -> None:
-        self.status, self.slug, self.title, self.detail = status, slug, title, detail
-        self.unread = unread  # the client is still sending its body
+    def __init__(self, problem: Problem, *, unread: bool = False) -> None:
+        super().__init__(problem.detail)
+        self.problem, self.unread = problem, unread
 
     def answer(self) -> Answer:
         request_id = uuid.uuid4().hex
-        problem = {
-            "type": f"/problems/{self.slug}",
-            "title": self.title,
-            "status": self.status,
-            "instance": request_id,
-        }
-        if self.detail:
-            problem["detail"] = self.detail
-        body = json.dumps(problem).encode()
+        status = self.problem.status
+        body = json.dumps(self.problem.document(request_id)).encode()
         headers = [
-            (b"content-type", b"application/problem+json"),
+            (b"content-type", MEDIA_TYPE.encode()),
             (b"content-length", str(len(body)).encode()),
             (b"x-request-id", request_id.encode()),
             (b"connection", b"close"),  # the rest of the body is not read
         ]
-        if self.status == 503:
+        if status == 503:
             headers.append((b"retry-after", b"1"))
-        start = {"type": "http.response.start", "status": self.status, "headers": headers}
+        start = {"type": "http.response.start", "status": status, "headers": headers}
         return Answer(start, body)
 
 
@@ -160,7 +152,7 @@ class Bridge:
         self._requests += 1
         try:
             if self._requests > _MOST_REQUESTS:
-                raise Refused(503, "unavailable", "too many requests are waiting")
+                raise Refused(Unavailable("too many requests are waiting"))
             environ = self._environ(scope)
             declared = environ.get("CONTENT_LENGTH", "0")
             body = b""
@@ -212,7 +204,7 @@ class Bridge:
         self._requests += 1
         try:
             if self._requests > _MOST_REQUESTS:
-                raise Refused(503, "unavailable", "too many requests are waiting")
+                raise Refused(Unavailable("too many requests are waiting"))
             environ = self._environ(scope)
             environ["wsgi.input"] = io.BytesIO(body)
             answer = await Exchange(self.wsgi, environ, _nobody, _nobody).ask(self.threads)
@@ -245,7 +237,7 @@ class Bridge:
     ) -> None:
         """The answer waits without a thread: it is none of the requests that wait for one."""
         if len(self._channels) >= _MOST_CHANNELS:
-            raise Refused(503, "unavailable", "too many requests are waiting")
+            raise Refused(Unavailable("too many requests are waiting"))
 
         async def ask(extra: Mapping[str, Any]) -> Answer:
             again = {**environ, "wsgi.input": io.BytesIO(), **extra}
@@ -271,13 +263,15 @@ class Bridge:
         if size > self.max_body:
             raise self._too_large(unread=True)
         if self._body_bytes + size > max(_MOST_BODY_BYTES, self.max_body):
-            raise Refused(503, "unavailable", "too many large bodies at once")
+            raise Refused(Unavailable("too many large bodies at once"))
         self._body_bytes += size
         return size
 
     def _too_large(self, *, unread: bool) -> Refused:
-        detail = f"At most {self.max_body} bytes."
-        return Refused(413, "too-large", "the body is too large", detail, unread=unread)
+        return Refused(
+            TooLarge(f"the body has more than {self.max_body} bytes", limit=self.max_body),
+            unread=unread,
+        )
 
     async def _discard(self, receive: Receive) -> None:
         """Read on and forget. Most clients send all of a body before they look for the answer, and
@@ -330,7 +324,7 @@ class Bridge:
             try:
                 path.decode()
             except UnicodeDecodeError:  # Django would percent-encode it again: two names, one key
-                raise Refused(400, "bad-request", "the path is not percent-encoded UTF-8") from None
+                raise Refused(BadRequest("the path is not percent-encoded UTF-8")) from None
         client, server = scope.get("client") or ("", 0), scope.get("server") or ("", 0)
         environ: dict[str, Any] = {
             "REQUEST_METHOD": scope["method"],

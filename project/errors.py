@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from state_admin.api import problems
-from state_admin.services.errors import BadRequest, Forbidden, NotFound, Problem, Unavailable
+from state_admin.services.errors import BadRequest, Forbidden, InternalError, NotFound, Problem
 from state_admin.web import errors as pages
 
 
@@ -21,7 +21,9 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, Forbidden("this is not allowed"), pages.forbidden, exception)
+    return _answer(
+        request, Forbidden("this operation is not permitted"), pages.forbidden, exception
+    )
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -29,9 +31,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    crashed = Unavailable("something went wrong on our side")
     if _is_api(request):
-        return problems.answer_problem(crashed, request)
+        return problems.answer_problem(InternalError(), request)
     return pages.server_error(request)
 
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from state_admin.mcp.mount import Mount
+from state_admin.services.errors import Forbidden, MisdirectedRequest, Problem
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 SILENCE = base64.b64encode(
@@ -431,16 +432,18 @@ async def only_local(scope: Any) -> Any:
     headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
     host, origin = headers.get(b"host", ""), headers.get(b"origin")
     if host.rpartition(":")[0] not in ("localhost", "127.0.0.1"):
-        return Refused(421)
-    return Refused(403) if origin not in (None, f"http://{host}") else None
+        return Refused(MisdirectedRequest("the host is not served here"))
+    if origin not in (None, f"http://{host}"):
+        return Refused(Forbidden("requests from this origin are not permitted"))
+    return None
 
 
 class Refused:
     headers: dict[str, str] = {}
-    document = {"title": "refused"}
+    request_id = "conformance"
 
-    def __init__(self, status: int) -> None:
-        self.status = status
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
 
 
 mount = Mount(low, only_local, max_body=1 << 20, sessions=True)

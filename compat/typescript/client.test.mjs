@@ -79,7 +79,7 @@ test("versions: compare-and-set, merge, create only", async () => {
   const late = state.put(Counter, "cas", { n: 9 }, { if_version: first.version });
   await assert.rejects(late, (error) => {
     assert.ok(error instanceof VersionConflict);
-    assert.deepEqual([error.expected, error.actual, error.title], [1, 2, "version conflict: expected 1, actual 2"]);
+    assert.deepEqual([error.expected, error.actual, error.detail], [1, 2, "version conflict: expected 1, actual 2"]);
     return true;
   });
   const joined = await state.put(Counter, "cas", { n: 1, b: 2 }, { if_version: first.version, merge: true });
@@ -143,7 +143,7 @@ test("lists over pages, by key, by words", async () => {
 test("a namespace nobody registered is NotRegistered", async () => {
   await assert.rejects(state.get("nobody", "k"), {
     constructor: NotRegistered,
-    title: "profile key not registered: nobody",
+    detail: "profile key not registered: nobody",
   });
 });
 

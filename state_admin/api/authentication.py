@@ -26,7 +26,7 @@ class TokenAuthentication(BaseAuthentication):
         scheme, _, presented = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not presented:
             raise Unauthenticated(
-                "a token is needed", detail="Send Authorization: Bearer ch_… (see create_token)."
+                "a token is needed", hint="Send Authorization: Bearer ch_… (see create_token)."
             )
         request_id = getattr(request._request, "request_id", "")
         run_id = request.META.get("HTTP_RUN_ID", "")
@@ -40,7 +40,7 @@ class TokenAuthentication(BaseAuthentication):
         )
         if actor is None:
             raise Unauthenticated(
-                "the token is not valid", detail="It is unknown, expired or revoked."
+                "the token is not valid", hint="It is unknown, expired or revoked."
             )
         return actor, "token"
 
@@ -59,11 +59,11 @@ class PageAuthentication(BaseAuthentication):
         if not _comes_from_own_page(request):
             raise Forbidden(
                 "a session counts only for the pages of this site",
-                detail="Programs send Authorization: Bearer ch_… instead of a cookie.",
+                hint="Programs send Authorization: Bearer ch_… instead of a cookie.",
             )
         actor = actor_of_session(key, request_id=getattr(request._request, "request_id", ""))
         if actor is None:
-            raise Unauthenticated("the session has ended", detail="Log in again.")
+            raise Unauthenticated("the session has ended", hint="Log in again.")
         return actor, "session"
 
     def authenticate_header(self, request: Request) -> str:

@@ -16,7 +16,6 @@ from state_admin.services import batches, entries
 from state_admin.services.batches import BatchOperation, Outcome
 from state_admin.services.errors import BadRequest, Invalid, Problem
 
-from . import problems
 from .bodies import Body, Flag, RawField, Text, Whole, answer
 from .endpoint import Endpoint
 from .entries import MAX_TTL, show_entry
@@ -124,4 +123,4 @@ def show_outcome(outcome: Outcome) -> dict[str, Any]:
 
 
 def _failed(problem: Problem) -> dict[str, Any]:
-    return {"status": problems.status_of(problem), "problem": problems.body_of(problem)}
+    return {"status": problem.status, "problem": problem.document()}

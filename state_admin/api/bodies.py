@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import IO, Any
 
@@ -15,6 +15,7 @@ from rest_framework.fields import empty
 from rest_framework.parsers import BaseParser
 
 from state_admin.domain import values
+from state_admin.domain.moments import timestamp
 from state_admin.domain.values import Fault, Raw
 from state_admin.services.errors import BadRequest, Invalid, TooLarge
 
@@ -124,7 +125,7 @@ def _refuse_unknown(given: Mapping[str, Any], known: Mapping[str, Any], pointer:
     if unknown:
         raise BadRequest(
             f"unknown field: {', '.join(unknown)}",
-            detail=f"Known fields: {', '.join(known)}.",
+            hint=f"Known fields: {', '.join(known)}.",
             errors=[
                 {"pointer": pointer + values.pointer_of(name), "message": "unknown field"}
                 for name in unknown
@@ -155,11 +156,6 @@ def _faults(errors: Any, pointer: str) -> list[Fault]:
 def verbatim(text: str) -> orjson.Fragment:
     """Stored JSON text, to be spliced into an answer as it is."""
     return orjson.Fragment(text)
-
-
-def timestamp(moment: datetime) -> str:
-    """RFC 3339 in UTC, always with microseconds (semantics §1)."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _plain(value: Any) -> Any:

@@ -75,5 +75,5 @@ def open_cursor(cursor: str, end: FeedEnd) -> Position:
     except cursors.ExpiredCursor:
         raise Gone(
             "the cursor has expired",
-            detail="Changes are kept for a limited time. Read the state, then follow from now.",
+            hint="Changes are kept for a limited time. Read the state, then follow from now.",
         ) from None

@@ -101,7 +101,7 @@ class RecordDetail(Endpoint):
         if media_type not in PATCH_TYPES:
             raise Invalid(
                 f"not a patch type: {media_type or 'none'}",
-                detail=f"Send one of {', '.join(PATCH_TYPES)}.",
+                hint=f"Send one of {', '.join(PATCH_TYPES)}.",
             )
         raw = cast(Raw, request.data)
         values.check(raw)

@@ -182,7 +182,7 @@ class DispatchClaim(Endpoint):
         if "wait" in request.query_params and "HTTP_IDEMPOTENCY_KEY" in request.META:
             raise BadRequest(
                 "wait cannot be combined with Idempotency-Key",
-                detail="A claim whose answer is lost comes back when its lease ends.",
+                hint="A claim whose answer is lost comes back when its lease ends.",
             )
         # A parked call is asked again without its body.
         given = memory_of(request)

@@ -59,7 +59,7 @@ class Endpoint(APIView):
             if "HTTP_IF_MATCH" in request.META and method not in (*_SAFE, *self.conditional):
                 raise BadRequest(
                     f"{method} takes no If-Match here",
-                    detail="Nothing was done. Leave the header out.",
+                    hint="Nothing was done. Leave the header out.",
                 )
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -95,7 +95,7 @@ class UnknownPath(Endpoint):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        raise NotFound("no such path", detail=_PATHS)
+        raise NotFound("no such path", hint=_PATHS)
 
     def get(self, request: Request, rest: str = "") -> HttpResponse:
         raise AssertionError("initial always raises")

@@ -217,7 +217,7 @@ class EntryDetail(Endpoint):
         if media_type not in PATCH_TYPES:
             raise Invalid(
                 f"not a patch type: {media_type or 'none'}",
-                detail=f"Send one of {', '.join(PATCH_TYPES)}.",
+                hint=f"Send one of {', '.join(PATCH_TYPES)}.",
             )
         raw = cast(Raw, request.data)
         values.check(raw)
@@ -426,5 +426,5 @@ def _checked(key: str) -> str:
     try:
         scopes.check_key(key)
     except scopes.BadName as bad:
-        raise BadRequest("not a legal key", detail=str(bad)) from bad
+        raise BadRequest(f"invalid key: {bad}") from bad
     return key

@@ -19,7 +19,7 @@ def version_in(header: str, text: str) -> int:
     if found is None:
         raise BadRequest(
             f"{header} is not one of our ETags: {text[:40]}",
-            detail='Send the ETag of a read as it was, for example "41", with the quotes.',
+            hint='Send the ETag of a read as it was, for example "41", with the quotes.',
         )
     return int(found.group(1))
 
@@ -33,14 +33,14 @@ def precondition(request: Request) -> Precondition:
     if merge and (merge != "merge" or match is None):
         raise BadRequest(
             "On-Conflict takes merge, beside If-Match",
-            detail="If-Match names the version you started from: the base of the merge.",
+            hint="If-Match names the version you started from: the base of the merge.",
         )
     if match is not None:
         return Precondition(version_in("If-Match", match), changed, merge == "merge")
     if none_match is not None:
         if none_match.strip() != "*":
             raise BadRequest(
-                "If-None-Match on a write takes only *", detail="It means: create, never replace."
+                "If-None-Match on a write takes only *", hint="It means: create, never replace."
             )
         return Precondition(0, changed)
     return Precondition(None, changed) if changed else ANY

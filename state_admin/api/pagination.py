@@ -92,7 +92,7 @@ def refuse_unknown(request: Request, *known: str) -> None:
     if unknown:
         raise BadRequest(
             f"unknown query parameter: {', '.join(unknown)}",
-            detail=f"Known here: {', '.join(known) or 'none'}.",
+            hint=f"Known here: {', '.join(known) or 'none'}.",
         )
 
 
@@ -114,6 +114,6 @@ def _open(cursor: str, filters: str, kind: type[int] | type[str]) -> Any:
         raise BadRequest("cursor must be one that this API gave out") from None
     if made_for != filters:
         raise BadRequest(
-            "cursor does not match the filters", detail="Repeat the filters it was made with."
+            "cursor does not match the filters", hint="Repeat the filters it was made with."
         )
     return position

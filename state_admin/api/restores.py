@@ -76,6 +76,6 @@ def _show(step: Step) -> dict[str, Any]:
         "then_version": step.then_version,
     }
     if step.problem is not None:
-        shown["reason"] = step.problem.title
+        shown["reason"] = step.problem.detail
         shown["errors"] = step.problem.data.get("errors", [])
     return shown

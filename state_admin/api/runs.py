@@ -297,7 +297,7 @@ class RunCommits(Endpoint):
             if body.get("base_revision") not in (None, match):
                 raise BadRequest(
                     f"If-Match says {match}, base_revision {body['base_revision']}",
-                    detail="Both name the revision you started from: leave one out.",
+                    hint="Both name the revision you started from: leave one out.",
                 )
             body["base_revision"] = match
         done = commits.commit(

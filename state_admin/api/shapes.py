@@ -30,6 +30,7 @@ from state_admin.models import (
     Trigger,
     WebhookStatus,
 )
+from state_admin.services.errors import problem_types
 from state_admin.services.policies import SCOPES
 from state_admin.services.storage import GROUPS
 
@@ -157,12 +158,29 @@ _WEBHOOK = {
 SHAPES: dict[str, Shape] = {
     "Problem": {
         **shape(
-            {"detail": TEXT, "instance": TEXT, "errors": many(_FAULT)},
-            type={"type": "string", "description": "/problems/<slug>: what clients match on"},
-            title=TEXT,
-            status=WHOLE,
+            {
+                "hint": {**TEXT, "description": "What to do"},
+                "instance": {**TEXT, "description": "The id of the request"},
+                "errors": {
+                    **many(_FAULT),
+                    "description": "Each JSON pointer and what is wrong there",
+                },
+            },
+            type={
+                **TEXT,
+                "description": "The problem type, and the path of the page that explains it: "
+                + ", ".join(
+                    f"`/problems/{kind.slug}` ({kind.status} {kind.title})"
+                    for kind in problem_types()
+                ),
+            },
+            title={**TEXT, "description": "Constant per problem type"},
+            status={**WHOLE, "description": "The HTTP status code"},
+            detail={**TEXT, "description": "The message of this occurrence"},
         ),
-        "description": "RFC 9457. The members of the problem (expected, actual, …) stand beside.",
+        "description": "A problem document (RFC 9457). Some types have further members: `expected`"
+        " and `actual` of a conflict, `limit`, `retry_after`.",
+        "additionalProperties": True,
     },
     "Namespace": shape(
         name=TEXT,

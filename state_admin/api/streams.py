@@ -16,7 +16,7 @@ from rest_framework.request import Request
 
 from state_admin.models import feed_sql
 from state_admin.services.errors import RateLimited, Unavailable
-from state_admin.services.listeners import Listener, check_live
+from state_admin.services.listeners import CLOSED, Listener, check_live
 from state_admin.streams import cursors, events
 from state_admin.streams.channel import Channel, instead
 from state_admin.streams.hub import Unready
@@ -35,6 +35,10 @@ from .waiting import hub_of
 
 # Changes in an answer of a server that cannot stream.
 _FINITE = 200
+
+
+def _describe(why: str) -> dict[str, Any]:
+    return CLOSED[why].document()
 
 
 class ChangeStreamDetail(Endpoint):
@@ -59,10 +63,14 @@ class ChangeStreamDetail(Endpoint):
             rows = feed_sql.read_page(
                 self.actor, after=start, until=end.position, wanted=wanted, limit=_FINITE
             )
-            parts = [events.hello(start, at), *map(events.change, rows), events.closed("page")]
+            parts = [
+                events.hello(start, at),
+                *map(events.change, rows),
+                events.closed(_describe("page")),
+            ]
             response.content = b"".join(parts)
         elif request.method == "GET":
-            stream = ChangeStream(hub, self.actor, wanted, after)
+            stream = ChangeStream(hub, self.actor, wanted, after, _describe)
             session = session_key(request) if self.actor.kind == "user" else ""
             listener = Listener(self.actor, stream, session, actor_of_session)
             response.on_loop = _GoingOn(request, listener).run  # type: ignore[attr-defined]  # project/channel.py

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.moments import timestamp
 from state_admin.domain.values import Raw
 from state_admin.models import Message, Thread, Visibility
 from state_admin.services import forks, messages, policies, threads
@@ -19,7 +20,7 @@ from state_admin.services.errors import BadRequest, Invalid
 
 from . import etags, pagination
 from .batches import read_operations, show_outcome
-from .bodies import Body, RawField, Text, Whole, answer, no_content, timestamp, verbatim
+from .bodies import Body, RawField, Text, Whole, answer, no_content, verbatim
 from .endpoint import Endpoint
 
 

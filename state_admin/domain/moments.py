@@ -19,6 +19,11 @@ def read(text: object, *, assume_utc: bool = False) -> datetime | None:
         return None
 
 
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC, always with microseconds (semantics §1)."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
 def milliseconds(moment: datetime) -> int:
     """A moment as the reference counts time: milliseconds since 1970."""
     return int(moment.timestamp() * 1000)

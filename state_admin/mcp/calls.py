@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote, urlencode
 
 from mcp_types import CallToolResult, TextContent
@@ -39,7 +38,7 @@ def arguments_in(body: bytes) -> dict[str, Raw]:
         params = values.members(values.read(body)).get("params", _EMPTY)
         given = values.members(params).get("arguments", _EMPTY)
     except MalformedJSON as error:
-        raise BadRequest("the body is not JSON", detail=str(error)) from error
+        raise BadRequest(f"the body is not JSON: {error}") from error
     except RefusedJSON as refused:
         faults = [Fault(f.pointer.removeprefix(_ARGUMENTS), f.message) for f in refused.faults]
         raise Invalid("the arguments cannot be stored", faults) from refused
@@ -63,7 +62,7 @@ def check_arguments(tool: Tool, given: Mapping[str, Raw]) -> None:
         raise Invalid(
             f"the arguments of {tool.name} are not acceptable",
             faults,
-            detail=f"It takes {', '.join(known)}. Correct them and call it again.",
+            hint=f"It takes {', '.join(known)}. Correct them and call it again.",
         )
 
 
@@ -102,7 +101,7 @@ def result_of(answer: Answer) -> CallToolResult:
         return failure_of(
             Invalid(
                 f"the answer has {len(body)} bytes, more than {MOST_BYTES}",
-                detail="Ask for less: a lower limit, a prefix, no include, or a single entry.",
+                hint="Ask for less: a lower limit, a prefix, no include, or a single entry.",
             )
         )
     text = body.decode() or '{"done":true}'
@@ -112,15 +111,8 @@ def result_of(answer: Answer) -> CallToolResult:
 
 
 def failure_of(problem: Problem, request_id: str = "") -> CallToolResult:
-    """A problem of our own, in the words of the API."""
-    told: dict[str, Any] = {
-        **problem.data,
-        "type": f"/problems/{problem.slug}",
-        "title": problem.title,
-        "detail": problem.detail,
-        "instance": request_id,
-    }
-    return _failed(values.dump({name: part for name, part in told.items() if part}))
+    """A problem document as the result of a tool."""
+    return _failed(values.dump(problem.document(request_id)))
 
 
 def _failed(text: str) -> CallToolResult:

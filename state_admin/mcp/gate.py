@@ -15,8 +15,8 @@ from django.http.request import split_domain_port, validate_host
 from state_admin.domain.access import Actor
 from state_admin.services import actors
 from state_admin.services.errors import (
-    BadRequest,
     Forbidden,
+    MisdirectedRequest,
     Problem,
     Unauthenticated,
     Unavailable,
@@ -31,16 +31,11 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}\Z")
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request is not served, as status and problem."""
+    """Why a request is not served."""
 
-    status: int
     problem: Problem
+    request_id: str
     headers: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def document(self) -> dict[str, str]:
-        told = {"type": f"/problems/{self.problem.slug}", "title": self.problem.title}
-        return told | ({"detail": self.problem.detail} if self.problem.detail else {})
 
 
 class Gate:
@@ -51,23 +46,23 @@ class Gate:
 
     async def __call__(self, scope: Message) -> Refusal | None:
         headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
-        place = headers.get(b"host", "")
-        if not _is_ours(place):
-            return Refusal(421, BadRequest("this server does not answer to that host"))
-        if not _is_welcome(headers.get(b"origin"), place, scope["scheme"]):
-            return Refusal(403, Forbidden("pages of this origin may not ask"))
         given = headers.get(b"x-request-id", "")
         request_id = given if _SAFE_ID.match(given) else uuid.uuid4().hex
+        place = headers.get(b"host", "")
+        if not _is_ours(place):
+            return Refusal(MisdirectedRequest("the host is not served here"), request_id)
+        if not _is_welcome(headers.get(b"origin"), place, scope["scheme"]):
+            return Refusal(Forbidden("requests from this origin are not permitted"), request_id)
         try:
             actor = await self.host.in_thread(
                 lambda: _actor(headers.get(b"authorization", ""), request_id)
             )
         except Unauthenticated as problem:
-            return Refusal(401, problem, {"www-authenticate": 'Bearer realm="commonhold"'})
+            return Refusal(problem, request_id, {"www-authenticate": 'Bearer realm="commonhold"'})
         except django.db.Error as error:
             log.warning("database.unavailable", error=str(error).strip())
-            busy = Unavailable("the database did not answer in time")
-            return Refusal(503, busy, {"retry-after": "1"})
+            busy = Unavailable("the database did not respond in time")
+            return Refusal(busy, request_id, {"retry-after": "1"})
         scope[Caller.KEY] = Caller(actor, scope)
         return None
 
@@ -77,11 +72,11 @@ def _actor(authorization: str, request_id: str) -> Actor:
     scheme, _, presented = authorization.partition(" ")
     if scheme.lower() != "bearer" or not presented:
         raise Unauthenticated(
-            "a token is needed", detail="Send Authorization: Bearer ch_… (see create_token)."
+            "a token is needed", hint="Send Authorization: Bearer ch_… (see create_token)."
         )
     actor = actors.actor_of_token(presented.strip(), request_id=request_id, counts=False)
     if actor is None:
-        raise Unauthenticated("the token is not valid", detail="It is unknown, expired or revoked.")
+        raise Unauthenticated("the token is not valid", hint="It is unknown, expired or revoked.")
     return actor
 
 

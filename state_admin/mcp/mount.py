@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from state_admin.services.errors import MEDIA_TYPE, MethodNotAllowed, NotFound, Problem
 
 from .host import Caller, Message, Receive, Send
 
@@ -45,16 +48,17 @@ class Mount:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["path"] != PATH:
-            return await refuse(send, 404, {"type": "/problems/not-found", "title": "no such path"})
+            return await refuse(send, NotFound("no such path"), uuid.uuid4().hex)
         refusal = await self.gate(scope)
         if refusal is not None:
-            return await refuse(send, refusal.status, refusal.document, refusal.headers)
+            return await refuse(send, refusal.problem, refusal.request_id, refusal.headers)
         if scope["method"] != "POST" and not self.sessions:
-            problem = {
-                "type": "/problems/method-not-allowed",
-                "title": "only POST: there are no sessions here",
-            }
-            return await refuse(send, 405, problem, {"allow": "POST"})
+            request_id = scope[Caller.KEY].actor.request_id
+            problem = MethodNotAllowed(
+                f"{scope['method']} is not allowed on {PATH}",
+                hint="Send POST: there are no sessions.",
+            )
+            return await refuse(send, problem, request_id, {"allow": "POST"})
         await self._live()
         return await self.manager.handle_request(scope, receive, _patient(scope, send))
 
@@ -72,17 +76,18 @@ class Mount:
 
 
 async def refuse(
-    send: Send, status: int, problem: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    send: Send, problem: Problem, request_id: str, headers: Mapping[str, str] | None = None
 ) -> None:
-    """A problem document (RFC 9457) as the answer."""
-    body = json.dumps({**problem, "status": status}).encode()
-    told = {
-        "content-type": "application/problem+json",
+    """Send a problem document (RFC 9457) as the response."""
+    body = json.dumps(problem.document(request_id)).encode()
+    fields = {
+        "content-type": MEDIA_TYPE,
         "content-length": str(len(body)),
+        "x-request-id": request_id,
         **(headers or {}),
     }
-    fields = [(name.encode(), text.encode()) for name, text in told.items()]
-    await send({"type": "http.response.start", "status": status, "headers": fields})
+    encoded = [(name.encode(), text.encode()) for name, text in fields.items()]
+    await send({"type": "http.response.start", "status": problem.status, "headers": encoded})
     await send({"type": "http.response.body", "body": body})
 
 

@@ -93,7 +93,7 @@ def spend(caller: Caller) -> None:
     try:
         actors.actor_of_token(caller.token)
     except Problem as problem:
-        raise MCPError(INTERNAL_ERROR, f"{problem.title}: {problem.detail}", problem.data) from None
+        raise MCPError(INTERNAL_ERROR, problem.detail, problem.document()) from None
 
 
 def read_request(uri: str, caller: Caller) -> Message:
@@ -112,7 +112,7 @@ def read_result(uri: str, answer: Answer) -> ReadResourceResult:
     raw = values.read(answer.body)
     if answer.start["status"] >= 400:
         problem: Any = raw.value
-        raise MCPError(INTERNAL_ERROR, problem["title"], problem)
+        raise MCPError(INTERNAL_ERROR, problem["detail"], problem)
     parts = values.members(raw)
     about = {name: parts[name].value for name in ("version", "exists", "updated_at", "actor")}
     return ReadResourceResult(

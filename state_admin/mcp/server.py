@@ -30,7 +30,7 @@ _INSTRUCTIONS = """\
 Commonhold keeps the shared state of agents: JSON values in typed namespaces, each with versions and \
 a history, beside threads, runs and tickets. Others change it while you work. Read before you write, \
 send the version you read as expected_version, and give a reason. An error is a problem document: \
-its errors point at the argument that is wrong, its detail says what to do."""
+its errors point at the argument that is wrong, its hint says what to do."""
 
 
 def build(host: Host, hub: Hub) -> Mount:

@@ -19,12 +19,13 @@ from state_admin.models import Message, Run, RunStatus, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
 from state_admin.services import snapshots, threads
 from state_admin.services.errors import BadRequest, Invalid
+from state_admin.services.listeners import CLOSED
 from state_admin.services.runs import parents_of
 
 from . import ag_ui_events, parts
 from .ag_ui_events import Event
 from .endpoint import Endpoint, refuse_unknown
-from .following import CLOSED, answer_stream, event
+from .following import answer_stream, event
 
 # Messages of a snapshot: the newest.
 MOST_MESSAGES = 500
@@ -41,7 +42,7 @@ class _Thread:
         self._seq = 0
 
     def close(self, why: str) -> bytes:
-        return _encode([ag_ui_events.closed(*CLOSED[why])])
+        return _encode([ag_ui_events.closed(CLOSED[why])])
 
     def _whole(self, thread: Thread) -> list[Event]:
         self._state = self._read_state()
@@ -155,8 +156,8 @@ class Participant(_Thread):
         return _encode([*self._news(thread), *self._ended(run)])
 
     def close(self, why: str) -> bytes:
-        slug, title = CLOSED[why]
-        return _encode([{"type": "RUN_ERROR", "message": title, "code": slug}])
+        problem = CLOSED[why]
+        return _encode([{"type": "RUN_ERROR", "message": problem.detail, "code": problem.slug}])
 
     def _ended(self, run: Run | None) -> list[Event]:
         if run is None:

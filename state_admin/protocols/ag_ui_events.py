@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from state_admin.domain import diffs, patches, values
 from state_admin.domain.values import JSON
 from state_admin.models import Run, RunStatus, Ticket
+from state_admin.services.errors import Problem
 
 from .parts import File, Reasoning, Said, Text
 
@@ -173,6 +174,5 @@ def _interrupt(ticket: Ticket) -> dict[str, JSON]:
     return shown
 
 
-def closed(problem: str, title: str) -> Event:
-    about = {"type": f"/problems/{problem}", "title": title}
-    return {"type": "CUSTOM", "name": "commonhold.closed", "value": about}
+def closed(problem: Problem) -> Event:
+    return {"type": "CUSTOM", "name": "commonhold.closed", "value": problem.document()}

@@ -16,10 +16,11 @@ from state_admin.domain.values import JSON
 from state_admin.models import Message, Run, RunStatus, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
 from state_admin.services import snapshots, threads
+from state_admin.services.listeners import CLOSED
 
 from . import parts, ui_messages
 from .endpoint import Endpoint, answer, refuse_unknown
-from .following import CLOSED, answer_stream, event
+from .following import answer_stream, event
 from .parts import Said, ToolCall
 
 # Messages of the log that are looked at: the newest.
@@ -70,7 +71,7 @@ class Reply:
         return _encode(self._news(thread), self.over)
 
     def close(self, why: str) -> bytes:
-        return _encode([{"type": "error", "errorText": CLOSED[why][1]}], over=True)
+        return _encode([{"type": "error", "errorText": CLOSED[why].detail}], over=True)
 
     def _news(self, thread: Thread) -> list[ui_messages.Shape]:
         self.run.refresh_from_db(

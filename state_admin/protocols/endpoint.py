@@ -47,12 +47,12 @@ class Endpoint(APIView):
             if "HTTP_IF_MATCH" in request.META and method not in (*_SAFE, *self.conditional):
                 raise BadRequest(
                     f"{method} takes no If-Match here",
-                    detail="Nothing was done. Leave the header out.",
+                    hint="Nothing was done. Leave the header out.",
                 )
         if method not in _SAFE and "HTTP_IDEMPOTENCY_KEY" in request.META:
             raise BadRequest(
                 "Idempotency-Key is not kept here",
-                detail="Use the same verb of /api/v1, or the protocol's own guard.",
+                hint="Use the same verb of /api/v1, or the protocol's own guard.",
             )
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -69,7 +69,7 @@ def refuse_unknown(request: Request, *known: str) -> None:
     if unknown:
         raise BadRequest(
             f"unknown query parameter: {', '.join(unknown)}",
-            detail=f"Known here: {', '.join(known) or 'none'}.",
+            hint=f"Known here: {', '.join(known) or 'none'}.",
         )
 
 

@@ -30,16 +30,6 @@ from .endpoint import Endpoint
 
 _PAGE = 500
 
-# Why a stream ends, as problem type and title.
-CLOSED = {
-    "slow": ("too-slow", "the reader is too slow: connect again"),
-    "draining": ("unavailable", "the server is restarting: connect again"),
-    "unavailable": ("unavailable", "the database does not answer: connect again"),
-    "unauthenticated": ("unauthenticated", "the token is no longer valid"),
-    "deleted": ("not-found", "the thread is gone"),
-    "page": ("unavailable", "this server cannot stream: connect again"),
-}
-
 
 class Teller(Protocol):
     """What one client is told about a thread. Remembers what it has told. Called in a thread that
@@ -54,7 +44,7 @@ class Teller(Protocol):
         """What changed since; `rows` are the changes."""
 
     def close(self, why: str) -> bytes:
-        """The last words, for one of CLOSED."""
+        """The closing event, for a reason in listeners.CLOSED."""
 
 
 class ThreadStream:
@@ -187,6 +177,4 @@ def _read_cursor(request: Request, actor: Actor) -> Position | None:
     except cursors.BadCursor:
         raise BadRequest("Last-Event-ID must be an id that this stream gave out") from None
     except cursors.ExpiredCursor:
-        raise Gone(
-            "the cursor has expired", detail="Connect again without Last-Event-ID."
-        ) from None
+        raise Gone("the cursor has expired", hint="Connect again without Last-Event-ID.") from None

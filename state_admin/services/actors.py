@@ -121,7 +121,7 @@ def require(actor: Actor, role: Role) -> None:
     if not actor.may(role):
         raise Forbidden(
             f"this needs the role {role.value}",
-            detail=f"You are {actor.role.value} here. Ask an admin of the workspace.",
+            hint=f"You are {actor.role.value} here. Ask an admin of the workspace.",
         )
 
 
@@ -131,5 +131,5 @@ def require_open(name: str) -> None:
     if kind := config.kind_of(name):
         raise Forbidden(
             f"namespace {name} is reserved",
-            detail=f"Write it through /api/v1/config/{kind}/{{id}}, which keeps its secrets.",
+            hint=f"Write it through /api/v1/config/{kind}/{{id}}, which keeps its secrets.",
         )

@@ -69,7 +69,7 @@ def _clear(actor: Actor, rows: EntryQuerySet, dry_run: bool, reason: str) -> int
         if len(addresses) > MOST:
             raise Invalid(
                 f"more than {MOST:,} entries match",
-                detail="Clear them in parts: narrow it by namespace, prefix or scope_kind.",
+                hint="Clear them in parts: narrow it by namespace, prefix or scope_kind.",
                 limit=MOST,
             )
         cleared = clear_entries(actor, addresses, reason)

@@ -22,8 +22,8 @@ from .snapshots import NewValue, Read
 from .state_keys import Slot, SlotValue, check_value, find_slots, hold_registry
 
 MAX_UPDATES = 10_000
-_NOTHING = "Nothing of the commit landed."
-_OR_REBASE = ", or send on_conflict: rebase"
+_NOTHING_APPLIED = "No part of the commit was applied."
+_RETRY_OR_REBASE = "Read the state again and retry, or send on_conflict: rebase."
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
         merged = _merge(step, slots)
         _check_base(thread, merged, slots, rebase=step.rebase)
         if unknown := [u.key for u in merged.updates if u.key not in slots]:
-            raise Invalid(f"unknown key: {unknown[0]}", detail="Register it with PUT /state-keys.")
+            raise Invalid(f"unknown key: {unknown[0]}", hint="Register it with PUT /state-keys.")
         writes = _apply(merged.updates, slots)
         if run.status == RunStatus.DONE and step.run.status in (None, RunStatus.DONE):
-            raise Conflict(f"run is done: {run_id}", detail="Start a new run on the thread.")
+            raise Conflict(f"run is done: {run_id}", hint="Start a new run on the thread.")
         writes |= runs.apply_change(actor, run, thread, step.run, writes)
         messages.guard(thread, step.expected_message_count)
         ended = step.run.status == RunStatus.DONE
@@ -130,11 +130,11 @@ def _merge(step: Step, slots: dict[str, Slot]) -> Batch:
     try:
         return merging.merge_batches(whole, is_commutative)
     except merging.BaseRevisionMismatch as clash:
-        raise Conflict(str(clash), detail=_NOTHING) from clash
+        raise Conflict(str(clash), hint=_NOTHING_APPLIED) from clash
     except merging.ParallelMergeConflict as clash:
         clashing = merging.clashes(step.batches, is_commutative)
         told = commit_conflicts.explain_branches(step.batches, clashing, slots)
-        raise Conflict(str(clash), detail=_NOTHING, **told) from clash
+        raise Conflict(str(clash), hint=_NOTHING_APPLIED, **told) from clash
 
 
 def _check_base(thread: Thread, merged: Batch, slots: dict[str, Slot], *, rebase: bool) -> None:
@@ -142,10 +142,10 @@ def _check_base(thread: Thread, merged: Batch, slots: dict[str, Slot], *, rebase
     if base is None or base == thread.revision:
         return
     if base > thread.revision:
-        raise RevisionConflict(base, thread.revision, hint=_OR_REBASE)
+        raise RevisionConflict(base, thread.revision, hint=_RETRY_OR_REBASE)
     told = commit_conflicts.explain_moves(thread, merged.updates, slots, base)
     if told["keys"] or not rebase:
-        raise RevisionConflict(base, thread.revision, hint=_OR_REBASE, **told)
+        raise RevisionConflict(base, thread.revision, hint=_RETRY_OR_REBASE, **told)
 
 
 def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewValue]:

@@ -77,7 +77,7 @@ def check_id(identity: str) -> None:
     try:
         config.check_id(identity)
     except scopes.BadName as bad:
-        raise BadRequest("not a legal id", detail=str(bad)) from bad
+        raise BadRequest(f"invalid id: {bad}") from bad
 
 
 def read_record(*, actor: Actor, kind: Kind, identity: str) -> EntryView:
@@ -202,7 +202,7 @@ def delete_record(
         if (named or hidden) and not force:
             raise Conflict(
                 f"{kind}/{identity} is named by {len(named) + hidden} others",
-                detail="Change them first, or delete with force=true: then they name nothing.",
+                hint="Change them first, or delete with force=true: then they name nothing.",
                 dependents=[vars(each) for each in named],
                 hidden=hidden,
             )

@@ -61,7 +61,7 @@ def find_provider_secret(
     if row is None:
         raise Unreadable(
             f"the secret at {Kind.PROVIDERS.namespace}/{provider_id} {pointer} is gone",
-            detail="Write it again.",
+            hint="Write it again.",
         )
     return open_secret(row)
 
@@ -97,7 +97,7 @@ def open_secret(row: ConfigSecret) -> str:
     if key is None:
         raise Unreadable(
             f"the secret at {address} cannot be decrypted",
-            detail="Its key is not configured: bring it back into CONFIG_SECRET_KEYS or "
+            hint="Its key is not configured: bring it back into CONFIG_SECRET_KEYS or "
             "SECRET_KEY_FALLBACKS, or write the secret again.",
         )
     try:
@@ -105,7 +105,7 @@ def open_secret(row: ConfigSecret) -> str:
     except InvalidTag:
         raise Unreadable(
             f"the secret at {address} cannot be decrypted",
-            detail="It was altered, or belongs to another place: write the secret again.",
+            hint="It was altered, or belongs to another place: write the secret again.",
         ) from None
 
 
@@ -124,7 +124,7 @@ def rotate_secrets() -> Rotation:
                     try:
                         plain = open_secret(row)
                     except Unreadable as problem:
-                        unreadable.append(f"workspace {workspace_id}: {problem.title}")
+                        unreadable.append(f"workspace {workspace_id}: {problem.detail}")
                         continue
                     row.ciphertext = _encrypt(
                         key, plain, _place(row.entry, row.pointer, row.public_id)

@@ -348,7 +348,7 @@ def _lock_claim(actor: Actor, dispatch_id: str, claim_token: str) -> Dispatch:
     if not hmac.compare_digest(held.claim_digest, digest):
         raise Conflict(
             f"the claim does not stand: {dispatch_id}",
-            detail="The token is wrong, or its lease ended and the dispatch went on without you.",
+            hint="The token is wrong, or its lease ended and the dispatch went on without you.",
             dispatch_status=held.status,
         )
     return held
@@ -362,7 +362,7 @@ def _refuse_superseded(held: Dispatch) -> None:
     if _is_superseded(held):
         raise Conflict(
             f"dispatch superseded: {held.public_id}",
-            detail="The thread was interrupted. Stop, and nack to let go.",
+            hint="The thread was interrupted. Stop, and nack to let go.",
         )
 
 
@@ -378,7 +378,7 @@ def _find_run(thread: Thread, run_id: str) -> Run:
 def _duplicate(held: Dispatch) -> Conflict:
     return Conflict(
         f"dispatch already enqueued: {held.dedupe_key}",
-        detail="One with this dedupe_key is still open.",
+        hint="One with this dedupe_key is still open.",
         dispatch_id=held.public_id,
         dispatch_status=held.status,
     )

@@ -96,7 +96,7 @@ def check_address(namespace: str, key: str) -> None:
         scopes.check_name(namespace)
         scopes.check_key(key)
     except scopes.BadName as bad:
-        raise BadRequest("not a legal address", detail=str(bad)) from bad
+        raise BadRequest(f"invalid address: {bad}") from bad
 
 
 def read_entry(*, actor: Actor, namespace: str, key: str) -> EntryView:
@@ -135,7 +135,7 @@ def read_past(
     if lost:
         raise Gone(
             f"{namespace}/{key} of then was compacted away",
-            detail="The namespace's history policy says how many versions are kept.",
+            hint="The namespace's history policy says how many versions are kept.",
         )
     gone = found is None or found.value is None
     if not gone and at is not None and found is not None:
@@ -509,7 +509,7 @@ def apply_patch(kind: PatchKind, document: JSON, operations: JSON) -> JSON:
     except patches.PatchTestFailed as failed:
         raise Conflict(
             f"test failed at {failed.pointer or '/'}",
-            detail="The value there is not the one the patch tests for; nothing was changed.",
+            hint="The value there is not the one the patch tests for; nothing was changed.",
             pointer=failed.pointer,
         ) from failed
     except patches.PatchRefused as refused:

@@ -51,12 +51,12 @@ def erase(
     if actor.namespaces or actor.thread_prefixes:
         raise Forbidden(
             "this token is limited to a part of the workspace",
-            detail="An erasure that leaves out what the token cannot see would be none.",
+            hint="An erasure that leaves out what the token cannot see would be none.",
         )
     if bool(resource_id) == bool(key):
         raise BadRequest("give a resource_id or a key, one of them")
     if not reason.strip():
-        raise Invalid("an erasure needs a reason", detail="It is kept in the audit.")
+        raise Invalid("an erasure needs a reason", hint="It is kept in the audit.")
     mark = mark_of(resource_id or key)
     with transaction.atomic():
         if not dry_run:

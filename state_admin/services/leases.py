@@ -67,7 +67,7 @@ def begin_lease(run: Run) -> None:
 def _lock(actor: Actor, run_id: str, fencing_token: int | None) -> Run:
     run, _ = runs.lock_run(actor, run_id)
     if run.status == RunStatus.DONE:
-        raise Conflict(f"run is done: {run_id}", detail="A finished run has no lease.")
+        raise Conflict(f"run is done: {run_id}", hint="A finished run has no lease.")
     runs.check_fencing(run, fencing_token)
     return run
 

@@ -20,7 +20,7 @@ from state_admin.domain.access import Actor
 from state_admin.models import ApiToken
 from state_admin.streams.channel import Channel
 
-from .errors import RateLimited, Unauthenticated, Unavailable
+from .errors import NotFound, Problem, RateLimited, TooSlow, Unauthenticated, Unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -29,6 +29,17 @@ MOST_OF_ONE = 100
 MOST = 2000
 # Seconds between two looks at whether those who listen still may. Revocation works within two.
 _RECHECK = 2.0
+
+_RECONNECT = "Reconnect with the id of the last event."
+# Why the server ends a stream: the reason given to `close`, and the problem sent to the client.
+CLOSED: dict[str, Problem] = {
+    "slow": TooSlow("the reader does not keep up with the stream", hint=_RECONNECT),
+    "draining": Unavailable("the server is shutting down or restarting", hint=_RECONNECT),
+    "unavailable": Unavailable("the database does not respond", hint=_RECONNECT),
+    "unauthenticated": Unauthenticated("the token or session is no longer valid"),
+    "deleted": NotFound("the thread was deleted"),
+    "page": Unavailable("this server does not support open streams", hint=_RECONNECT),
+}
 
 
 class Stream(Protocol):
@@ -73,7 +84,7 @@ class Listener:
 def check_live(actor: Actor) -> None:
     """Refuse a token that was cut off: it comes back sooner than the cache of tokens forgets."""
     if actor.kind == "token" and not _live({actor.id}):
-        raise Unauthenticated("the token is not valid", detail="It has just been revoked.")
+        raise Unauthenticated("the token is not valid", hint="It has just been revoked.")
 
 
 class _Open:
@@ -88,7 +99,7 @@ class _Open:
         if self.by_name[listener.name] >= MOST_OF_ONE:
             raise RateLimited(
                 "too many streams are open with this token",
-                detail=f"At most {MOST_OF_ONE} per process. Close one, or share it.",
+                hint=f"At most {MOST_OF_ONE} per process. Close one, or share it.",
                 retry_after=5,
                 limit=MOST_OF_ONE,
             )

@@ -18,14 +18,14 @@ from state_admin.models import LoginAttempt, User
 
 from . import journal
 from .actors import actors_of_user
-from .errors import Invalid, QuotaExceeded
+from .errors import Invalid, RateLimited
 
 MOST_FAILURES = 10
 WINDOW = timedelta(minutes=15)
 
 
 def check_password(*, username: str, password: str, address: str) -> User | None:
-    """The user with this password, or None. QuotaExceeded after too many failures in a while.
+    """The user with this password, or None. RateLimited after too many failures in a while.
 
     The attempt is stored before the password is looked at, so that many tries at once count too;
     a success forgets the failures before it.
@@ -34,10 +34,11 @@ def check_password(*, username: str, password: str, address: str) -> User | None
     tries = LoginAttempt.objects.filter(username=username, address=address)
     LoginAttempt.objects.create(username=username, address=address)
     if tries.filter(at__gt=Now() - WINDOW).count() > MOST_FAILURES:
-        minutes = int(WINDOW.total_seconds() // 60)
-        raise QuotaExceeded(
+        seconds = int(WINDOW.total_seconds())
+        raise RateLimited(
             "too many failed logins",
-            detail=f"Wait {minutes} minutes, or ask for a login link.",
+            hint=f"Wait {seconds // 60} minutes, or ask for a login link.",
+            retry_after=seconds,
         )
     user = authenticate(username=username, password=password)
     if not isinstance(user, User):

@@ -49,7 +49,7 @@ def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> 
             workspace_id=actor.workspace_id, user=user, defaults={"role": role.value}
         )
         if not is_member:
-            raise Conflict(f"already a member: {username}", detail=f"With the role {member.role}.")
+            raise Conflict(f"already a member: {username}", hint=f"With the role {member.role}.")
         link = users.make_login_link(user) if is_new else ""
         _record(actor, "member.add", member, reason, role=role.value, new_user=is_new)
     return Added(member, link)
@@ -95,7 +95,7 @@ def renew_link(*, actor: Actor, member_id: int, reason: str = "") -> str:
         if Membership.objects.filter(user=member.user).exclude(pk=member.pk).exists():
             raise Forbidden(
                 "this member belongs to other workspaces too",
-                detail="A login link would open those as well. Whoever runs the server can make it.",
+                hint="A login link would open those as well. Whoever runs the server can make it.",
             )
         link = users.make_login_link(member.user)
         _record(actor, "member.link", member, reason)
@@ -137,7 +137,7 @@ def _hold(actor: Actor, member_id: int, *, stays_admin: bool) -> Membership:
     if held == [member.pk] and not stays_admin:
         raise Conflict(
             "the last admin cannot be removed",
-            detail="Make somebody else an admin first: nobody could let an admin in again.",
+            hint="Make somebody else an admin first: nobody could let an admin in again.",
         )
     return member
 

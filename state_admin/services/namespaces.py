@@ -215,7 +215,7 @@ def _refuse_owned(held: Namespace | None, plugin: str, expected_version: int | N
     if registered is not None and registered.plugin and registered.plugin != plugin:
         raise Conflict(
             f"key already registered: {registered.name}",
-            detail=f"It belongs to the plugin {registered.plugin}.",
+            hint=f"It belongs to the plugin {registered.plugin}.",
         )
     actual = registered.schema_version if registered is not None else 0
     if expected_version is not None and expected_version != actual:
@@ -321,7 +321,7 @@ def _settle(actor: Actor, held: Namespace, entries: str, reason: str) -> int:
 def _still_holds(name: str, count: int) -> Conflict:
     return Conflict(
         f"namespace {name} still holds {count} entries; choose entries=retain or entries=delete",
-        detail="retain keeps them as orphans until the name is registered again.",
+        hint="retain keeps them as orphans until the name is registered again.",
         count=count,
     )
 
@@ -349,16 +349,16 @@ def _check_name(actor: Actor, name: str) -> None:
     try:
         scopes.check_name(name)
     except scopes.BadName as bad:
-        raise Invalid(f"not a namespace name: {name!r}", detail=str(bad)) from bad
+        raise Invalid(f"invalid namespace name: {bad}") from bad
     if name.startswith(config.RESERVED):
         raise Forbidden(
             f"namespace {name} is reserved",
-            detail=f"Names that begin with {config.RESERVED} belong to the config registry.",
+            hint=f"Names that begin with {config.RESERVED} belong to the config registry.",
         )
     if not actor.sees_namespace(name):
         raise Forbidden(
             "this token is limited to other namespaces",
-            detail="Use a token whose namespace globs cover this name.",
+            hint="Use a token whose namespace globs cover this name.",
         )
 
 

@@ -65,7 +65,7 @@ def install_plugin(
     try:
         scopes.check_name(name)
     except scopes.BadName as bad:
-        raise Invalid(f"not a plugin name: {name!r}", detail=str(bad)) from bad
+        raise Invalid(f"invalid plugin name: {bad}") from bad
     if len(state_keys) + len(namespaces) > MAX_PARTS:
         raise Invalid(
             f"a plugin has at most {MAX_PARTS} state keys and namespaces", limit=MAX_PARTS
@@ -75,7 +75,7 @@ def install_plugin(
         if Plugin.objects.filter(workspace_id=actor.workspace_id, name=name).exists():
             raise Conflict(
                 f"plugin already installed: {name}",
-                detail="Uninstall it first, or change its state keys one by one.",
+                hint="Uninstall it first, or change its state keys one by one.",
             )
         plugin = Plugin.objects.create(
             workspace_id=actor.workspace_id, name=name, description=description
@@ -186,7 +186,7 @@ def _refuse_taken(
             owner = f"the plugin {owners[name]}" if owners.get(name) else "no plugin"
             raise Conflict(
                 f"key already registered: {name}",
-                detail="It is named twice." if name in seen else f"It belongs to {owner}.",
+                hint="It is named twice." if name in seen else f"It belongs to {owner}.",
                 pointer=f"{pointer}/{index}",
             )
         seen.add(name)

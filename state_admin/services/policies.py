@@ -144,7 +144,7 @@ def _check_room(actor: Actor, agent_id: str) -> None:
     if others.count() >= MOST_AGENTS:
         raise QuotaExceeded(
             "quota exceeded: compaction policies",
-            detail=f"A workspace has policies for at most {MOST_AGENTS} agents.",
+            hint=f"A workspace has policies for at most {MOST_AGENTS} agents.",
         )
 
 

@@ -73,7 +73,7 @@ def check_room(actor: Actor, what: What, wanted: int) -> None:
         account = _account(actor.workspace_id)
         raise QuotaExceeded(
             f"quota exceeded: {what}",
-            detail="Delete what is no longer needed, or ask the operator for more.",
+            hint="Delete what is no longer needed, or ask the operator for more.",
             limit=account.limits[what],
             used=account.used[what] + account.added[what],
         )

@@ -64,7 +64,7 @@ def resume_run(
         if run.status == RunStatus.DONE:
             raise Conflict(
                 f"invalid run transition: {run.status} -> {RunStatus.RUNNING}",
-                detail="Restore the revision and start a new run on the thread.",
+                hint="Restore the revision and start a new run on the thread.",
             )
         guard(thread, expected_revision)
         now = run.read_at

@@ -68,7 +68,7 @@ def redact_entry(
             raise Invalid(
                 "nothing stands there in any version",
                 [Fault(pointer, "leads nowhere") for pointer in missing],
-                detail="Nothing was redacted: look where the secret stands.",
+                hint="Nothing was redacted: look where the secret stands.",
             )
         if not rewritten:
             return Redaction(entry.version, 0, 0)
@@ -88,7 +88,7 @@ def redact_entry(
 
 def _check(pointers: Sequence[str], reason: str) -> None:
     if not reason.strip():
-        raise Invalid("a redaction needs a reason", detail="It is kept in history and audit.")
+        raise Invalid("a redaction needs a reason", hint="It is kept in history and audit.")
     if len(pointers) > MOST_POINTERS:
         raise Invalid(f"at most {MOST_POINTERS} pointers")
     for index, pointer in enumerate(pointers):

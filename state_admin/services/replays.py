@@ -9,7 +9,7 @@ from django.db import connection
 from state_admin.domain import values
 from state_admin.models import IdempotencyRecord
 
-from .errors import InFlight, Invalid
+from .errors import MEDIA_TYPE, Gone, InFlight, Invalid
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def claim(scope: str, fingerprint: str) -> Kept | None:
     if held.fingerprint != fingerprint:
         raise Invalid(
             "this Idempotency-Key was used for another request",
-            detail="Use a new key for each different request.",
+            hint="Use a new key for each different request.",
         )
     return Kept(held.status, held.headers, bytes(held.body))
 
@@ -56,12 +56,10 @@ def keep(
     )
 
 
-_WITHDRAWN = {
-    "type": "/problems/gone",
-    "title": "the answer to this request is no longer kept",
-    "status": 410,
-    "detail": "The request was done, once. Something was redacted or erased since.",
-}
+_WITHDRAWN = Gone(
+    "the response to this request is no longer kept",
+    hint="The request was applied once. Data was redacted or erased since.",
+)
 
 
 def withdraw(workspace_id: int) -> int:
@@ -72,7 +70,7 @@ def withdraw(workspace_id: int) -> int:
     """
     kept = IdempotencyRecord.objects.filter(workspace_id=workspace_id).exclude(body=b"")
     return kept.update(
-        status=410,
-        headers={"Content-Type": "application/problem+json"},
-        body=values.dump(_WITHDRAWN).encode(),
+        status=_WITHDRAWN.status,
+        headers={"Content-Type": MEDIA_TYPE},
+        body=values.dump(_WITHDRAWN.document()).encode(),
     )

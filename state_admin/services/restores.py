@@ -84,7 +84,7 @@ def restore_entries(
     if len(sized) > MOST:
         raise Invalid(
             f"more than {MOST:,} entries were written since then",
-            detail="Restore them in parts: narrow it by namespace, key, prefix or scope_kind.",
+            hint="Restore them in parts: narrow it by namespace, key, prefix or scope_kind.",
             limit=MOST,
         )
     report = Restored()

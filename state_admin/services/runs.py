@@ -142,7 +142,7 @@ def start_run(
             if held.status == RunStatus.DONE:
                 raise Conflict(
                     f"run is done: {public_id}",
-                    detail="A finished run does not start again. Start a run with another id.",
+                    hint="A finished run does not start again. Start a run with another id.",
                 )
             return held, False
         run = Run(
@@ -242,7 +242,7 @@ def heartbeat(
     if not renewed:
         run.refresh_from_db(fields=["fencing_token"])
         check_fencing(run, fencing_token)
-        raise Conflict(f"run is done: {run_id}", detail="A finished run has no lease.")
+        raise Conflict(f"run is done: {run_id}", hint="A finished run has no lease.")
     if reason:
         trace = journal.Trace("run.renew", thread=run.thread.public_id, run=run_id)
         journal.record(actor, [trace], reason=reason)
@@ -282,7 +282,7 @@ def apply_change(
     old_status, old_mirror = run.status, (run.status, run.step_count, _status_reason(run))
     if run.status == RunStatus.DONE and change.step_count not in (None, run.step_count):
         # Its mirror in state may be another run's by now.
-        raise Conflict(f"run is done: {run.public_id}", detail="Its steps are counted.")
+        raise Conflict(f"run is done: {run.public_id}", hint="Its steps are counted.")
     calls = _move(actor, run, change, now)
     status_reason = _status_reason(run)
     for name in ("step_count", "input_tokens", "output_tokens", "cost_usd"):
@@ -393,7 +393,7 @@ def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
         with transaction.atomic():
             Ticket.objects.bulk_create(made)
     except IntegrityError as error:
-        raise Conflict("a ticket id is already in use", detail="Ticket ids are unique.") from error
+        raise Conflict("a ticket id is already in use", hint="Ticket ids are unique.") from error
     journal.record(
         actor,
         [

@@ -73,7 +73,7 @@ def save_view(
         old = mine.filter(page=page, name=name).select_for_update().first()
         if old is None and mine.count() >= MOST:
             raise QuotaExceeded(
-                "quota exceeded: saved views", detail=f"A person keeps at most {MOST}; delete one."
+                "quota exceeded: saved views", hint=f"A person keeps at most {MOST}; delete one."
             )
         if old and old.shared and not shared:
             # Those who begin with it must not come to a page that they no longer see.
@@ -98,7 +98,7 @@ def delete_view(*, actor: Actor, view_id: int) -> str:
         row = _find(actor, view_id)
         if not _may_change(actor, row):
             raise Forbidden(
-                "this view is not yours", detail=f"Ask {row.owner.get_username()} or an admin."
+                "this view is not yours", hint=f"Ask {row.owner.get_username()} or an admin."
             )
         if row.shared:
             detail = {"page": row.page, "name": row.name, "query": row.query}

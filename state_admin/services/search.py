@@ -70,7 +70,7 @@ def search_entries(
     try:
         query = search.parse(text, where)
     except BadQuery as bad:
-        raise Invalid("not a query", detail=str(bad)) from bad
+        raise Invalid(f"invalid query: {bad}") from bad
     rows = Entry.objects.visible_to(actor).live().filter(namespace__unregistered_at=None)
     home = search.home_of("w", actor.workspace_id)
     if namespace:

@@ -32,7 +32,7 @@ from state_admin.models import Membership, User
 from . import journal
 from .actors import actor_of_user, require, system_actor
 from .config_secrets import Rotation
-from .errors import Conflict, Forbidden, Invalid, NotFound, QuotaExceeded, Unreadable
+from .errors import Conflict, Forbidden, Invalid, NotFound, RateLimited, Unreadable
 from .members import find_member
 
 MOST_FAILURES = 5
@@ -70,7 +70,7 @@ class Sealing(DefaultMFAAdapter):  # type: ignore[misc]
         except InvalidToken:
             raise Unreadable(
                 "the authenticator of this account cannot be read",
-                detail="Its key is in none of CONFIG_SECRET_KEYS, SECRET_KEY and "
+                hint="Its key is in none of CONFIG_SECRET_KEYS, SECRET_KEY and "
                 "SECRET_KEY_FALLBACKS. An admin can reset it under Members.",
             ) from None
 
@@ -114,12 +114,12 @@ def enrol(*, actor: Actor, secret: str, code: str) -> list[str]:
     with transaction.atomic():
         user = _hold_own(actor)
         if is_enrolled(user):
-            raise Conflict("there is an authenticator already", detail="Turn it off first.")
+            raise Conflict("there is an authenticator already", hint="Turn it off first.")
         counter = _counter_of(secret, code)
         if counter is None:
             raise Invalid(
                 "this is not the present code",
-                detail="Wait for the next one, and look whether the clock of the phone is right.",
+                hint="Wait for the next one, and look whether the clock of the phone is right.",
             )
         device = totp.TOTP.activate(user, secret).instance
         # The code that proved the app is used up.
@@ -132,7 +132,7 @@ def enrol(*, actor: Actor, secret: str, code: str) -> list[str]:
 
 def check_code(*, user: User, code: str) -> bool:
     """Whether `code` is a present code of the app or an unused recovery code; each works once.
-    QuotaExceeded after too many wrong ones, from wherever they came."""
+    RateLimited after too many wrong ones, from wherever they came."""
     with transaction.atomic():
         device = _devices(user, _Type.TOTP).select_for_update().first()
         if device is None:
@@ -140,9 +140,10 @@ def check_code(*, user: User, code: str) -> bool:
         now = time.time()
         failures = [at for at in device.data.get("failures", []) if at > now - WINDOW_SECONDS]
         if len(failures) >= MOST_FAILURES:
-            raise QuotaExceeded(
+            raise RateLimited(
                 "too many wrong codes",
-                detail=f"Wait {WINDOW_SECONDS // 60} minutes, or ask an admin to reset it.",
+                hint=f"Wait {WINDOW_SECONDS // 60} minutes, or ask an admin to reset it.",
+                retry_after=WINDOW_SECONDS,
             )
         counter = _counter_of(Sealing().decrypt(device.data["secret"]), code)
         used = device.data.get("used", -1)
@@ -188,12 +189,12 @@ def reset_member(*, actor: Actor, member_id: int, reason: str = "") -> Membershi
         if actor.kind == "user" and actor.id == str(member.user.pk):
             raise Forbidden(
                 "this is your own authenticator",
-                detail="Turn it off under How you sign in, or ask another admin.",
+                hint="Turn it off under How you sign in, or ask another admin.",
             )
         if Membership.objects.filter(user=member.user).exclude(pk=member.pk).exists():
             raise Forbidden(
                 "this member belongs to other workspaces too",
-                detail="The authenticator guards those as well. Whoever runs the server can "
+                hint="The authenticator guards those as well. Whoever runs the server can "
                 "reset it (reset_totp).",
             )
         reset(actor=actor, user=member.user, reason=reason)

@@ -64,7 +64,7 @@ def link(*, actor: Actor, identity: Identity) -> None:
         if held is not None and held.uid != identity.subject:
             raise Conflict(
                 "another account of the provider is linked already",
-                detail="Unlink that one first, under How you sign in.",
+                hint="Unlink that one first, under How you sign in.",
             )
         account, is_new = SocialAccount.objects.get_or_create(
             provider=identity.issuer, uid=identity.subject, defaults={"user": user}
@@ -79,7 +79,7 @@ def unlink(*, actor: Actor, issuer: str) -> None:
     """Forget the actor's identities at a provider. Invalid where no password would be left."""
     user = User.objects.get(pk=actor.id)
     if not user.has_usable_password():
-        raise Invalid("set a password first", detail="Nothing else would let you in again.")
+        raise Invalid("set a password first", hint="Nothing else would let you in again.")
     with transaction.atomic():
         gone, _ = SocialAccount.objects.filter(user=user, provider=issuer).delete()
         if gone:
@@ -103,7 +103,7 @@ def _of_address(email: str) -> User | None:
     if len(found) > 1:
         raise Forbidden(
             "more than one member has this e-mail address",
-            detail="Sign in with your password and link the account under How you sign in.",
+            hint="Sign in with your password and link the account under How you sign in.",
         )
     return found[0] if found else None
 
@@ -119,7 +119,7 @@ def _make_member(identity: Identity, request_id: str) -> User:
     if workspace is None:
         raise Forbidden(
             "nobody new can come in yet",
-            detail=f"There is no workspace {sso.workspace}: tell whoever runs this server.",
+            hint=f"There is no workspace {sso.workspace}: tell whoever runs this server.",
         )
     actor = system_actor(workspace.pk, "single sign-on", request_id=request_id)
     with transaction.atomic():
@@ -141,10 +141,10 @@ def _make_member(identity: Identity, request_id: str) -> User:
 def _stranger(identity: Identity) -> Forbidden:
     detail = "Ask an admin of a workspace to add you as a member"
     if identity.email:
-        return Forbidden("you are not a member here", detail=f"{detail}, as {identity.email}.")
+        return Forbidden("you are not a member here", hint=f"{detail}, as {identity.email}.")
     return Forbidden(
         "you are not a member here",
-        detail=f"{detail}. If you are one, sign in another way and link your account under "
+        hint=f"{detail}. If you are one, sign in another way and link your account under "
         "How you sign in: the provider does not say that your e-mail address is verified.",
     )
 

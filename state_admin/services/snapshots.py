@@ -99,7 +99,7 @@ def check_kept(thread: Thread, revision: int) -> None:
     if held[0]:
         raise Gone(
             f"revision {revision} of thread {thread.public_id} was compacted away",
-            detail="Labelled, pinned and recent revisions are kept; see GET …/snapshots.",
+            hint="Labelled, pinned and recent revisions are kept; see GET …/snapshots.",
         )
 
 

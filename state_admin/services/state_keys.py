@@ -62,11 +62,11 @@ def register_state_key(
     try:
         scopes.check_name(name)
     except scopes.BadName as bad:
-        raise Invalid(f"not a state key name: {name!r}", detail=str(bad)) from bad
+        raise Invalid(f"invalid state key name: {bad}") from bad
     if name in reducers.RUNTIME_KEYS:
         raise Conflict(
             f"key already registered: {name}",
-            detail="It is the runtime's own, and every workspace has it.",
+            hint="It is the runtime's own, and every workspace has it.",
         )
     if merge == Merge.COMMUTATIVE and not reducers.may_commute(name, reducer):
         able = ", ".join(sorted(r.value for r in reducers.COMMUTATIVE))
@@ -92,7 +92,7 @@ def register_state_key(
         )
         if held.plugin and held.plugin != plugin:
             raise Conflict(
-                f"key already registered: {name}", detail=f"It belongs to the plugin {held.plugin}."
+                f"key already registered: {name}", hint=f"It belongs to the plugin {held.plugin}."
             )
         changed = differs(held, content)
         if changed:
@@ -109,7 +109,7 @@ def refuse_narrowed(actor: Actor) -> None:
     if actor.namespaces or actor.thread_prefixes:
         raise Forbidden(
             "this token is limited to a part of the workspace",
-            detail="State keys and plugins reach into all of it: use a token without limits.",
+            hint="State keys and plugins reach into all of it: use a token without limits.",
         )
 
 

@@ -97,7 +97,7 @@ def find_model(workspace_id: int, model_id: str) -> tuple[Provider, Model]:
         raise SummaryFailed(f"provider not configured: {model.provider_id}", retry=False) from None
     except Unreadable as unreadable:
         raise SummaryFailed(
-            f"provider {model.provider_id}: {unreadable.title}", retry=False
+            f"provider {model.provider_id}: {unreadable.detail}", retry=False
         ) from None
     adapter = find_adapter(provider.adapter)
     if adapter is None:

@@ -104,7 +104,7 @@ def check_id(identifier: str) -> str:
     try:
         scopes.check_id(identifier)
     except scopes.BadName as bad:
-        raise Invalid("not a legal id", detail=str(bad)) from bad
+        raise Invalid(f"invalid id: {bad}") from bad
     return identifier
 
 
@@ -177,7 +177,7 @@ def insert_thread(
     elif not values.same(values.load(thread.created_from or "{}"), content):
         raise Conflict(
             f"thread already exists with other content: {public_id}",
-            detail="Use PATCH to change a thread.",
+            hint="Use PATCH to change a thread.",
         )
     return read_thread(actor, public_id), created
 

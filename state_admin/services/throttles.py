@@ -68,7 +68,7 @@ def spend(token_id: int, per_minute: int | None) -> None:
     if not taken:
         raise RateLimited(
             f"more than {per_minute} calls in a minute",
-            detail="Slow down, or ask an admin for a higher limit on the token.",
+            hint="Slow down, or ask an admin for a higher limit on the token.",
             retry_after=math.ceil(wait),
             limit=per_minute,
         )

@@ -71,9 +71,9 @@ def decide_ticket(
             return find_ticket(actor, ticket_id)
     ticket.refresh_from_db(fields=["status", "decided_by", "decided_at"])
     if ticket.status != TicketStatus.PENDING:
-        raise Conflict(f"ticket already decided: {ticket_id}", detail=_outcome(ticket))
+        raise Conflict(f"ticket already decided: {ticket_id}", hint=_outcome(ticket))
     expire_ticket(ticket)
-    raise Conflict(f"ticket expired: {ticket_id}", detail="Its time to be decided is over.")
+    raise Conflict(f"ticket expired: {ticket_id}", hint="Its time to be decided is over.")
 
 
 def _outcome(ticket: Ticket) -> str:

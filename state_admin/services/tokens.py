@@ -42,7 +42,7 @@ def create_token(
     """
     require(actor, Role.ADMIN)
     if not name.strip():
-        raise Invalid("a token needs a name", detail="Name the program that will use it.")
+        raise Invalid("a token needs a name", hint="Name the program that will use it.")
     if rate_per_minute is not None and rate_per_minute < 1:
         raise Invalid("a rate limit is at least one call a minute")
     _check_reach(actor, role, namespaces, thread_prefixes)
@@ -81,7 +81,7 @@ def rotate_token(
         if not live.update(rotated_at=Now(), expires_at=ends):
             old.refresh_from_db()
             state = "rotated already" if old.rotated_at else "not live any more"
-            raise Conflict(f"token is {state}: {token_id}", detail="Make a new token instead.")
+            raise Conflict(f"token is {state}: {token_id}", hint="Make a new token instead.")
         token, secret = _insert(
             actor,
             old.expires_at - old.created_at if old.expires_at else None,
@@ -117,7 +117,7 @@ def _check_reach(
     actor: Actor, role: Role, namespaces: Sequence[str], thread_prefixes: Sequence[str]
 ) -> None:
     if wider := access.narrower(role, tuple(namespaces), tuple(thread_prefixes), creator=actor):
-        raise Forbidden("a token can only narrow what its creator may do", detail="; ".join(wider))
+        raise Forbidden("a token can only narrow what its creator may do", hint="; ".join(wider))
 
 
 def _find(actor: Actor, token_id: int) -> ApiToken:

@@ -147,7 +147,7 @@ def _already_there(thread: Thread, log: Sequence[Raw]) -> int:
         if count > len(log) or log[count - 1].text != body:
             raise Conflict(
                 f"thread {thread.public_id} holds another conversation",
-                detail=f"Message {count} differs; import into another workspace, or delete it.",
+                hint=f"Message {count} differs; import into another workspace, or delete it.",
             )
     return count
 

@@ -64,7 +64,7 @@ def resume_webhook(
         elif webhook_pump.has_lost_place(hook, feed_sql.read_end(hook.workspace_id)):
             raise Gone(
                 "the webhook's place in the feed has expired",
-                detail="Changes that it has not seen may be gone. Let its receiver read the state, "
+                hint="Changes that it has not seen may be gone. Let its receiver read the state, "
                 "and resume with skip.",
             )
         Webhook.objects.filter(pk=hook.pk).update(
@@ -135,7 +135,7 @@ def replay_from(*, actor: Actor, webhook_id: str, cursor: str, reason: str = "")
         if place > hook.place:
             raise Conflict(
                 "the cursor is ahead of the webhook",
-                detail="It can be set back only. To leave out what waits, resume it with skip.",
+                hint="It can be set back only. To leave out what waits, resume it with skip.",
             )
         # They come again, in their order.
         _waiting(hook).filter(

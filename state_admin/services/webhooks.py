@@ -75,7 +75,7 @@ def create_webhook(
         mine = Webhook.objects.filter(workspace_id=actor.workspace_id)
         if mine.count() >= MOST_PER_WORKSPACE:
             raise QuotaExceeded(
-                "quota exceeded: webhooks", detail=f"A workspace has at most {MOST_PER_WORKSPACE}."
+                "quota exceeded: webhooks", hint=f"A workspace has at most {MOST_PER_WORKSPACE}."
             )
         hook = Webhook.objects.create(
             workspace_id=actor.workspace_id,
@@ -188,7 +188,7 @@ def find_place(actor: Actor, cursor: str) -> tuple[Position, datetime]:
     except cursors.ExpiredCursor:
         raise Gone(
             "the cursor has expired",
-            detail="Changes are kept for a limited time. Read the state, then follow from now.",
+            hint="Changes are kept for a limited time. Read the state, then follow from now.",
         ) from None
 
 

@@ -19,7 +19,7 @@ def ensure_workspace(slug: str) -> tuple[Workspace, bool]:
     try:
         scopes.check_name(slug)
     except scopes.BadName as bad:
-        raise Invalid(f"not a workspace name: {slug!r}", detail=str(bad)) from bad
+        raise Invalid(f"invalid workspace name: {bad}") from bad
     if len(slug) > 64:
         raise Invalid("a workspace name has at most 64 characters")
     with transaction.atomic():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,18 +53,8 @@ def heartbeat(position: Position, at: datetime) -> bytes:
     return b": heartbeat\nid: %b\n\n" % cursors.seal(position, at).encode()
 
 
-def closed(why: str) -> bytes:
-    """`event: closed`, the last of a stream. Come back with the last id; not all at once."""
-    slug, title = _REASONS[why]
-    body = orjson.dumps({"type": f"/problems/{slug}", "title": title})
+def closed(problem: Mapping[str, Any]) -> bytes:
+    """`event: closed`, the last of a stream, with a problem document. The random `retry` spreads
+    the clients that reconnect."""
     retry = random.randrange(500, 2 * _RETRY)  # noqa: S311
-    return b"retry: %d\nevent: closed\ndata: %b\n\n" % (retry, body)
-
-
-_REASONS = {
-    "slow": ("too-slow", "the reader is too slow: resume from the last id"),
-    "draining": ("unavailable", "the server is restarting: resume from the last id"),
-    "unavailable": ("unavailable", "the database does not answer: resume from the last id"),
-    "unauthenticated": ("unauthenticated", "the token or session is no longer valid"),
-    "page": ("unavailable", "this server cannot stream: resume from the last id"),
-}
+    return b"retry: %d\nevent: closed\ndata: %b\n\n" % (retry, orjson.dumps(problem))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Any
 
 import django.db
 
@@ -19,12 +21,19 @@ _PAGE = 500
 
 
 class ChangeStream:
-    """`after`: the client's cursor, or None for "from now"."""
+    """`after`: the client's cursor, or None for "from now". `describe`: the problem document for
+    the reason why the stream is closed."""
 
     def __init__(
-        self, hub: Hub, actor: Actor, wanted: FeedFilter, after: tuple[Position, datetime] | None
+        self,
+        hub: Hub,
+        actor: Actor,
+        wanted: FeedFilter,
+        after: tuple[Position, datetime] | None,
+        describe: Callable[[str], Mapping[str, Any]],
     ) -> None:
         self.hub, self.actor, self.wanted, self.after = hub, actor, wanted, after
+        self.describe = describe
         self._listener: Subscription | None = None
         self._closed = ""
 
@@ -44,7 +53,7 @@ class ChangeStream:
                 raise
             self.close("unavailable")
         if self._closed != "gone":
-            await channel.send(events.closed(self._closed))
+            await channel.send(events.closed(self.describe(self._closed)))
             await channel.finish()
 
     async def _stream(self, channel: Channel) -> None:

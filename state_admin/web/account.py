@@ -17,13 +17,13 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from state_admin.models import Membership, User
-from state_admin.services.errors import Invalid, NotFound, QuotaExceeded
+from state_admin.services.errors import Invalid, NotFound, RateLimited
 from state_admin.services.logins import check_password, set_password, start_session
 from state_admin.services.users import use_login_link
 
 from . import sessions
 from .actors import CONFIRMED, WORKSPACE, page
-from .errors import title_of
+from .errors import heading_of, sentences_of
 from .htmx import AnyRequest, Request, render, toast
 from .shell import DENSITIES, DENSITY_COOKIE, THEME_COOKIE, THEMES
 
@@ -52,8 +52,8 @@ def login(request: HttpRequest) -> HttpResponse:
             password=request.POST.get("password", ""),
             address=_address(request),
         )
-    except QuotaExceeded as problem:
-        error, status = f"{problem.title.capitalize()}. {problem.detail}", 429
+    except RateLimited as problem:
+        error, status = sentences_of(problem), problem.status
     else:
         if user is not None:
             return enter(request, user, method=PASSWORD, after=after)
@@ -125,10 +125,10 @@ def password(request: Request) -> HttpResponse:
     try:
         _check_new_password(request, given, needs_old=bool(shown["needs_old"]))
         set_password(user=request.user, password=given, request_id=request.request_id)
-    except (Invalid, QuotaExceeded) as problem:
+    except (Invalid, RateLimited) as problem:
         shown |= {
-            "title": title_of(problem),
-            "detail": problem.detail,
+            "message": heading_of(problem),
+            "hint": problem.hint,
             "errors": problem.data.get("errors"),
         }
         return render(request, "account/password.html", shown, status=422)

@@ -95,7 +95,7 @@ def member(request: AnyRequest) -> Actor:
     if actor is None:
         raise Forbidden(
             "you are not a member of any workspace yet",
-            detail="Ask an admin of a workspace to add you, then load this page again.",
+            hint="Ask an admin of a workspace to add you, then load this page again.",
         )
     return actor
 

@@ -56,7 +56,7 @@ from .drafts import (
     typed_text,
 )
 from .entry_undo import undo_of
-from .errors import title_of
+from .errors import heading_of
 from .htmx import Request, render, see_other, toast
 from .lists import list_paths
 
@@ -82,7 +82,7 @@ class Draft:
     text: str
     base: int
     reason: str = ""
-    title: str = ""
+    message: str = ""
     errors: list[Mark] = field(default_factory=list)
     asked: list[Asked] | None = None
 
@@ -239,7 +239,7 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
     except VersionConflict:
         return _conflict(request, chosen, record_id, draft)
     except (Invalid, TooLarge, BadRequest) as problem:
-        draft.title, draft.errors = title_of(problem), marks_of(draft.text, problem)
+        draft.message, draft.errors = heading_of(problem), marks_of(draft.text, problem)
         if draft.asked is not None:
             fields = [each.field for each in draft.asked]
             at, rest = answers.faults_by_field(fields, draft.errors)
@@ -284,7 +284,7 @@ def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
                 reason=request.POST.get("reason", "").strip()[:500],
             )
         except (Conflict, VersionConflict) as problem:
-            toast(request, problem.title, kind="failed")
+            toast(request, problem.detail, kind="failed")
             return see_other(request, reverse("web:config-detail", args=[chosen, record_id]))
         toast(request, f"Deleted {record_id}")
         return see_other(request, reverse("web:config-list", args=[chosen]))

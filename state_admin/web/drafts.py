@@ -16,7 +16,7 @@ from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
 from state_admin.services.namespaces import Definition
 from state_admin.templatetags.json_html import pretty
 
-from .errors import title_of
+from .errors import heading_of
 from .json_lines import line_of, span_of, utf16
 
 # How the parser says where it stopped. It counts from the first character that is no space.
@@ -51,7 +51,7 @@ def read_value(text: str) -> Raw:
         raw = values.read(text)
         values.check(raw)
     except values.MalformedJSON as bad:
-        raise BadRequest("this is not JSON", detail=str(bad)) from bad
+        raise BadRequest("this is not JSON", hint=str(bad)) from bad
     except values.RefusedJSON as refused:
         raise Invalid("the value cannot be stored", refused.faults) from refused
     return Raw(values.dump(values.load(raw.text)), raw.value)
@@ -72,14 +72,14 @@ def marks_of(text: str, problem: Problem) -> list[Mark]:
     for error in errors:
         error["line"] = line_of(text, error["pointer"])
         error["start"], error["end"] = span_of(text, error["pointer"])
-    if errors or not problem.detail:
+    if errors or not problem.hint:
         return errors
-    if stopped := _STOPPED.search(problem.detail):
+    if stopped := _STOPPED.search(problem.hint):
         at = int(stopped[1]) + len(text) - len(text.lstrip(" \t\n\r"))
         place = {"line": text.count("\n", 0, at) + 1, "start": utf16(text, at)}
-        said = problem.detail.rpartition(": ")[0]
+        said = problem.hint.rpartition(": ")[0]
         return [{"message": said, **place, "end": place["start"] + 1}]
-    return [{"message": problem.detail}]
+    return [{"message": problem.hint}]
 
 
 def show_refused(text: str, problem: Problem) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def show_refused(text: str, problem: Problem) -> dict[str, Any]:
         {**error, "line": _line_of(text, error["pointer"])}
         for error in problem.data.get("errors", [])
     ]
-    return {"title": title_of(problem), "detail": problem.detail, "errors": errors}
+    return {"message": heading_of(problem), "hint": problem.hint, "errors": errors}
 
 
 def _line_of(text: str, pointer: str) -> int:
@@ -100,13 +100,13 @@ def _line_of(text: str, pointer: str) -> int:
 
 
 def answer_check(text: str, check: Callable[[], object]) -> JsonResponse:
-    """What the editor asks while a person types: the title of what is wrong, "" for nothing, and
+    """What the editor asks while a person types: the message of what is wrong, "" for nothing, and
     its places. `check` writes nothing and raises what saving would raise."""
     try:
         check()
     except (Invalid, TooLarge, BadRequest) as problem:
-        return JsonResponse({"title": title_of(problem), "errors": marks_of(text, problem)})
-    return JsonResponse({"title": "", "errors": []})
+        return JsonResponse({"message": heading_of(problem), "errors": marks_of(text, problem)})
+    return JsonResponse({"message": "", "errors": []})
 
 
 def conflict_context(now: EntryView, base: int, text: str, sides: Sides) -> dict[str, Any]:

@@ -51,7 +51,7 @@ from .drafts import (
 from .entry_address import entry_page, entry_paths
 from .entry_detail import BIG
 from .entry_undo import checked_tags, seconds_left, undo_of
-from .errors import title_of
+from .errors import heading_of
 from .htmx import Request, render, see_other, toast
 
 _MOST_TTL = 10 * 365 * 86400
@@ -68,7 +68,7 @@ class Draft:
     lifetime: str = "keep"
     ttl: str = ""
     reason: str = ""
-    title: str = ""
+    message: str = ""
     errors: list[Mark] = field(default_factory=list)
 
 
@@ -82,7 +82,7 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
             return render(request, "entries/edit_big.html", {"entry": now}, part="entry")
         draft = Draft(pretty(values.load(now.value)), now.version, ", ".join(now.tags), now.pinned)
         if not now.valid and (problem := refusal_of(known, now.value)):
-            draft.title, draft.errors = title_of(problem), marks_of(draft.text, problem)
+            draft.message, draft.errors = heading_of(problem), marks_of(draft.text, problem)
         return _form(request, known, now, draft)
     draft = _draft(request.POST)
     try:
@@ -90,7 +90,7 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
     except VersionConflict:
         return _conflict(request, known, now, draft)
     except (Invalid, TooLarge, BadRequest) as problem:
-        draft.title, draft.errors = title_of(problem), marks_of(draft.text, problem)
+        draft.message, draft.errors = heading_of(problem), marks_of(draft.text, problem)
         return _form(request, known, now, draft, status=422)
 
 
@@ -236,7 +236,7 @@ def entry_new(request: Request) -> HttpResponse:
             check_address(namespace, key)
             definition(request.actor, namespace, fresh=True)
         except Problem as problem:
-            error = problem.detail or problem.title
+            error = problem.detail
         else:
             return redirect(entry_action_url("edit", namespace, key))
     names = (

@@ -129,7 +129,7 @@ def entry_list(request: Request) -> HttpResponse:
     try:
         rows, next_url, refusal = *find_rows(request.actor, filters), ""
     except Invalid as bad:  # half a query, perhaps, of somebody who still types
-        rows, next_url, refusal = [], "", bad.detail or bad.title
+        rows, next_url, refusal = [], "", bad.detail
     tree = list(
         Namespace.objects.visible_to(request.actor)
         .open()

@@ -28,7 +28,7 @@ def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
     try:
         part = places.find(values.load(shown.value), places.parts_of(pointer))
     except places.Mismatch as missing:
-        raise NotFound(f"nothing at {pointer}", detail=str(missing)) from missing
+        raise NotFound(f"no value at {pointer}: {missing}") from missing
     pieces_url = entry_action_url("tree", namespace, key, version=past or None)
     context = {
         "entry": shown,

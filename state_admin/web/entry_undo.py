@@ -108,7 +108,7 @@ def _undo_record(
     except VersionConflict:
         toast(request, REFUSED, kind="failed")
     except (Conflict, Invalid) as problem:  # others name it by now, or what it named is gone
-        toast(request, f"{problem.title}, so nothing was undone", kind="failed")
+        toast(request, f"{problem.detail}, so nothing was undone", kind="failed")
     else:
         toast(request, "Undone")
         if not before:

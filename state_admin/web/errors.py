@@ -8,78 +8,51 @@ from django.core.exceptions import BadRequest as MalformedRequest
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from state_admin.services.errors import (
-    BadRequest,
-    Conflict,
-    Forbidden,
-    Gone,
-    InFlight,
-    Invalid,
-    NotFound,
-    Problem,
-    QuotaExceeded,
-    TooLarge,
-    Unauthenticated,
-    Unavailable,
-    VersionConflict,
-)
+from state_admin.services.errors import Problem
 
-_STATUS: tuple[tuple[type[Problem], int], ...] = (
-    (BadRequest, 400),
-    (Unauthenticated, 401),
-    (Forbidden, 403),
-    (NotFound, 404),
-    (Conflict, 409),
-    (InFlight, 409),
-    (Gone, 410),
-    (VersionConflict, 412),
-    (TooLarge, 413),
-    (Invalid, 422),
-    (QuotaExceeded, 429),
-    (Unavailable, 503),
-)
 _PAGES = {400, 403, 404, 500}
 
 
-def status_of(problem: Problem) -> int:
-    return next((status for kind, status in _STATUS if isinstance(problem, kind)), 400)
+def heading_of(problem: Problem) -> str:
+    """The message, as a heading."""
+    return problem.detail[:1].upper() + problem.detail[1:]
 
 
-def title_of(problem: Problem) -> str:
-    """As a heading."""
-    return problem.title[:1].upper() + problem.title[1:]
+def sentences_of(problem: Problem) -> str:
+    """The message and the hint, as sentences."""
+    return f"{heading_of(problem)}. {problem.hint}".strip()
 
 
 def answer(request: HttpRequest, problem: Problem) -> HttpResponse:
-    """A service's problem with its title, detail, and errors by pointer."""
+    """The page or fragment of a problem: its message, its hint, and its errors by pointer."""
     shown = {
-        "title": title_of(problem),
-        "detail": problem.detail,
+        "message": heading_of(problem),
+        "hint": problem.hint,
         "errors": problem.data.get("errors", []),
     }
-    return _answer(request, status_of(problem), shown)
+    return _answer(request, problem.status, shown)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    detail = str(exception) if isinstance(exception, MalformedRequest) else ""
-    return _answer(request, 400, {"title": "This request cannot be understood", "detail": detail})
+    hint = str(exception) if isinstance(exception, MalformedRequest) else ""
+    return _answer(request, 400, {"message": "This request cannot be understood", "hint": hint})
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return _answer(request, 403, {"title": "You may not do this", "detail": ""})
+    return _answer(request, 403, {"message": "You may not do this", "hint": ""})
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    detail = "The page was open for too long or cookies are off. Load it again and repeat."
-    return _answer(request, 403, {"title": "This form has expired", "detail": detail})
+    hint = "The page was open for too long or cookies are off. Load it again and repeat."
+    return _answer(request, 403, {"message": "This form has expired", "hint": hint})
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return _answer(request, 404, {"title": "There is nothing here", "detail": ""})
+    return _answer(request, 404, {"message": "There is nothing here", "hint": ""})
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    return _answer(request, 500, {"title": "Something went wrong on our side", "detail": ""})
+    return _answer(request, 500, {"message": "Something went wrong on our side", "hint": ""})
 
 
 def _answer(request: HttpRequest, status: int, shown: dict[str, Any]) -> HttpResponse:

@@ -30,6 +30,7 @@ from .actors import page
 from .addresses import with_query
 from .confirm import Confirm, ask
 from .entry_undo import REFUSED
+from .errors import sentences_of
 from .htmx import Request, Undo, render, see_other, toast
 from .lists import list_paths
 
@@ -69,8 +70,7 @@ def member_list(request: Request) -> HttpResponse:
         )
     except (Invalid, Conflict) as problem:
         said = [error["message"] for error in problem.data.get("errors", [])]
-        text = " ".join([f"{problem.title}.", problem.detail, *said])
-        form.add_error("username", text[:1].upper() + text[1:])
+        form.add_error("username", " ".join([sentences_of(problem), *said]))
         return _show(request, form, status=422)
     name = added.membership.user.get_username()
     if not added.link:

@@ -72,7 +72,7 @@ def _submit(request: Request, held: Namespace | None) -> HttpResponse:
         if held is not None and form.cleaned_data["base"] != held.schema_version:
             raise Conflict(
                 "someone changed this namespace meanwhile",
-                detail="Open the form again to see the present schema; yours is still below.",
+                hint="Open the form again to see the present schema; yours is still below.",
             )
         content = _content(form, held)
         base = held.schema_version if held is not None else 0
@@ -174,7 +174,7 @@ def _read(text: str, name: str) -> Raw:
     try:
         raw = values.read(text)
     except values.MalformedJSON as bad:
-        raise Invalid(f"the {name} is not JSON", detail=str(bad)) from bad
+        raise Invalid(f"the {name} is not JSON", hint=str(bad)) from bad
     except values.RefusedJSON as refused:
         raise Invalid(f"the {name} cannot be stored", refused.faults) from refused
     return Raw(values.dump(values.load(raw.text)), raw.value)
@@ -199,7 +199,7 @@ def _form(
         "back": namespace_url(held.name) if held else reverse("web:namespace-list"),
     }
     if problem is not None:
-        about = "default" if "default" in problem.title else "schema"
+        about = "default" if "default" in problem.detail else "schema"
         text = form.cleaned_data.get(about, "")
         context |= show_refused(text, problem)
     return render(request, "namespaces/edit.html", context, part="namespace-form", status=status)

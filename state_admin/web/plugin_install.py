@@ -116,7 +116,7 @@ def read_document(text: str) -> Document:
     try:
         raw = values.read(text)
     except values.MalformedJSON as bad:
-        raise BadRequest("this is not JSON", detail=str(bad)) from bad
+        raise BadRequest("this is not JSON", hint=str(bad)) from bad
     except values.RefusedJSON as refused:
         raise Invalid("this cannot be stored", refused.faults) from refused
     faults: list[Fault] = []

@@ -28,6 +28,7 @@ from . import paging, snippets
 from .actors import page
 from .addresses import thread_url, with_query
 from .entry_undo import MOST_CARRIED, REFUSED
+from .errors import sentences_of
 from .htmx import Request, Undo, render, see_other, toast
 from .lists import list_paths
 
@@ -192,7 +193,7 @@ def policy_detail(request: Request) -> HttpResponse:
         form.add_error(None, "Somebody changed this policy meanwhile. Open it again to see how.")
         return _show(request, view, form, status=409)
     except QuotaExceeded as problem:
-        form.add_error(None, f"{problem.title}. {problem.detail}")
+        form.add_error(None, sentences_of(problem))
         return _show(request, view, form, status=422)
     toast(request, "Policy saved", undo=_undo_of(view, made))
     return _back(request, scope, name)

@@ -24,6 +24,7 @@ from state_admin.services.saved_views import (
 )
 
 from .actors import page
+from .errors import sentences_of
 from .htmx import Request, toast, wants_part
 
 # The list of a page, and which of its parameters are filters.
@@ -124,7 +125,7 @@ def _then(
     try:
         deed()
     except Problem as problem:
-        toast(request, f"{problem.title}. {problem.detail or ''}".strip(), kind="failed")
+        toast(request, sentences_of(problem), kind="failed")
     else:
         toast(request, said)
     return HttpResponseRedirect(_url(page, query))

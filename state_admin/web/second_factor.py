@@ -65,10 +65,8 @@ def login_code(request: HttpRequest) -> HttpResponse:
     try:
         right = second_factors.check_code(user=user, code=request.POST.get("code", "")[:32])
     except Problem as problem:
-        said = f"{problem.title.capitalize()}. {problem.detail}"
-        return render(
-            request, "account/code.html", {"error": said}, status=errors.status_of(problem)
-        )
+        said = errors.sentences_of(problem)
+        return render(request, "account/code.html", {"error": said}, status=problem.status)
     if not right:
         said = "This code is wrong or was used already. Wait for the next one."
         return render(request, "account/code.html", {"error": said}, status=422)
@@ -110,8 +108,8 @@ def enrol(request: Request) -> HttpResponse:
             actor=request.actor, secret=secret, code=request.POST.get("code", "")[:32]
         )
     except Problem as problem:
-        shown = {"title": errors.title_of(problem), "detail": problem.detail}
-        return _enrolling(request, shown, status=errors.status_of(problem))
+        shown = {"message": errors.heading_of(problem), "hint": problem.hint}
+        return _enrolling(request, shown, status=problem.status)
     del request.session[_SECRET]
     request.session[CONFIRMED] = True
     return _show_codes(request, codes)
@@ -168,8 +166,8 @@ def _ask_again(request: Request, what: str, problem: Problem | None = None) -> H
     shown: dict[str, Any] = {"what": what, "has_password": request.user.has_usable_password()}
     if problem is None:
         return render(request, "account/totp_again.html", shown)
-    shown |= {"title": errors.title_of(problem), "detail": problem.detail}
-    return render(request, "account/totp_again.html", shown, status=errors.status_of(problem))
+    shown |= {"message": errors.heading_of(problem), "hint": problem.hint}
+    return render(request, "account/totp_again.html", shown, status=problem.status)
 
 
 def _show_codes(request: Request, codes: list[str]) -> HttpResponse:

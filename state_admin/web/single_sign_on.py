@@ -36,7 +36,7 @@ from project.login import SingleSignOn
 from state_admin.services.errors import Problem
 from state_admin.services.single_sign_on import Identity, admit, link, unlink
 
-from . import account, errors
+from . import account
 from .actors import member, page
 from .htmx import AnyRequest, Request, render, toast
 
@@ -167,7 +167,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
                     request, user, method=_sso().name, after=state.get("next") or "/"
                 )
         except Problem as problem:
-            answer = _refuse(request, problem.title, problem.detail, errors.status_of(problem))
+            answer = _refuse(request, problem.detail, problem.hint, problem.status)
         raise ImmediateHttpResponse(answer)
 
     def on_authentication_error(
@@ -181,8 +181,8 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         if error == AuthError.CANCELLED:
             answer = _refuse(request, "nothing was signed in", "You left it at the provider.", 403)
         elif exception is None and "state" not in (extra_context or {}):
-            detail = "It took longer than ten minutes, or began in another browser. Try again."
-            answer = _refuse(request, "this sign-in has expired", detail, 400)
+            hint = "It took longer than ten minutes, or began in another browser. Try again."
+            answer = _refuse(request, "this sign-in has expired", hint, 400)
         else:
             answer = _failed(request, exception or f"it answered {request.GET.get('error')!r:.80}")
         raise ImmediateHttpResponse(answer)
@@ -269,12 +269,12 @@ def _failed(request: HttpRequest, why: object) -> HttpResponse:
     if text.startswith("Error retrieving access token"):
         text = f"no access token: {code[1] if code else 'not in the answer'}"
     log.warning("login.oidc_failed", why=text[:300])
-    detail = "The log of the server says why. Try again, or sign in another way."
-    return _refuse(request, f"{_sso().name} did not sign you in", detail, 502)
+    hint = "The log of the server says why. Try again, or sign in another way."
+    return _refuse(request, f"{_sso().name} did not sign you in", hint, 502)
 
 
-def _refuse(request: HttpRequest, title: str, detail: str, status: int) -> HttpResponse:
-    shown = {"title": title[:1].upper() + title[1:], "detail": detail, "sso": _sso()}
+def _refuse(request: HttpRequest, message: str, hint: str, status: int) -> HttpResponse:
+    shown = {"message": message[:1].upper() + message[1:], "hint": hint, "sso": _sso()}
     return render(request, "account/oidc_failed.html", shown, status=status)
 
 

@@ -88,7 +88,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     at = paging.whole_number(request, "at")
     at = newest if at is None else at
     if at > newest:
-        raise NotFound(f"no revision {at} of thread {public_id}", detail=f"The newest is {newest}.")
+        raise NotFound(f"no revision {at} of thread {public_id}", hint=f"The newest is {newest}.")
     revisions = Revision.objects.filter(thread=thread)
     chosen = revisions.filter(number=at).select_related("run").first()
     gone = chosen is not None and chosen.dropped

@@ -76,7 +76,7 @@ def _read(text: str) -> Raw:
 
 def point_out(question: Question, request: Request, refused: Invalid) -> None:
     """Show the question again with what was typed, each mistake at its field."""
-    question.mistake, question.errors = refused.title, refused.data.get("errors", [])
+    question.mistake, question.errors = refused.detail, refused.data.get("errors", [])
     question.typed = request.POST.get("payload", "")
     if question.asked is None or "payload" in request.POST:
         question.asked = None

@@ -23,6 +23,7 @@ from . import paging, snippets
 from .actors import page
 from .addresses import with_query
 from .confirm import Choice, Confirm, ask
+from .errors import sentences_of
 from .htmx import Request, render, see_other, toast
 from .lists import list_paths
 
@@ -112,7 +113,7 @@ def token_list(request: Request) -> HttpResponse:
             expires_in_seconds=_LIVES[given["lives"]],
         )
     except (Invalid, Forbidden) as problem:
-        form.add_error(None, f"{problem.title}. {problem.detail}".strip())
+        form.add_error(None, sentences_of(problem))
         return _show(request, form, status=422)
     made = {"made": token, "secret": secret, "made_curl": _try_line(secret)}
     return _show(request, TokenForm(), made, status=201)

@@ -20,7 +20,7 @@ def answer_piece(request: Request, value: JSON, pieces_url: str) -> HttpResponse
     try:
         found = places.find(value, places.parts_of(pointer))
     except places.Mismatch as mismatch:
-        raise NotFound("there is nothing at this place", detail=str(mismatch)) from mismatch
+        raise NotFound(f"no value at this pointer: {mismatch}") from mismatch
     if not isinstance(found, (dict, list)):
         raise NotFound("there is nothing to open at this place")
     return HttpResponse(tree_piece(found, pieces_url, pointer, start))

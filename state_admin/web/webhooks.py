@@ -22,6 +22,7 @@ from state_admin.services.webhooks import Filter, find_webhook
 from . import snippets, webhook_deliveries
 from .actors import page
 from .confirm import Choice, Confirm, ask
+from .errors import sentences_of
 from .htmx import Request, render, see_other, target_id, toast
 from .lists import list_paths
 
@@ -135,7 +136,7 @@ def webhook_new(request: Request) -> HttpResponse:
             form.add_error(field, error["message"])
         return _list(request, form, status=422)
     except QuotaExceeded as problem:
-        form.add_error(None, f"{problem.title}. {problem.detail}")
+        form.add_error(None, sentences_of(problem))
         return _list(request, form, status=422)
     return _list(request, WebhookForm(), {"made": hook, "secret": secret}, status=201)
 

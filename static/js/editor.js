@@ -48,13 +48,13 @@ function diagnostics(marks, length) {
     }));
 }
 
-function told({ title, errors }) {
-  if (!title) return "Fits the schema.";
+function told({ message, errors }) {
+  if (!message) return "Fits the schema.";
   const [first] = errors;
-  if (!first) return `${title}.`;
+  if (!first) return `${message}.`;
   const place = [first.line && `line ${first.line}`, first.pointer].filter(Boolean).join(", ");
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
-  return `${title}: ${place ? `${place}: ` : ""}${first.message}${more}.`;
+  return `${message}: ${place ? `${place}: ` : ""}${first.message}${more}.`;
 }
 
 // Text typed over a selection, put in by the editor: Chromium would give the lines it joins their

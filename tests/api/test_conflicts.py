@@ -31,7 +31,7 @@ def test_conflict__stale_write__carries_base_theirs_yours_and_the_clash(moved: P
     answer = write(moved, mine)
     assert answer.status_code == 412
     body = answer.json()
-    assert body["title"] == "version conflict: expected 1, actual 2"
+    assert body["detail"] == "version conflict: expected 1, actual 2"
     assert (body["base"], body["yours"]) == (BASE, mine)
     assert body["theirs"]["budget"]["eur"] == 5
     assert body["clashes"] == [{"pointer": "/budget/eur", "base": 1, "theirs": 5, "yours": 9}]
@@ -84,7 +84,7 @@ def test_conflict__stale_patch__carries_what_it_would_have_made_of_the_base(move
     answer = patch(moved, add, kind="vnd.commonhold.update")
     assert (answer.status_code, answer["ETag"]) == (412, '"2"')
     body = answer.json()
-    assert body["title"] == "version conflict: expected 1, actual 2"
+    assert body["detail"] == "version conflict: expected 1, actual 2"
     assert (body["base"], body["yours"]["budget"]["eur"]) == (BASE, 3)
     assert body["clashes"] == [{"pointer": "/budget/eur", "base": 1, "theirs": 5, "yours": 3}]
     assert patch(moved, {"goal": "soon"}).json()["mergeable"] is True

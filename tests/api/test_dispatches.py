@@ -97,7 +97,7 @@ def test_interrupt__says_who_is_at_work_without_the_token(box: Person) -> None:
     assert box.api("POST", "/threads/t1/interrupt").json()["superseded_dispatches"] == 0
     answer = box.api("POST", f"/dispatches/{got['id']}/ack", {"claim_token": got["claim_token"]})
     assert answer.status_code == 409
-    assert answer.json()["title"] == f"dispatch superseded: {got['id']}"
+    assert answer.json()["detail"] == f"dispatch superseded: {got['id']}"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_dedupe__while_open__is_a_409_that_names_the_open_one(box: Person) -> No
     answer = box.api("POST", "/threads/t1/dispatches", {"dedupe_key": "d"})
     assert answer.status_code == 409
     problem = answer.json()
-    assert problem["title"] == "dispatch already enqueued: d"
+    assert problem["detail"] == "dispatch already enqueued: d"
     assert (problem["dispatch_id"], problem["dispatch_status"]) == (made, "Queued")
 
 

@@ -1,4 +1,4 @@
-"""/plugins and DELETE /state-keys over HTTP: shapes, exact titles, pointers, dry runs."""
+"""/plugins and DELETE /state-keys over HTTP: shapes, exact messages, pointers, dry runs."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_put__installed_already__is_409_and_a_repeat_by_its_key_is_replayed(alic
     assert (first.status_code, again.status_code) == (201, 201)
     assert first.content == again.content
     refused = alice.api("PUT", "/plugins/kit", KIT)
-    assert (refused.status_code, refused.json()["title"]) == (409, "plugin already installed: kit")
+    assert (refused.status_code, refused.json()["detail"]) == (409, "plugin already installed: kit")
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "title", "pointer"),
+    ("body", "status", "detail", "pointer"),
     [
         ({"state_keys": [{"key": "a"}, {"key": "kit.plan"}]}, 409,
          "key already registered: kit.plan", "/state_keys/1"),
@@ -71,11 +71,11 @@ def test_put__installed_already__is_409_and_a_repeat_by_its_key_is_replayed(alic
     ],
 )  # fmt: skip
 def test_put__wrong__names_the_item_by_pointer_and_registers_nothing(
-    kit: Person, body: Any, status: int, title: str, pointer: str
+    kit: Person, body: Any, status: int, detail: str, pointer: str
 ) -> None:
     answer = kit.api("PUT", "/plugins/other", body)
     told = answer.json()
-    assert (answer.status_code, told["title"]) == (status, title)
+    assert (answer.status_code, told["detail"]) == (status, detail)
     assert pointer in [told.get("pointer"), *(e["pointer"] for e in told.get("errors", ()))]
     assert kit.api("GET", "/plugins/other").status_code == 404
     assert kit.api("GET", "/state-keys/a").status_code == 404
@@ -98,7 +98,7 @@ def test_delete__dry_run_then_for_real__does_what_it_said(kit: Person) -> None:
     assert kit.api("DELETE", "/plugins/kit?entries=burn").status_code == 422
     assert kit.api("DELETE", "/plugins/kit?entries=delete").status_code == 204
     gone = kit.api("DELETE", "/plugins/kit")
-    assert (gone.status_code, gone.json()["title"]) == (404, "plugin not installed: kit")
+    assert (gone.status_code, gone.json()["detail"]) == (404, "plugin not installed: kit")
     extensions = kit.api("GET", "/threads/t1/state").json()["extensions"]
     assert extensions["kit.facts"] == 2
     assert "kit.plan" not in extensions
@@ -117,7 +117,7 @@ def test_delete__state_key__keeps_values_unless_asked_to_clear(alice: Person) ->
     assert alice.api("DELETE", "/state-keys/own").status_code == 204
     assert alice.api("GET", "/threads/t1/state").json()["extensions"]["own"] == 1
     absent = alice.api("DELETE", "/state-keys/own?values=clear")
-    assert (absent.status_code, absent.json()["title"]) == (404, "unknown key: own")
+    assert (absent.status_code, absent.json()["detail"]) == (404, "unknown key: own")
     make_state_key(alice.actor, "own")
     assert alice.api("DELETE", "/state-keys/own?values=clear").status_code == 204
     assert "own" not in alice.api("GET", "/threads/t1/state").json()["extensions"]
@@ -126,11 +126,11 @@ def test_delete__state_key__keeps_values_unless_asked_to_clear(alice: Person) ->
 def test_delete__state_key_of_a_plugin__is_left_to_the_plugin(kit: Person) -> None:
     answer = kit.api("DELETE", "/state-keys/kit.plan")
     assert answer.status_code == 409
-    assert answer.json()["title"] == "key already registered: kit.plan"
+    assert answer.json()["detail"] == "key already registered: kit.plan"
 
 
 def test_put__runtime_key__belongs_to_the_runtime(alice: Person) -> None:
     answer = alice.api("PUT", "/state-keys/__runtime.tool_call_states", {"reducer": "replace"})
     assert answer.status_code == 409
-    assert answer.json()["title"] == "key already registered: __runtime.tool_call_states"
+    assert answer.json()["detail"] == "key already registered: __runtime.tool_call_states"
     assert alice.api("PUT", "/state-keys/__other.runtime", {}).status_code == 201

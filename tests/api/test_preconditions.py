@@ -47,7 +47,7 @@ def test_if_match__another_revision__412_and_nothing_lands(
     before = all_of_it(moved)
     answer = moved.api(method, path, body, If_Match=f'"{stale}"')
     assert answer.status_code == answer.json()["status"] == 412
-    assert answer.json()["title"] == f"revision conflict: expected {stale}, actual 2"
+    assert answer.json()["detail"] == f"revision conflict: expected {stale}, actual 2"
     assert answer.json()["type"] == "/problems/revision-conflict"
     assert answer["ETag"] == '"2"'
     assert all_of_it(moved) == before
@@ -79,7 +79,7 @@ def test_commit__if_match_and_base_revision__must_agree(moved: Person) -> None:
     body = {"updates": [{"key": "plan", "update": 2}], "base_revision": 2}
     clash = moved.api("POST", "/runs/r1/commits", body, If_Match='"1"')
     assert clash.status_code == 400
-    assert clash.json()["title"] == "If-Match says 1, base_revision 2"
+    assert clash.json()["detail"] == "If-Match says 1, base_revision 2"
     assert moved.api("POST", "/runs/r1/commits", body, If_Match='"2"').status_code == 200
 
 
@@ -126,5 +126,5 @@ def test_export__key_registered_since__is_answered_anew(moved: Person) -> None:
 def test_if_match__where_nothing_has_it__is_refused_and_nothing_happens(moved: Person) -> None:
     before = all_of_it(moved)
     answer = moved.api("POST", "/runs/r1/resume", If_Match='"2"')
-    assert (answer.status_code, answer.json()["title"]) == (400, "POST takes no If-Match here")
+    assert (answer.status_code, answer.json()["detail"]) == (400, "POST takes no If-Match here")
     assert all_of_it(moved) == before

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.urls import reverse
 
-from state_admin.api import problems
 from state_admin.services import errors
-from tests.builders import Person, call, entry_path, make_namespace, put
+from state_admin.services.errors import problem_types
+from tests.builders import Person, call, entry_path, make_namespace, make_thread, put
 from tests.services.faults import fingerprint
 
 DEEP = b"[" * 3000 + b"]" * 3000
@@ -127,7 +128,7 @@ def test_query__unknown_parameter__is_refused_not_ignored(alice: Person) -> None
     make_namespace(alice.actor)
     answer = alice.api("GET", "/state/notes?prefx=thread")
     assert answer.status_code == 400
-    assert "prefx" in answer.json()["title"]
+    assert answer.json()["detail"] == "unknown query parameter: prefx"
 
 
 def test_cursor__of_other_filters__is_refused(alice: Person) -> None:
@@ -139,13 +140,44 @@ def test_cursor__of_other_filters__is_refused(alice: Person) -> None:
     assert alice.api("GET", f"/state/notes?limit=1&prefix=k&cursor={cursor}").status_code == 400
 
 
-def test_problem__every_class__has_a_status_and_its_own_slug() -> None:
-    def below(kind: type[errors.Problem]) -> list[type[errors.Problem]]:
-        return [kind, *(found for child in kind.__subclasses__() for found in below(child))]
+def test_problem_types__slug_and_title__are_each_used_once() -> None:
+    kinds = list(problem_types())
+    assert len(kinds) > 20
+    assert all("slug" in vars(kind) and 400 <= kind.status < 600 for kind in kinds)
+    assert len({kind.slug for kind in kinds}) == len({kind.title for kind in kinds}) == len(kinds)
 
-    kinds = below(errors.Problem)[1:]
-    assert {kind for kind in kinds if kind not in problems.STATUS} == set()
-    assert len({kind.slug for kind in kinds}) == len(kinds)
+
+def test_document__data_and_hint__cannot_replace_the_standard_members() -> None:
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    data = {"type": "x", "title": "x", "status": 1, "instance": "x", "until": moment}
+    problem = errors.Conflict("the message", hint="Do this.", **data)
+    assert problem.document("r-1") == {
+        "type": "/problems/conflict",
+        "title": "Conflict with the current state",
+        "status": 409,
+        "detail": "the message",
+        "hint": "Do this.",
+        "instance": "r-1",
+        "until": "2026-01-02T03:04:05.000000Z",
+    }
+
+
+def test_problem__two_occurrences__share_the_title_and_differ_in_the_message(alice: Person) -> None:
+    one, two = (alice.api("GET", f"/state/{name}/global").json() for name in ("n1", "n2"))
+    assert (one["type"], one["title"], one["status"]) == (two["type"], two["title"], two["status"])
+    assert (one["title"], one["detail"]) == (
+        "Profile key not registered",
+        "profile key not registered: n1",
+    )
+    assert "PUT /api/v1/namespaces/n1," in one["hint"], "the name, not a placeholder"
+
+
+def test_revision_conflict__from_a_header__is_412_in_the_status_and_the_body(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    answer = alice.api("PATCH", "/threads/t1", {"title": "x"}, If_Match='"7"')
+    assert (answer.status_code, answer["ETag"]) == (412, '"0"')
+    assert answer.json()["type"] == "/problems/revision-conflict"
+    assert answer.json()["status"] == 412
 
 
 def test_database__statement_times_out__is_503_with_retry_after(

@@ -51,7 +51,7 @@ def test_list__never_measured__is_empty(alice: Person) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "status", "title"),
+    ("query", "status", "detail"),
     [
         ("group=run", 422, "group must be one of workspace, namespace, thread"),
         ("days=0", 400, "days must be a whole number of at least 1"),
@@ -61,10 +61,10 @@ def test_list__never_measured__is_empty(alice: Person) -> None:
     ],
 )
 def test_list__wrong_query__is_refused(
-    query: str, status: int, title: str, measured: Person
+    query: str, status: int, detail: str, measured: Person
 ) -> None:
     answer = measured.api("GET", f"/usage/storage?{query}")
-    assert (answer.status_code, answer.json()["title"]) == (status, title)
+    assert (answer.status_code, answer.json()["detail"]) == (status, detail)
 
 
 def test_list__forged_cursor__is_refused(measured: Person) -> None:

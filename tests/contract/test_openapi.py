@@ -78,8 +78,8 @@ def test_document__query_parameters__are_those_that_the_view_takes(world: Person
     wrong = {}
     for name, (method, path, operation) in operations().items():
         answer = world.api(method, _filled(path) + "?nonsense=1", _BODIES.get(name))
-        detail = answer.json().get("detail", "") if answer.status_code == 400 else ""
-        known = re.match(r"Known here: (.*)\.$", detail)
+        hint = answer.json().get("hint", "") if answer.status_code == 400 else ""
+        known = re.match(r"Known here: (.*)\.$", hint)
         if known is None:
             continue
         told = set(known[1].split(", ")) - {"none"}

@@ -49,6 +49,6 @@ def test_create_token__limits__narrow_the_actor() -> None:
 
 
 def test_create_token__bad_workspace_name__is_one_sentence_and_nothing_is_made() -> None:
-    with pytest.raises(CommandError, match="not a workspace name"):
+    with pytest.raises(CommandError, match="invalid workspace name"):
         create("--workspace", "a b", "--role", "viewer", "--name", "bot")
     assert not Workspace.objects.exists()

@@ -107,7 +107,7 @@ def test_tools__viewer__reads_but_writes_nothing(mcp: MCP, bob: Person) -> None:
     assert listed == readers
     assert {name for name, result in results.items() if not result.is_error} == readers
     for name in set(CALLS) - readers:
-        assert problem_of(results[name])["title"] == "this needs the role editor"
+        assert problem_of(results[name])["detail"] == "this needs the role editor"
 
 
 @pytest.mark.usefixtures("world")
@@ -160,10 +160,10 @@ def test_expected_version__behind__conflict_in_the_words_of_the_api(
 ) -> None:
     problem = problem_of(mcp.call(alice.token, "put_state", **PLACE, value=1, expected_version=7))
 
-    assert problem["title"] == "version conflict: expected 7, actual 1"
-    assert problem["detail"] == "The entry changed since you read it. Read it again and repeat."
+    assert problem["detail"] == "version conflict: expected 7, actual 1"
+    assert problem["hint"] == "The entry changed since you read it. Read it again and retry."
     new = mcp.call(alice.token, "put_state", **PLACE, value=1, expected_version=0)
-    assert problem_of(new)["title"] == "version conflict: expected 0, actual 1"
+    assert problem_of(new)["detail"] == "version conflict: expected 0, actual 1"
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
@@ -203,7 +203,7 @@ def test_tools__bad_arguments__name_the_field_and_what_to_do(mcp: MCP, alice: Pe
     for (name, _, pointer), result in zip(BAD, results, strict=True):
         problem = problem_of(result)
         assert pointer in pointers(problem), (name, problem)
-        assert problem["detail"].startswith("It takes "), name
+        assert problem["hint"].startswith("It takes "), name
 
 
 def test_tools__value_that_the_schema_refuses__points_into_the_value(
@@ -243,7 +243,7 @@ def test_tools__answer_too_large_to_read__says_how_to_ask_for_less(mcp: MCP, ali
 
     problem = problem_of(mcp.call(alice.token, "list_state", namespace="notes", include="value"))
 
-    assert "Ask for less" in problem["detail"]
+    assert "Ask for less" in problem["hint"]
     some = mcp.call(alice.token, "list_state", namespace="notes", include="value", limit=2)
     assert len(some.structured_content["items"]) == 2
 

@@ -68,7 +68,7 @@ def test_commit__its_reply_is_lost__a_repeat_with_the_key_finds_the_effect_once(
         status, _, problem = ask(alice, server.port, "PUT", "/state/notes/k", {"value": 1}, "once")
         assert proxy.lost.is_set()
         assert (status, problem["type"]) == (503, "/problems/unavailable")
-        assert "Idempotency-Key" in problem["detail"]
+        assert "Idempotency-Key" in problem["hint"]
         assert EntryRevision.objects.count() == 1, "the row changed although nobody heard of it"
 
         status, headers, entry = ask(

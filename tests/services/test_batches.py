@@ -110,7 +110,7 @@ def test_failure__of_two__names_the_first_of_the_request(notes: Person) -> None:
 def test_failure__unregistered_namespace__is_named_with_its_index(notes: Person, verb: str) -> None:
     with pytest.raises(NotRegistered) as refused:
         run(notes, op("put", "c", 1), op(verb, "k", 1, "nobody"))
-    assert refused.value.title == "profile key not registered: nobody"
+    assert refused.value.detail == "profile key not registered: nobody"
     assert refused.value.data["index"] == 1
     assert "c" not in held()
 

@@ -43,7 +43,7 @@ def test_conflict__stale_base__tells_of_each_key_that_moved(run: Person, mode: s
     )
     assert answer.status_code == 409
     body = answer.json()
-    assert body["title"] == "revision conflict: expected 2, actual 4"
+    assert body["detail"] == "revision conflict: expected 2, actual 4"
     assert (body["keys"], body["base_kept"]) == (["count", "plan"], True)
     count, plan = body["conflicts"]
     assert plan == {
@@ -67,7 +67,7 @@ def test_conflict__other_keys_moved__says_that_a_rebase_would_land(run: Person) 
 
 def test_conflict__base_of_the_future__has_nothing_to_tell(run: Person) -> None:
     body = post(run, base_revision=9, updates=updates(plan=1)).json()
-    assert body["title"] == "revision conflict: expected 9, actual 2"
+    assert body["detail"] == "revision conflict: expected 9, actual 2"
     assert "conflicts" not in body
 
 
@@ -142,7 +142,7 @@ def test_conflict__parallel_branches__tells_what_each_makes_of_the_value(run: Pe
     )
     assert clash.status_code == 409
     body = clash.json()
-    assert body["title"] == "parallel merge conflict on exclusive key: plan"
+    assert body["detail"] == "parallel merge conflict on exclusive key: plan"
     notes, plan = body["conflicts"]
     assert plan == {
         "key": "plan", "base": "a", "theirs": "left", "yours": "right", "batches": [0, 2],
@@ -154,7 +154,7 @@ def test_conflict__parallel_branches__tells_what_each_makes_of_the_value(run: Pe
 
 def test_conflict__unknown_key_in_two_branches__tells_the_updates(run: Person) -> None:
     body = post(run, batches=[updates(nobody=1), updates(nobody=2)]).json()
-    assert body["title"] == "parallel merge conflict on exclusive key: nobody"
+    assert body["detail"] == "parallel merge conflict on exclusive key: nobody"
     (nobody,) = body["conflicts"]
     assert nobody["batches"] == [0, 1]
     assert "base" not in nobody

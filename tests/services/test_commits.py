@@ -204,7 +204,7 @@ def test_commit__clear_of_an_unknown_key__is_refused_like_an_update(run: Person)
     clear = Batch((Update("plan", raw(1)), Update("nobody", clear=True)))
     with pytest.raises(Invalid) as refusal:
         commits.commit(actor=run.actor, run_id="r1", step=commits.Step((clear,)))
-    assert refusal.value.title == "unknown key: nobody"
+    assert refusal.value.detail == "unknown key: nobody"
     assert (revision(), state(run)) == (1, {})
 
 
@@ -218,7 +218,7 @@ def test_commit__clear_in_a_branch__touches_the_key(run: Person) -> None:
     for clash in ((clear("plan"), *batches({"plan": 2})), (clear("plan"), clear("plan"))):
         with pytest.raises(Conflict) as refusal:
             commits.commit(actor=run.actor, run_id="r1", step=commits.Step(clash))
-        assert refusal.value.title == "parallel merge conflict on exclusive key: plan"
+        assert refusal.value.detail == "parallel merge conflict on exclusive key: plan"
     joined = (clear("counter"), *batches({"counter": 2}))
     commits.commit(actor=run.actor, run_id="r1", step=commits.Step(joined))
     assert state(run)["counter"] == 2
@@ -285,17 +285,17 @@ def refused(person: Person, kind: type[Exception], *parts: Any, **fields: Any) -
 def test_commit__stale_base__says_both_revisions(run: Person) -> None:
     do(run, {"counter": 1})
     problem = refused(run, RevisionConflict, {"plan": 1}, base_revision=1)
-    assert problem.title == "revision conflict: expected 1, actual 2"
+    assert problem.detail == "revision conflict: expected 1, actual 2"
     assert (problem.data["expected"], problem.data["actual"]) == (1, 2)
     problem = refused(run, RevisionConflict, {"plan": 1}, base_revision=9)
-    assert problem.title == "revision conflict: expected 9, actual 2"
+    assert problem.detail == "revision conflict: expected 9, actual 2"
 
 
 def test_commit__base_zero__is_a_base_like_any_other(run: Person) -> None:
     problem = refused(run, RevisionConflict, {"plan": 1}, base_revision=0)
-    assert problem.title == "revision conflict: expected 0, actual 1"
+    assert problem.detail == "revision conflict: expected 0, actual 1"
     problem = refused(run, RevisionConflict, {"plan": 1}, {"counter": 1}, bases=(0, None))
-    assert problem.title == "revision conflict: expected 0, actual 1"
+    assert problem.detail == "revision conflict: expected 0, actual 1"
 
 
 def test_commit__without_a_base__lands_whatever_happened_since(run: Person) -> None:
@@ -306,11 +306,11 @@ def test_commit__without_a_base__lands_whatever_happened_since(run: Person) -> N
 
 def test_commit__unknown_key__is_named(run: Person) -> None:
     problem = refused(run, Invalid, {"counter": 1, "nobody.knows": 1})
-    assert problem.title == "unknown key: nobody.knows"
+    assert problem.detail == "unknown key: nobody.knows"
 
 
 @pytest.mark.parametrize(
-    ("parts", "title"),
+    ("parts", "detail"),
     [
         (({"plan": 1}, {"plan": 2}), "parallel merge conflict on exclusive key: plan"),
         (({"counter": 1, "plan": 1}, {"counter": 2, "plan": 2}),
@@ -320,24 +320,24 @@ def test_commit__unknown_key__is_named(run: Person) -> None:
          "parallel merge conflict on exclusive key: plan"),
     ],
 )  # fmt: skip
-def test_commit__batches_clash__fails_as_a_whole(run: Person, parts: Any, title: str) -> None:
-    assert refused(run, Conflict, *parts).title == title
+def test_commit__batches_clash__fails_as_a_whole(run: Person, parts: Any, detail: str) -> None:
+    assert refused(run, Conflict, *parts).detail == detail
 
 
 def test_commit__batches_of_different_bases__are_refused(run: Person) -> None:
     problem = refused(run, Conflict, {"counter": 1}, {"counter": 2}, bases=(1, 2))
-    assert problem.title == "patch base revision mismatch: 1 vs 2"
+    assert problem.detail == "patch base revision mismatch: 1 vs 2"
 
 
 def test_commit__step_and_batch_of_different_bases__are_refused(run: Person) -> None:
     problem = refused(run, Conflict, {"counter": 1}, bases=(2,), base_revision=1)
-    assert problem.title == "patch base revision mismatch: 1 vs 2"
+    assert problem.detail == "patch base revision mismatch: 1 vs 2"
     assert do(run, {"counter": 1}, {"plan": 1}, bases=(1, 1), base_revision=1).revision == 2
 
 
 def test_commit__branch_of_another_base__is_told_before_a_clash_of_keys(run: Person) -> None:
     problem = refused(run, Conflict, {"plan": 1}, {"plan": 2}, bases=(1, 2))
-    assert problem.title == "patch base revision mismatch: 1 vs 2"
+    assert problem.detail == "patch base revision mismatch: 1 vs 2"
 
 
 def test_commit__four_branches__join_or_fail_together(run: Person) -> None:
@@ -350,7 +350,7 @@ def test_commit__four_branches__join_or_fail_together(run: Person) -> None:
 def test_commit__one_batch_states_a_base__it_holds_for_all(run: Person) -> None:
     do(run, {"counter": 1})
     problem = refused(run, RevisionConflict, {"counter": 1}, {"counter": 2}, bases=(None, 1))
-    assert problem.title == "revision conflict: expected 1, actual 2"
+    assert problem.detail == "revision conflict: expected 1, actual 2"
     assert do(run, {"counter": 1}, {"counter": 2}, bases=(2, None)).revision == 3
 
 
@@ -362,22 +362,22 @@ def test_commit__disjoint_and_commutative_batches__join_in_order(run: Person) ->
 
 def test_commit__update_that_does_not_fit__changes_nothing(run: Person) -> None:
     problem = refused(run, Invalid, {"plan": 1, "counter": "many"})
-    assert problem.title == "the update of counter cannot be applied"
+    assert problem.detail == "the update of counter cannot be applied"
     problem = refused(run, Invalid, {"plan": 1, "counter": 1.5})
-    assert problem.title == "the value of counter would not satisfy its schema"
+    assert problem.detail == "the value of counter would not satisfy its schema"
 
 
 def test_commit__value_of_another_reducer__is_refused_not_replaced(run: Person) -> None:
     do(run, {"plan": "text"})
     make_state_key(run.actor, "plan", reducer="add")
     problem = refused(run, Invalid, {"plan": 1})
-    assert problem.title == "the update of plan cannot be applied"
+    assert problem.detail == "the update of plan cannot be applied"
 
 
 def test_commit__failing_json_patch_test__is_a_conflict(run: Person) -> None:
     make_state_key(run.actor, "doc", reducer="json_patch", default={})
     test = [{"op": "test", "path": "/a", "value": 1}]
-    assert refused(run, Conflict, {"doc": test}).title == "test failed at /a"
+    assert refused(run, Conflict, {"doc": test}).detail == "test failed at /a"
 
 
 def test_commit__value_grows_beyond_the_limits__is_refused(run: Person) -> None:
@@ -390,7 +390,7 @@ def test_commit__value_grows_beyond_the_limits__is_refused(run: Person) -> None:
 
 def test_commit__illegal_transition__changes_nothing(run: Person) -> None:
     problem = refused(run, Conflict, {"plan": 1}, run=RunChange(status="created"))
-    assert problem.title == "invalid run transition: running -> created"
+    assert problem.detail == "invalid run transition: running -> created"
 
 
 @pytest.mark.parametrize("expected", [0, 2, 3])
@@ -399,22 +399,22 @@ def test_commit__message_guard__says_both_counts(run: Person, expected: int) -> 
     problem = refused(
         run, VersionConflict, {"plan": 1}, messages=[raw(USER)], expected_message_count=expected
     )
-    assert problem.title == f"version conflict: expected {expected}, actual 1"
+    assert problem.detail == f"version conflict: expected {expected}, actual 1"
 
 
 def test_commit__message_id_of_before__changes_nothing(run: Person) -> None:
     builders.append(run.actor, "t1", {**USER, "id": "m1"})
     fields = {"messages": [raw(USER), raw({**USER, "id": "m1"})]}
-    assert refused(run, Conflict, {"plan": 1}, **fields).title == "message already committed: m1"
+    assert refused(run, Conflict, {"plan": 1}, **fields).detail == "message already committed: m1"
     twice = {"messages": [raw({**USER, "id": "m2"})] * 2}
-    assert refused(run, Conflict, {"plan": 1}, **twice).title == (
+    assert refused(run, Conflict, {"plan": 1}, **twice).detail == (
         "duplicate message id in the request: m2"
     )
 
 
 def test_commit__done_run__is_refused(run: Person) -> None:
     do(run, run=RunChange(status="done"))
-    assert refused(run, Conflict, {"plan": 1}).title == "run is done: r1"
+    assert refused(run, Conflict, {"plan": 1}).detail == "run is done: r1"
 
 
 def test_commit__viewer_or_stranger__is_refused(run: Person, bob: Person, mallory: Person) -> None:
@@ -435,14 +435,14 @@ def test_commit__several_reasons_to_refuse__the_first_of_the_contract_is_told(
         "expected_message_count": 9,
     }
     bad = {"nobody": 1, "counter": "x"}
-    told = [refused(run, Conflict, {**bad, "plan": 1}, {"plan": 2}, **everything).title]
-    told.append(refused(run, RevisionConflict, bad, **everything).title)
+    told = [refused(run, Conflict, {**bad, "plan": 1}, {"plan": 2}, **everything).detail]
+    told.append(refused(run, RevisionConflict, bad, **everything).detail)
     del everything["base_revision"]
-    told.append(refused(run, Invalid, bad, **everything).title)
-    told.append(refused(run, Invalid, {"counter": "x"}, **everything).title)
-    told.append(refused(run, Conflict, {"counter": 1}, **everything).title)
+    told.append(refused(run, Invalid, bad, **everything).detail)
+    told.append(refused(run, Invalid, {"counter": "x"}, **everything).detail)
+    told.append(refused(run, Conflict, {"counter": 1}, **everything).detail)
     del everything["run"]
-    told.append(refused(run, VersionConflict, {"counter": 1}, **everything).title)
+    told.append(refused(run, VersionConflict, {"counter": 1}, **everything).detail)
     assert told == [
         "parallel merge conflict on exclusive key: plan",
         "revision conflict: expected 7, actual 1",
@@ -475,7 +475,7 @@ def test_rebase__touched_key_changed_since__is_refused(run: Person, how: str) ->
     problem = refused(
         run, RevisionConflict, {"counter": 1, "plan": 2}, base_revision=base, rebase=True
     )
-    assert problem.title == f"revision conflict: expected {base}, actual {revision()}"
+    assert problem.detail == f"revision conflict: expected {base}, actual {revision()}"
     assert problem.data["keys"] == ["counter", "plan"]
 
 
@@ -547,7 +547,7 @@ def test_runtime_keys__unregistered__keep_the_marks_of_the_reference(run: Person
     held = snapshots.read_snapshot(actor=run.actor, thread_id="t1").parsed()
     assert (held[messages], held[throttle]) == ({"a": 1, "b": 2}, {"x": 1})
     problem = refused(run, Conflict, {throttle: {}}, {throttle: {}})
-    assert problem.title == f"parallel merge conflict on exclusive key: {throttle}"
+    assert problem.detail == f"parallel merge conflict on exclusive key: {throttle}"
 
 
 def test_extension_keys__registered_commutative__join_as_in_the_reference(run: Person) -> None:
@@ -645,7 +645,7 @@ def test_restore__stale_expectation__changes_nothing(run: Person) -> None:
     do(run, {"plan": "a"})
     with pytest.raises(RevisionConflict) as refusal:
         snapshots.restore_snapshot(actor=run.actor, thread_id="t1", revision=1, expected_revision=1)
-    assert refusal.value.title == "revision conflict: expected 1, actual 2"
+    assert refusal.value.detail == "revision conflict: expected 1, actual 2"
     assert state(run) == {"plan": "a"}
 
 
@@ -691,7 +691,9 @@ def test_race__8_commits_on_one_base__exactly_one_lands(run: Person) -> None:
         one = partial(commit, run.actor, "r1", {"counter": 1}, base_revision=base)
         won, lost = split(race([one] * 8))
         assert [done.revision for done in won] == [base + 1]
-        assert {p.title for p in lost} == {f"revision conflict: expected {base}, actual {base + 1}"}
+        assert {p.detail for p in lost} == {
+            f"revision conflict: expected {base}, actual {base + 1}"
+        }
 
 
 @pytest.mark.django_db(transaction=True)
@@ -699,7 +701,7 @@ def test_race__8_appends_with_one_guard__exactly_one_lands(run: Person) -> None:
     one = partial(commit, run.actor, "r1", {}, messages=[USER], expected_message_count=0)
     won, lost = split(race([one] * 8))
     assert (len(won), len(lost)) == (1, 7)
-    assert {p.title for p in lost} == {"version conflict: expected 0, actual 1"}
+    assert {p.detail for p in lost} == {"version conflict: expected 0, actual 1"}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -438,7 +438,7 @@ def test_cancel__queued_or_running__applies_nothing(thread: Person, fake: Fake) 
     assert not Message.objects.filter(folds_to__isnull=False).exists()
     with pytest.raises(Conflict) as refused:
         compactions.cancel_compaction(actor=thread.actor, compaction_id=running)
-    assert refused.value.title == "the compaction is already cancelled"
+    assert refused.value.detail == "the compaction is already cancelled"
 
 
 def test_retry__of_what_did_not_happen__is_a_new_job(thread: Person, fake: Fake) -> None:

@@ -157,7 +157,7 @@ def test_raw_write__reserved_namespace__is_refused_and_points_to_config(
     before = read(registry)
     with pytest.raises(Forbidden) as refused:
         _raw_writes(registry.actor)[name]()
-    assert "/api/v1/config/providers/{id}" in refused.value.detail
+    assert "/api/v1/config/providers/{id}" in refused.value.hint
     assert read(registry) == before
 
 
@@ -361,7 +361,7 @@ def test_delete__then_restore__comes_back_without_its_secret(registry: Person) -
 
 @pytest.mark.parametrize("identity", ["thread::t1", "a b", "-x", "x" * 129])
 def test_put__id_of_another_grammar__is_refused(alice: Person, identity: str) -> None:
-    with pytest.raises(BadRequest, match="not a legal id"):
+    with pytest.raises(BadRequest, match="invalid id"):
         write(alice, Kind.PROVIDERS, identity, PROVIDER)
 
 
@@ -446,7 +446,7 @@ def test_delete__dependents_outside_of_the_narrowing__are_counted_and_not_named(
     assert told == {"dry_run": True, "dependents": [], "hidden": 1}
     refused = call(secret, "DELETE", "/config/providers/openai")
     assert refused.status_code == 409
-    assert refused.json()["title"] == "providers/openai is named by 1 others"
+    assert refused.json()["detail"] == "providers/openai is named by 1 others"
     assert (refused.json()["dependents"], refused.json()["hidden"]) == ([], 1)
     assert "big" not in refused.content.decode()
     assert registry.api("GET", "/config/providers/openai").status_code == 200
@@ -628,7 +628,7 @@ def test_rotate__key_that_is_gone__is_said_and_changes_nothing(
     settings.SECRET_KEY = "another"
     with pytest.raises(Unreadable) as problem:
         secret_of(registry)
-    assert "CONFIG_SECRET_KEYS" in problem.value.detail
+    assert "CONFIG_SECRET_KEYS" in problem.value.hint
     with pytest.raises(CommandError, match=r"config\.providers/openai /api_key"):
         call_command("rotate_secrets")
     assert bytes(ConfigSecret.objects.get().ciphertext) == before

@@ -54,7 +54,7 @@ def test_replay__what_is_no_dead_letter__is_a_conflict(box: Person) -> None:
     made = enqueue(box)
     with pytest.raises(Conflict) as refused:
         dead_letters.replay_dispatch(actor=box.actor, dispatch_id=made)
-    assert refused.value.title == f"dispatch is not a dead letter: {made}"
+    assert refused.value.detail == f"dispatch is not a dead letter: {made}"
     with pytest.raises(NotFound):
         dead_letters.replay_dispatch(actor=box.actor, dispatch_id="nope")
 
@@ -64,7 +64,7 @@ def test_replay__while_its_dedupe_key_is_open__is_a_conflict(box: Person) -> Non
     enqueue(box, dedupe_key="nightly")
     with pytest.raises(Conflict) as refused:
         dead_letters.replay_dispatch(actor=box.actor, dispatch_id=letter)
-    assert refused.value.title == "dispatch already enqueued: nightly"
+    assert refused.value.detail == "dispatch already enqueued: nightly"
     assert status(letter) == "DeadLetter"
     assert replay_all(box) == 0
 

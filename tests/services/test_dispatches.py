@@ -280,7 +280,7 @@ def test_verbs__wrong_or_old_token__are_conflicts_and_change_nothing(box: Person
         for verb in (ack, nack):
             with pytest.raises(Conflict) as refused:
                 verb(box, made, token)
-            assert refused.value.title == f"the claim does not stand: {made}"
+            assert refused.value.detail == f"the claim does not stand: {made}"
         with pytest.raises(Conflict):
             dispatches.extend_dispatch(actor=box.actor, dispatch_id=made, claim_token=token)
     assert Dispatch.objects.values().get() == before
@@ -394,7 +394,7 @@ def test_cancel__only_what_is_queued(box: Person) -> None:
     for one in (first, second):
         with pytest.raises(Conflict) as refused:
             dispatches.cancel_dispatch(actor=box.actor, dispatch_id=one)
-        assert refused.value.title == f"dispatch is not queued: {one}"
+        assert refused.value.detail == f"dispatch is not queued: {one}"
     assert ack(box, first, token) == "Acked"
     assert claimed(box) == []
 
@@ -423,7 +423,7 @@ def test_interrupt__supersedes_the_queued_and_names_the_active(box: Person) -> N
     ):
         with pytest.raises(Conflict) as conflict:
             refused()
-        assert conflict.value.title == f"dispatch superseded: {active}"
+        assert conflict.value.detail == f"dispatch superseded: {active}"
     fresh = enqueue(box)
     assert Dispatch.objects.get(public_id=fresh).epoch == 1
     assert claimed(box, thread_id="t1") == []
@@ -466,7 +466,7 @@ def test_enqueue__dedupe_key_of_an_open_one__is_a_conflict_that_names_it(box: Pe
 def refuse_a_second(person: Person, first: str) -> None:
     with pytest.raises(Conflict) as refused:
         enqueue(person, dedupe_key="nightly")
-    assert refused.value.title == "dispatch already enqueued: nightly"
+    assert refused.value.detail == "dispatch already enqueued: nightly"
     assert refused.value.data["dispatch_id"] == first
 
 

@@ -79,7 +79,7 @@ def test_read__missing__is_the_default_and_stores_nothing(alice: Person) -> None
 
 
 @pytest.mark.parametrize("verb", ["read", "put", "patch", "delete", "restore", "past"])
-def test_any_verb__unregistered_namespace__is_the_exact_title(alice: Person, verb: str) -> None:
+def test_any_verb__unregistered_namespace__is_the_exact_message(alice: Person, verb: str) -> None:
     address = {"actor": alice.actor, "namespace": "nobody", "key": "k"}
     verbs = {
         "read": lambda: entries.read_entry(**address),
@@ -91,8 +91,8 @@ def test_any_verb__unregistered_namespace__is_the_exact_title(alice: Person, ver
     }
     with pytest.raises(NotRegistered) as refused:
         verbs[verb]()
-    assert refused.value.title == "profile key not registered: nobody"
-    assert "PUT /api/v1/namespaces/nobody" in refused.value.detail
+    assert refused.value.detail == "profile key not registered: nobody"
+    assert "PUT /api/v1/namespaces/nobody" in refused.value.hint
 
 
 @pytest.mark.parametrize("verb", ["read", "put", "patch", "delete", "restore", "past"])
@@ -135,7 +135,7 @@ def test_put__if_version__lands_only_on_that_version(
         return
     with pytest.raises(VersionConflict) as refused:
         put(alice.actor, "notes", "k", 3, when=Precondition(expected))
-    assert refused.value.title == f"version conflict: expected {expected}, actual 2"
+    assert refused.value.detail == f"version conflict: expected {expected}, actual 2"
     assert operations_of() == [(1, "put"), (2, "put")]
     assert read(alice).value == "2"
 
@@ -209,7 +209,7 @@ def test_delete__other_version__is_refused(alice: Person, expected: int, actual:
     put(alice.actor, "notes", "k", 2)
     with pytest.raises(VersionConflict) as refused:
         delete(alice, when=Precondition(expected))
-    assert refused.value.title == f"version conflict: expected {expected}, actual {actual}"
+    assert refused.value.detail == f"version conflict: expected {expected}, actual {actual}"
     assert read(alice).exists
 
 
@@ -716,7 +716,7 @@ def test_race__32_writers_with_one_version__exactly_one_wins(alice: Person) -> N
         )
         won, lost = split(race([write] * RACERS))
         assert (len(won), len(lost)) == (1, RACERS - 1)
-        assert {problem.title for problem in lost} == {"version conflict: expected 1, actual 2"}
+        assert {problem.detail for problem in lost} == {"version conflict: expected 1, actual 2"}
         assert operations_of(f"k{round_}") == [(1, "put"), (2, "put")]
 
 
@@ -734,7 +734,7 @@ def test_race__creators_of_one_key__exactly_one_wins(alice: Person, past: str) -
     write = partial(put, alice.actor, "notes", "k", 1, when=Precondition(0))
     won, lost = split(race([write] * 16))
     assert [view.version for view in won] == [first]
-    assert {p.title for p in lost} == {f"version conflict: expected 0, actual {first}"}
+    assert {p.detail for p in lost} == {f"version conflict: expected 0, actual {first}"}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -745,7 +745,7 @@ def test_race__adders__none_is_lost(alice: Person, held: bool) -> None:
         put(alice.actor, "notes", "k", {"n": 0})
     add = partial(patch, alice, {"op": "add", "path": "/n", "value": 1}, "update")
     won, lost = split(race([add] * 16))
-    assert [problem.title for problem in lost] == []
+    assert [problem.detail for problem in lost] == []
     assert len({put.entry.version for put in won}) == 16
     assert entries.values.load(read(alice).value) == {"n": 16}
     assert [op for _, op in operations_of()].count("patch") == 16
@@ -792,7 +792,7 @@ def test_race__everything_at_once__versions_are_dense_and_each_written_once(
     works += [partial(delete, alice)] * 4
     works += [partial(patch, alice, n) for n in range(4)]
     _, lost = split(race(works))
-    assert [p.title for p in lost if not isinstance(p, Problem)] == []
+    assert [p.detail for p in lost if not isinstance(p, Problem)] == []
     versions = [version for version, _ in operations_of()]
     assert versions == list(range(1, len(versions) + 1))
     assert AuditRow.objects.filter(key="k").count() == len(versions)

@@ -190,7 +190,7 @@ def refused(person: Person, extensions: dict[str, Any], **how: Any) -> Invalid:
 
 def test_import__unknown_key__is_an_error_or_skipped(run: Person) -> None:
     problem = refused(run, {"zzz": 1, "a/b~c": 2, "count": 1})
-    assert problem.title == "unknown key: a/b~c"
+    assert problem.detail == "unknown key: a/b~c"
     pointers = [fault["pointer"] for fault in problem.data["errors"]]
     assert pointers == ["/snapshot/extensions/a~1b~0c", "/snapshot/extensions/zzz"]
     done = take(run, {"zzz": 1, "a/b~c": 2, "count": 1}, "t1", unknown_keys="skip")
@@ -253,7 +253,7 @@ def test_import__if_match__refuses_to_clobber(run: Person) -> None:
     body = {"snapshot": {"revision": 1, "extensions": {}}}
     answer = run.api("POST", "/threads/t1/import", body, If_Match='"1"')
     assert answer.status_code == 412
-    assert answer.json()["title"] == "revision conflict: expected 1, actual 2"
+    assert answer.json()["detail"] == "revision conflict: expected 1, actual 2"
     done = run.api("POST", "/threads/t1/import", body, If_Match='"2"')
     assert (done.status_code, done["ETag"]) == (200, '"3"')
 
@@ -278,7 +278,7 @@ def test_race__8_imports_on_one_revision__exactly_one_lands(run: Person) -> None
     one = partial(take, run, {"count": 9}, "t1", expected_revision=2)
     won, lost = split(race([one] * 8))
     assert len(won) == 1
-    assert {problem.title for problem in lost} == {"revision conflict: expected 2, actual 3"}
+    assert {problem.detail for problem in lost} == {"revision conflict: expected 2, actual 3"}
     assert all(isinstance(problem, RevisionConflict) for problem in lost)
 
 

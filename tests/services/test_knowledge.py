@@ -239,11 +239,11 @@ def test_knowledge__narrowed_token__sees_its_namespaces_only(run: Person, mallor
 
 
 def test_knowledge__no_such_step__is_not_found(run: Person) -> None:
-    for asked, title in (({"step": 9}, "no step 9 of run r1"),
+    for asked, detail in (({"step": 9}, "no step 9 of run r1"),
                          ({"revision": 9}, "no revision 9 of run r1")):  # fmt: skip
         with pytest.raises(NotFound) as refused:
             knew(run, **asked)
-        assert refused.value.title == title
+        assert refused.value.detail == detail
 
 
 @settings(
@@ -330,12 +330,12 @@ def test_reads__that_cannot_have_been__are_refused_and_nothing_lands(
 def test_reads__namespace_out_of_reach__looks_like_an_absent_one(run: Person) -> None:
     put(run.actor, "notes", "global", 1)
     _, narrow = make_token(run, namespaces=["team"])
-    titles = []
+    details = []
     for namespace in ("notes", "nowhere"):
         with pytest.raises(NotRegistered) as refused:
             builders.commit(narrow, "r1", reads=[Read(namespace, "global", 1)])
-        titles.append(refused.value.title.replace(namespace, "X"))
-    assert titles[0] == titles[1]
+        details.append(refused.value.detail.replace(namespace, "X"))
+    assert details[0] == details[1]
     assert not RunRead.objects.exists()
 
 

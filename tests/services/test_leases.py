@@ -69,7 +69,7 @@ def test_token__superseded__is_refused_with_the_exact_text_and_nothing_changes(
     before = (Run.objects.values().get(), Revision.objects.count(), AuditRow.objects.count())
     with pytest.raises(Superseded) as refused:
         WORKS[work](run, 1)
-    assert refused.value.title == "fencing token superseded: 1, current 2"
+    assert refused.value.detail == "fencing token superseded: 1, current 2"
     assert (refused.value.data["given"], refused.value.data["current"]) == (1, 2)
     after = (Run.objects.values().get(), Revision.objects.count(), AuditRow.objects.count())
     assert after == before
@@ -95,7 +95,7 @@ def test_take__any__is_a_new_lease_with_a_trail_and_no_revision(run: Person) -> 
 def test_take__only_if_free__leaves_a_live_lease_alone(run: Person) -> None:
     with pytest.raises(Conflict) as refused:
         take(run, only_if_free=True)
-    assert refused.value.title.startswith("lease is held until ")
+    assert refused.value.detail.startswith("lease is held until ")
     assert commit(run, 1).revision == 2
     Run.objects.update(lease_expires_at=Now())
     assert take(run, only_if_free=True).fencing_token == 2
@@ -145,7 +145,7 @@ def test_lease__done_or_out_of_reach__is_refused(run: Person, bob: Person, mallo
     for verb in (take, release):
         with pytest.raises(Conflict) as refused:
             verb(run)
-        assert refused.value.title == "run is done: r1"
+        assert refused.value.detail == "run is done: r1"
 
 
 def test_api__token__comes_with_every_answer_and_goes_in_the_body(run: Person) -> None:
@@ -167,7 +167,7 @@ def test_api__token__comes_with_every_answer_and_goes_in_the_body(run: Person) -
         answer = run.api(method, path, body)
         assert answer.status_code == 409, path
         problem = answer.json()
-        assert problem["title"] == "fencing token superseded: 1, current 2"
+        assert problem["detail"] == "fencing token superseded: 1, current 2"
         assert (problem["given"], problem["current"]) == (1, 2)
     assert run.api("GET", "/threads/t2").json()["revision"] == 1
     assert run.api("DELETE", "/runs/r2/lease").json()["fencing_token"] == 3
@@ -182,14 +182,14 @@ def test_api__token__comes_with_every_answer_and_goes_in_the_body(run: Person) -
 def test_race__takers_of_one_token__exactly_one_gets_the_run(run: Person) -> None:
     won, lost = split(race([partial(take, run, fencing_token=1)] * 8))
     assert [taken.fencing_token for taken in won] == [2]
-    assert {p.title for p in lost} == {"fencing token superseded: 1, current 2"}
+    assert {p.detail for p in lost} == {"fencing token superseded: 1, current 2"}
 
 
 @pytest.mark.django_db(transaction=True)
 def test_race__commits_of_the_old_worker__none_lands_after_the_new_token(run: Person) -> None:
     won, lost = split(race([partial(commit, run, 1)] * 6 + [partial(take, run)]))
     taken = next(each for each in won if isinstance(each, Run))
-    assert {p.title for p in lost} <= {"fencing token superseded: 1, current 2"}
+    assert {p.detail for p in lost} <= {"fencing token superseded: 1, current 2"}
     assert Revision.objects.count() == 1 + len(won) - 1
     order = list(
         Change.objects.filter(run="r1").order_by("xid", "id").values_list("kind", flat=True)

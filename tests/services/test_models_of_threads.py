@@ -171,7 +171,7 @@ class Forest(InTransaction):
         if model.run:
             with pytest.raises(Conflict) as refused:
                 make_run(self.actor, model.name, name)
-            assert refused.value.title == f"thread already has an active run: {model.name}"
+            assert refused.value.detail == f"thread already has an active run: {model.name}"
             return
         run = make_run(self.actor, model.name, name)
         kept = {k: v for k, v in model.states[-1].items() if k in OF_THREAD}
@@ -194,7 +194,7 @@ class Forest(InTransaction):
         if clashing:
             with pytest.raises(Conflict, match="parallel merge conflict on exclusive key") as told:
                 commit(actor=self.actor, run_id=model.run or "", step=step)
-            assert told.value.title.rpartition(" ")[2] in clashing
+            assert told.value.detail.rpartition(" ")[2] in clashing
             return
         done = commit(actor=self.actor, run_id=model.run or "", step=step)
         model.messages += texts

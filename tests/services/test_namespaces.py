@@ -57,11 +57,11 @@ def test_register__default_that_breaks_its_schema__is_refused(alice: Person) -> 
     assert not Namespace.objects.open().exists()
 
 
-def test_register__of_another_plugin__is_the_exact_title(alice: Person) -> None:
+def test_register__of_another_plugin__is_the_exact_message(alice: Person) -> None:
     register(alice, plugin="kit")
     with pytest.raises(Conflict) as refused:
         register(alice, plugin="other")
-    assert refused.value.title == "key already registered: notes"
+    assert refused.value.detail == "key already registered: notes"
 
 
 def test_dry_run__tells_what_would_break_and_stores_and_locks_nothing(alice: Person) -> None:

@@ -134,7 +134,7 @@ def test_install__twice__is_refused_by_its_name(alice: Person) -> None:
     install(alice)
     with pytest.raises(Conflict) as refused:
         install(alice)
-    assert refused.value.title == "plugin already installed: kit"
+    assert refused.value.detail == "plugin already installed: kit"
 
 
 def test_install__nothing_in_it__is_installed(alice: Person) -> None:
@@ -145,7 +145,7 @@ def test_install__nothing_in_it__is_installed(alice: Person) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "spaces", "title", "pointer"),
+    ("keys", "spaces", "detail", "pointer"),
     [
         (["new", "other.plan"], [], "key already registered: other.plan", "/state_keys/1"),
         (["new"], ["fresh", "other.notes"], "key already registered: other.notes", "/namespaces/1"),
@@ -157,7 +157,7 @@ def test_install__nothing_in_it__is_installed(alice: Person) -> None:
     ],
 )  # fmt: skip
 def test_install__key_that_is_taken__registers_nothing_and_names_the_item(
-    alice: Person, keys: list[str], spaces: list[str], title: str, pointer: str
+    alice: Person, keys: list[str], spaces: list[str], detail: str, pointer: str
 ) -> None:
     install(alice, "other")
     make_state_key(alice.actor, "own")
@@ -165,7 +165,7 @@ def test_install__key_that_is_taken__registers_nothing_and_names_the_item(
     before = (StateKey.objects.count(), Namespace.objects.open().count(), AuditRow.objects.count())
     with pytest.raises(Conflict) as refused:
         install(alice, keys=[key(name) for name in keys], spaces=[key(name) for name in spaces])
-    assert refused.value.title == title
+    assert refused.value.detail == detail
     assert refused.value.data["pointer"] == pointer
     now = (StateKey.objects.count(), Namespace.objects.open().count(), AuditRow.objects.count())
     assert now == before
@@ -217,11 +217,11 @@ def test_plugin__key_of_it__is_changed_only_by_it(used: Person) -> None:
     for plugin in ("", "other"):
         with pytest.raises(Conflict) as refused:
             make_state_key(used.actor, "kit.plan", plugin=plugin, reducer="merge")
-        assert refused.value.title == "key already registered: kit.plan"
+        assert refused.value.detail == "key already registered: kit.plan"
     make_state_key(used.actor, "kit.plan", plugin="kit", reducer="merge")
     with pytest.raises(Conflict) as refused:
         state_removals.unregister_state_key(actor=used.actor, name="kit.plan")
-    assert refused.value.title == "key already registered: kit.plan"
+    assert refused.value.detail == "key already registered: kit.plan"
     assert StateKey.objects.get(name="kit.plan").reducer == "merge"
 
 
@@ -231,7 +231,7 @@ def test_plugin__key_of_it__is_changed_only_by_it(used: Person) -> None:
 def test_uninstall__never_installed__is_told_by_its_name(alice: Person) -> None:
     with pytest.raises(NotFound) as refused:
         uninstall(alice)
-    assert refused.value.title == "plugin not installed: kit"
+    assert refused.value.detail == "plugin not installed: kit"
 
 
 def test_uninstall__values_held__one_revision_for_each_thread_that_holds_one(used: Person) -> None:
@@ -284,7 +284,7 @@ def test_uninstall__retained_value__stays_readable_and_is_not_committable(used: 
     for name in ("kit.facts", "kit.plan"):
         with pytest.raises(Invalid) as refused:
             commit(used.actor, "r1", {name: 9})
-        assert refused.value.title == f"unknown key: {name}"
+        assert refused.value.detail == f"unknown key: {name}"
     assert state(used, "t4") == {"own": 4}
 
 
@@ -314,7 +314,7 @@ def test_uninstall__live_entries__need_a_choice(used: Person) -> None:
     before = revisions()
     with pytest.raises(Conflict) as refused:
         uninstall(used)
-    assert "kit.notes still holds 1 entries" in refused.value.title
+    assert "kit.notes still holds 1 entries" in refused.value.detail
     assert revisions() == before
     assert Plugin.objects.exists()
     uninstall(used, entries="retain")
@@ -387,7 +387,7 @@ def test_unregister__state_key__keeps_its_values_unless_told_to_clear(used: Pers
     assert revisions()["t4"] == before + 2
     with pytest.raises(NotFound) as refused:
         asked()
-    assert refused.value.title == "unknown key: own"
+    assert refused.value.detail == "unknown key: own"
 
 
 # Races ---------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ def test_race__commits_and_uninstall__each_is_cleared_or_refused(used: Person, _
     outcomes = race(works)
     _, lost = split(outcomes)
     assert not isinstance(outcomes[5], Exception)
-    assert {problem.title for problem in lost} <= {GONE}
+    assert {problem.detail for problem in lost} <= {GONE}
     assert not StateValue.objects.current().filter(key="kit.plan").exists()
     assert not StateKey.objects.filter(name="kit.plan").exists()
     # Whoever landed has one revision, and so has the clearing of what landed.
@@ -459,7 +459,7 @@ def test_registry__closed__writers_of_state_wait_before_they_lock_a_thread(
 def test_race__8_installs_of_one_plugin__exactly_one_lands(alice: Person) -> None:
     won, lost = split(race([partial(install, alice)] * 8))
     assert len(won) == 1
-    assert {problem.title for problem in lost} == {"plugin already installed: kit"}
+    assert {problem.detail for problem in lost} == {"plugin already installed: kit"}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -473,5 +473,5 @@ def test_race__plugins_with_the_same_keys_in_another_order__one_has_them_all(
     ]
     won, lost = split(race(works))
     assert (len(won), len(lost)) == (1, 2)
-    assert all(problem.title.startswith("key already registered: ") for problem in lost)
+    assert all(problem.detail.startswith("key already registered: ") for problem in lost)
     assert StateKey.objects.values("plugin").distinct().count() == 1

@@ -32,7 +32,7 @@ def test_entries__quota_reached__refuses_new_ones_and_keeps_the_rest_alive(alice
     put(alice.actor, "notes", "b", 1)
     answer = alice.api("PUT", "/state/notes/c", {"value": 1})
     assert answer.status_code == 403
-    assert answer.json()["title"] == "quota exceeded: entries"
+    assert answer.json()["detail"] == "quota exceeded: entries"
     assert (answer.json()["limit"], answer.json()["used"]) == (2, 2)
     assert alice.api("PUT", "/state/notes/a", {"value": 2}).status_code == 200
     assert alice.api("GET", "/state/notes/c").json()["exists"] is False

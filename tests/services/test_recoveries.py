@@ -82,7 +82,7 @@ def test_resume__no_such_revision_or_done__is_refused_and_nothing_changes(stuck:
     runs.cancel_run(actor=stuck.actor, run_id="r1")
     with pytest.raises(Conflict) as refused:
         resume(stuck, revision=2)
-    assert refused.value.title == "invalid run transition: done -> running"
+    assert refused.value.detail == "invalid run transition: done -> running"
 
 
 def test_fail__any__ends_with_the_words_and_frees_the_thread(stuck: Person, bob: Person) -> None:

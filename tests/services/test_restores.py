@@ -169,7 +169,7 @@ def test_restore__too_many__says_to_narrow(
     monkeypatch.setattr(restores, "MOST", 3)
     with pytest.raises(Invalid) as error:
         restore_entries(actor=alice.actor, at=moment, namespace="notes")
-    assert "narrow" in error.value.detail
+    assert "narrow" in error.value.hint
 
 
 def test_restore__against_writers__makes_each_version_once(alice: Person, moment: datetime) -> None:

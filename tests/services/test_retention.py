@@ -145,7 +145,7 @@ def test_snapshots__kept_ones__read_as_before_and_the_others_are_gone(thread: Pe
     with pytest.raises(Gone, match="was compacted away"):
         read(4)
     answer = thread.api("GET", "/threads/t1/state?revision=4")
-    assert (answer.status_code, answer.json()["title"]) == (
+    assert (answer.status_code, answer.json()["detail"]) == (
         410, "revision 4 of thread t1 was compacted away",
     )  # fmt: skip
 
@@ -169,7 +169,7 @@ def test_api__preview_ask_and_follow__tells_rows_and_bytes(thread: Person) -> No
         "alice's token", "tidy", 10,
     )  # fmt: skip
     refused = thread.api("POST", f"/compactions/{job['id']}/undo")
-    assert (refused.status_code, refused.json()["title"]) == (
+    assert (refused.status_code, refused.json()["detail"]) == (
         409, "what a snapshot compaction removed is gone; it cannot be undone",
     )  # fmt: skip
 

@@ -65,7 +65,7 @@ def test_move__each_pair__is_legal_a_no_op_or_refused(thread: Person, old: str, 
     else:
         with pytest.raises(Conflict) as refused:
             change(thread, status=new)
-        assert refused.value.title == f"invalid run transition: {old} -> {new}"
+        assert refused.value.detail == f"invalid run transition: {old} -> {new}"
         assert Run.objects.get().status == old
         assert Revision.objects.count() == before
 
@@ -90,7 +90,7 @@ def test_move__over_the_api__is_the_same_table(
     if old != new and (old, new) not in LEGAL:
         refused = f"invalid run transition: {old} -> {new}"
     assert answer.status_code == (409 if refused else 200)
-    assert not refused or answer.json()["title"] == refused
+    assert not refused or answer.json()["detail"] == refused
     assert Run.objects.get().status == (old if refused else new)
 
 
@@ -277,7 +277,7 @@ def test_start__second_active_run__is_refused_with_the_exact_text(thread: Person
     make_run(thread.actor, "t1", "r1")
     with pytest.raises(Conflict) as refused:
         make_run(thread.actor, "t1", "r2")
-    assert refused.value.title == "thread already has an active run: t1"
+    assert refused.value.detail == "thread already has an active run: t1"
     assert Run.objects.count() == 1
 
 
@@ -396,7 +396,7 @@ def test_race__starters__exactly_one_run_starts(thread: Person) -> None:
     works = [partial(make_run, thread.actor, "t1", f"r{n}") for n in range(8)]
     won, lost = split(race(works))
     assert (len(won), len(lost)) == (1, 7)
-    assert {p.title for p in lost} == {"thread already has an active run: t1"}
+    assert {p.detail for p in lost} == {"thread already has an active run: t1"}
     assert Thread.objects.get().active_run_id == won[0].pk
 
 
@@ -408,7 +408,7 @@ def test_race__one_run_id_on_two_threads__one_wins_and_the_other_learns_why(
     works = [partial(make_run, thread.actor, f"t{n}", "same") for n in (1, 2)] * 3
     won, lost = split(race(works))
     assert len({run.pk for run in won}) == 1
-    assert {p.title for p in lost} == {"run already exists with other content: same"}
+    assert {p.detail for p in lost} == {"run already exists with other content: same"}
 
 
 @pytest.mark.django_db(transaction=True)

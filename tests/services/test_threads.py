@@ -88,7 +88,7 @@ def test_lineage__self_missing_and_cycles__are_refused_with_the_exact_texts(alic
     ):
         with pytest.raises(Invalid) as caught:
             refused()
-        told.append(caught.value.title)
+        told.append(caught.value.detail)
     for number in range(4):
         make_thread(
             alice.actor, f"t{number}", parent_thread_id=f"t{number - 1}" if number else None
@@ -96,7 +96,7 @@ def test_lineage__self_missing_and_cycles__are_refused_with_the_exact_texts(alic
     for above in ("t0", "t1", "t3"):
         with pytest.raises(Invalid) as caught:
             parent(alice, "t0", above)
-        told.append(caught.value.title)
+        told.append(caught.value.detail)
     assert told == [
         "thread 't1' cannot parent itself",
         "parent thread not found: nope",
@@ -111,7 +111,7 @@ def test_lineage__parent_of_another_workspace__is_not_found(alice: Person, mallo
     make_thread(mallory.actor, "theirs")
     with pytest.raises(Invalid) as refused:
         make_thread(alice.actor, "t1", parent_thread_id="theirs")
-    assert refused.value.title == "parent thread not found: theirs"
+    assert refused.value.detail == "parent thread not found: theirs"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -173,7 +173,7 @@ def test_delete__detach__leaves_children_as_roots_and_others_alone(family: Perso
 def test_delete__reject__needs_no_children(family: Person) -> None:
     with pytest.raises(Conflict) as refused:
         delete(family, children="reject")
-    assert refused.value.title == ("thread 'root' has child threads; choose 'detach' or 'cascade'")
+    assert refused.value.detail == ("thread 'root' has child threads; choose 'detach' or 'cascade'")
     delete(family, "stranger", children="reject")
     assert left() == ["child", "grandchild", "root"]
 
@@ -255,7 +255,7 @@ def test_append__messages__are_dense_and_guarded(alice: Person) -> None:
         messages.append_messages(
             actor=alice.actor, thread_id="t1", messages=[raw(USER)], expected_message_count=2
         )
-    assert refused.value.title == "version conflict: expected 2, actual 3"
+    assert refused.value.detail == "version conflict: expected 2, actual 3"
     assert Thread.objects.get().message_count == 3
     assert Thread.objects.get().revision == 0
 
@@ -466,7 +466,7 @@ def test_lineage__long_chain__refuses_its_cycle_and_tells_all_above(alice: Perso
     assert (lineage.ancestors[0], lineage.ancestors[-1]) == ("root-d39", "root")
     with pytest.raises(Invalid) as refused:
         parent(alice, "root", last)
-    assert refused.value.title == "thread hierarchy cycle detected at 'root'"
+    assert refused.value.detail == "thread hierarchy cycle detected at 'root'"
 
 
 def test_ancestor__that_is_missing__cannot_be(family: Person) -> None:
@@ -538,7 +538,7 @@ def test_race__delete_amid_commits_and_children__is_never_an_error(family: Perso
     works += [partial(delete, family, children="cascade")]
     _, lost = split(race(works))
     for problem in lost:
-        assert problem.title in ("run not found: run-grandchild", "parent thread not found: child")
+        assert problem.detail in ("run not found: run-grandchild", "parent thread not found: child")
     assert left() == ["stranger"]
 
 
@@ -600,11 +600,11 @@ def test_cursor__with_other_filters__is_refused(alice: Person, path: str, other:
     cursor = get(path).json()["next_cursor"]
     assert get(path, cursor=cursor).status_code == 200
     answer = get(other, cursor=cursor)
-    assert (answer.status_code, answer.json()["title"]) == (
+    assert (answer.status_code, answer.json()["detail"]) == (
         400,
         "cursor does not match the filters",
     )
     for garbage in ("x", "17", cursor[:-3], "e30", "\u00e9", "a" * 500):
         answer = get(path, cursor=garbage)
         assert answer.status_code == 400
-        assert answer.json()["title"] == "cursor must be one that this API gave out"
+        assert answer.json()["detail"] == "cursor must be one that this API gave out"

@@ -74,7 +74,7 @@ def test_decide__twice__is_refused_with_the_exact_text(waiting: Person) -> None:
     for action in ("resume", "cancel"):
         with pytest.raises(Conflict) as refused:
             decide(waiting, "k1", action)
-        assert refused.value.title == "ticket already decided: k1"
+        assert refused.value.detail == "ticket already decided: k1"
     assert Ticket.objects.get(public_id="k1").status == "resumed"
 
 
@@ -91,7 +91,7 @@ def test_decide__run_has_ended__its_tickets_are_void(waiting: Person) -> None:
     assert {row.status for row in Ticket.objects.all()} == {"void"}
     with pytest.raises(Conflict) as refused:
         decide(waiting, "k1")
-    assert refused.value.title == "ticket already decided: k1"
+    assert refused.value.detail == "ticket already decided: k1"
     assert status() == "done"
 
 
@@ -165,7 +165,7 @@ def test_race__deciders_of_two_tickets__each_is_decided_once_and_the_run_wakes_o
     ]
     won, lost = split(race(works))
     assert sorted(row.public_id for row in won) == ["k1", "k2"]
-    assert {p.title for p in lost} == {
+    assert {p.detail for p in lost} == {
         "ticket already decided: k1",
         "ticket already decided: k2",
     }
@@ -199,7 +199,7 @@ def test_decide__too_late_and_kept__is_refused_and_the_run_is_stuck_in_words(
     for action in ("resume", "cancel"):
         with pytest.raises(Conflict) as refused:
             decide(alice, "k2", action)
-        assert refused.value.title == "ticket expired: k2"
+        assert refused.value.detail == "ticket expired: k2"
     assert maintenance.expire_tickets() == {"expired": 0}
     assert Ticket.objects.get(public_id="k2").status == "pending"
     assert (status(), maintenance.flag_stuck_runs()) == ("waiting", {"flagged": 1})
@@ -271,14 +271,14 @@ def test_expiry__cancel__is_a_decision_by_system_with_or_without_the_sweep(
     with pytest.raises(Conflict) as refused:
         decide(alice, "k2")
     told = "already decided" if swept else "expired"
-    assert refused.value.title == f"ticket {told}: k2"
+    assert refused.value.detail == f"ticket {told}: k2"
     row = Ticket.objects.get(public_id="k2")
     assert (row.status, row.decided_by, status()) == ("cancelled", "system", "running")
     audited = AuditRow.objects.get(action="ticket.cancel", key="k2")
     assert (audited.actor_kind, audited.reason) == ("system", "nobody decided in time")
     with pytest.raises(Conflict) as refused:
         decide(alice, "k2")
-    assert refused.value.title == "ticket already decided: k2"
+    assert refused.value.detail == "ticket already decided: k2"
 
 
 def test_expiry__run_deleted_meanwhile__is_nothing_to_do(alice: Person) -> None:
@@ -309,7 +309,7 @@ def test_race__deciders_and_the_sweep_at_the_deadline__one_decision_stands(alice
     row = Ticket.objects.get(public_id="k2")
     assert len(decisions) == (row.status == "resumed")
     assert row.decided_by == ("alice" if decisions else "system")
-    assert {p.title for p in lost} <= {"ticket already decided: k2", "ticket expired: k2"}
+    assert {p.detail for p in lost} <= {"ticket already decided: k2", "ticket expired: k2"}
     assert AuditRow.objects.filter(key="k2").exclude(action="ticket.open").count() == 1
     assert status() == "running"
 

@@ -79,7 +79,7 @@ def test_rotate__two_at_once__one_successor(alice: Person) -> None:
     work = partial(tokens.rotate_token, actor=alice.actor, token_id=old.pk, overlap=DAY)
     won, lost = split(race([work, work, work]))
     assert (len(won), {type(problem) for problem in lost}) == (1, {Conflict})
-    assert "rotated already" in lost[0].title
+    assert "rotated already" in lost[0].detail
     assert ApiToken.objects.count() == before + 1
 
 

@@ -104,7 +104,7 @@ def test_open__calls_grow_beyond_a_value__is_refused_and_nothing_lands(run: Pers
     wait(run, "k1", arguments="x" * (5 * MIB))
     with pytest.raises(TooLarge) as refused:
         wait(run, "k2", arguments="x" * (4 * MIB))
-    assert refused.value.title.startswith(f"the value of {TOOL_CALLS} would have ")
+    assert refused.value.detail.startswith(f"the value of {TOOL_CALLS} would have ")
     assert [row.public_id for row in Ticket.objects.all()] == ["k1"]
 
 

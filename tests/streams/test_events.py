@@ -45,9 +45,9 @@ def test_heartbeat__is_no_event__but_moves_the_last_id() -> None:
 
 
 def test_closed__tells_why_and_when_to_come_back() -> None:
-    retry, name, data, *rest = events.closed("draining").decode().split("\n")
+    retry, name, data, *rest = events.closed({"type": "/problems/unavailable"}).decode().split("\n")
 
     assert 500 <= int(retry.removeprefix("retry: ")) < 4000
     assert name == "event: closed"
-    assert json.loads(data.removeprefix("data: "))["type"] == "/problems/unavailable"
+    assert json.loads(data.removeprefix("data: ")) == {"type": "/problems/unavailable"}
     assert rest == ["", ""]

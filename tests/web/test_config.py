@@ -177,7 +177,7 @@ def test_check__record__says_what_saving_would_and_writes_nothing(
     before = AuditRow.objects.count()
     told = admin.post(path, {"value": '{"adapter": 7}'}).json()
     assert [error["pointer"] for error in told["errors"]] == ["/adapter"]
-    assert admin.post(path, {"value": '{"adapter": "openai"}'}).json()["title"] == ""
+    assert admin.post(path, {"value": '{"adapter": "openai"}'}).json()["message"] == ""
     dangling = {"value": '{"provider_id": "nobody", "upstream_model": "x"}'}
     told = admin.post("/config/models/new/check", dangling).json()
     assert [error["pointer"] for error in told["errors"]] == ["/provider_id"]

@@ -176,12 +176,12 @@ def test_check__places__are_told_as_browsers_count_and_nothing_is_written(
     before = AuditRow.objects.count()
     text = '{\n  "constraints": ["\U0001f680"],\n  "count": "many"\n}'
     told = check(admin, text.replace("\n", "\r\n")).json()
-    assert told["title"] == "The value does not satisfy the schema of team"
+    assert told["message"] == "The value does not satisfy the schema of team"
     (error,) = told["errors"]
     assert (error["pointer"], error["line"]) == ("/count", 3)
     sent = text.encode("utf-16-le")
     assert sent[2 * error["start"] : 2 * error["end"]].decode("utf-16-le") == '"many"'
-    assert check(admin, '{"goal": "fine"}').json() == {"title": "", "errors": []}
+    assert check(admin, '{"goal": "fine"}').json() == {"message": "", "errors": []}
     assert AuditRow.objects.count() == before
     assert stored(alice).version == team.version
 
@@ -194,7 +194,7 @@ def test_check__not_json__says_where_it_stopped(
     text: str, line: int, start: int, admin: Client, team: EntryView
 ) -> None:
     told = check(admin, text).json()
-    assert told["title"] == "This is not JSON"
+    assert told["message"] == "This is not JSON"
     (error,) = told["errors"]
     assert (error["line"], error["start"]) == (line, start)
     assert "char" not in error["message"]

@@ -158,7 +158,7 @@ def test_install__shown_before__is_done_with_its_reason(admin: Client, alice: Pe
         ("{", "This is not JSON"),
         ("[]", "an object belongs here"),
         ({}, "name is missing"),
-        ({"name": "no spaces"}, "Not a plugin name"),
+        ({"name": "no spaces"}, "Invalid plugin name"),
         ({"name": "p", "more": 1}, "/more</code> unknown"),
         ({"name": "p", "state_keys": {}}, "a list of at most"),
         ({"name": "p", "state_keys": [1]}, "/state_keys/0</code> an object belongs here"),
@@ -173,7 +173,7 @@ def test_install__shown_before__is_done_with_its_reason(admin: Client, alice: Pe
             {"name": "p", "state_keys": [{"key": "k", "merge": "commutative"}]},
             "cannot be commutative",
         ),
-        ({"name": HOSTILE[0]}, "Not a plugin name"),
+        ({"name": HOSTILE[0]}, "Invalid plugin name"),
     ],
 )
 def test_install__not_a_plugin__says_where_and_why(

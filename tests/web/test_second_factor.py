@@ -19,7 +19,7 @@ from pytest_django import Settings
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, LoginAttempt, Membership
 from state_admin.services import second_factors
-from state_admin.services.errors import QuotaExceeded
+from state_admin.services.errors import RateLimited
 from state_admin.services.logins import set_password
 from state_admin.services.users import make_login_link
 from state_admin.services.workspaces import add_member, ensure_workspace
@@ -232,7 +232,7 @@ def test_code__guessed_by_many_at_once__counts_each(
         return second_factors.check_code(user=known.user, code="000000")
 
     done = race([guess] * (second_factors.MOST_FAILURES + 3))
-    assert sum(isinstance(result, QuotaExceeded) for result in done) == 3
+    assert sum(isinstance(result, RateLimited) for result in done) == 3
 
 
 def test_code__without_a_password_before__is_not_asked(client: Client, secret: str) -> None:

@@ -17,9 +17,8 @@ from state_admin.domain.access import Actor
 from state_admin.models import Change, Run, Sweep
 from state_admin.models.counts import bounded_counts
 from state_admin.models.feed_sql import Position
-from state_admin.services.errors import Invalid, Unavailable
 from state_admin.streams import cursors
-from state_admin.web import errors, overview, shell
+from state_admin.web import overview, shell
 from state_admin.web.shell import shown
 from tests.builders import Person, make_namespace, make_run, make_thread, put
 
@@ -214,11 +213,6 @@ def test_error__unexpected__is_a_500_without_details(
     assert response.status_code == 500
     assert b"secret detail" not in response.content
     assert response["X-Request-ID"].encode() in response.content
-
-
-def test_error__status__follows_the_kind() -> None:
-    assert errors.status_of(Invalid("x")) == 422
-    assert errors.status_of(Unavailable("x")) == 503
 
 
 def test_healthz__process__answers_without_database(client: Client) -> None:

@@ -101,7 +101,7 @@ async function appendNew(api: Commonhold, threadId: string, messages: NewMessage
   try {
     await api.threads.append(threadId, messages);
   } catch (error) {
-    if (!(error instanceof Conflict) || !error.title.startsWith("message already committed: ")) throw error;
+    if (!(error instanceof Conflict) || !error.detail.startsWith("message already committed: ")) throw error;
     const ids = new Set(messages.map(({ id }) => id));
     for await (const { id } of api.threads.messages(threadId, { order: "desc", limit: 200 })) ids.delete(id);
     const missing = messages.filter(({ id }) => ids.has(id));

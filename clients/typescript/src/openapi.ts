@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: dc2bfd622889d5078591dfe83cf8c47063eda052b5a9c4862c75b6240bfc5408
+// sha256 of docs/openapi.json: 3cd43bd3ff9790c39b1cb54c4db52b6b46601f1b03ac807c8b671443d4904a1e
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2844,18 +2844,27 @@ export interface components {
             summary_max_tokens?: number;
             summary_model?: string | null;
         };
-        /** @description RFC 9457. The members of the problem (expected, actual, …) stand beside. */
+        /** @description A problem document (RFC 9457). Some types have further members: `expected` and `actual` of a conflict, `limit`, `retry_after`. */
         Problem: {
-            detail?: string;
+            /** @description The message of this occurrence */
+            detail: string;
+            /** @description Each JSON pointer and what is wrong there */
             errors?: {
                 message: string;
                 pointer: string;
             }[];
+            /** @description What to do */
+            hint?: string;
+            /** @description The id of the request */
             instance?: string;
+            /** @description The HTTP status code */
             status: number;
+            /** @description Constant per problem type */
             title: string;
-            /** @description /problems/<slug>: what clients match on */
+            /** @description The problem type, and the path of the page that explains it: `/problems/bad-request` (400 Malformed request), `/problems/unauthenticated` (401 Authentication required), `/problems/forbidden` (403 Permission denied), `/problems/quota-exceeded` (403 Quota exceeded), `/problems/not-found` (404 Resource not found), `/problems/not-registered` (404 Profile key not registered), `/problems/method-not-allowed` (405 Method not allowed), `/problems/not-acceptable` (406 No acceptable media type), `/problems/conflict` (409 Conflict with the current state), `/problems/revision-conflict` (409 Revision conflict), `/problems/fencing-token-superseded` (409 Fencing token superseded), `/problems/unreadable` (409 Secret cannot be decrypted), `/problems/in-flight` (409 Request in progress), `/problems/gone` (410 No longer available), `/problems/version-conflict` (412 Version conflict), `/problems/too-large` (413 Content too large), `/problems/unsupported-media-type` (415 Unsupported media type), `/problems/misdirected-request` (421 Host not served here), `/problems/invalid` (422 Validation failed), `/problems/rate-limited` (429 Rate limit exceeded), `/problems/internal` (500 Internal server error), `/problems/unavailable` (503 Service unavailable), `/problems/too-slow` (503 Stream reader too slow) */
             type: string;
+        } & {
+            [key: string]: unknown;
         };
         Record: {
             actor: string;

@@ -36,15 +36,20 @@ export interface ProblemDocument {
   title?: string;
   status?: number;
   detail?: string;
+  hint?: string;
   instance?: string;
   errors?: { pointer: string; message: string }[];
   [member: string]: unknown;
 }
 
-/** The server refused. `title` is exact, `detail` says what to do, `document` holds it all. */
+/**
+ * The server returned a problem document (RFC 9457). `title` is constant per problem type, `detail` is the
+ * message of this occurrence, `hint` says what to do, `document` is the whole document.
+ */
 export class Problem extends CommonholdError {
   readonly title: string;
   readonly detail: string;
+  readonly hint: string;
   readonly status: number;
   readonly request_id: string;
   /** Each refused place. */
@@ -55,14 +60,15 @@ export class Problem extends CommonholdError {
     /** Seconds that the server asks to wait. */
     readonly retry_after?: number,
   ) {
-    const title = document.title ?? "no title";
+    const message = document.detail || document.title || "no message";
     // A proxy on the way may mean something else by the name.
     const given: unknown = document.errors;
     const errors = Array.isArray(given) ? given.filter((each) => isObject(each) && "pointer" in each && "message" in each) : [];
     const places = errors.map((each) => `${each.pointer || "/"} ${each.message}`).join("; ");
-    super([title, places || document.detail].filter(Boolean).join(". "));
-    this.title = title;
+    super([message, places, document.hint].filter(Boolean).join(". "));
+    this.title = document.title ?? "";
     this.detail = document.detail ?? "";
+    this.hint = document.hint ?? "";
     this.status = document.status ?? 0;
     this.request_id = document.instance ?? "";
     this.errors = errors;
@@ -79,7 +85,9 @@ export class QuotaExceeded extends Forbidden {}
 export class NotFound extends Problem {}
 /** `profile key not registered: {namespace}`: nobody registered it. */
 export class NotRegistered extends NotFound {}
-/** The present state forbids it. */
+export class MethodNotAllowed extends Problem {}
+export class NotAcceptable extends Problem {}
+/** The current state does not permit it. */
 export class Conflict extends Problem {}
 
 /** A commit's base revision is old. Nothing of the commit happened. */
@@ -114,9 +122,16 @@ export class InFlight extends Conflict {}
 /** It existed and is no longer kept: an old cursor, a compacted revision. */
 export class Gone extends Problem {}
 export class TooLarge extends Problem {}
+export class UnsupportedMediaType extends Problem {}
+/** The server does not serve the host of the request. */
+export class MisdirectedRequest extends Problem {}
 /** Too many calls, after all retries; `retry_after` says how many seconds to wait. */
 export class RateLimited extends Problem {}
+/** An unexpected error in the server. `request_id` finds it in the server's log. */
+export class InternalError extends Problem {}
 export class Unavailable extends Problem {}
+/** The last event of a stream whose reader does not keep up. */
+export class TooSlow extends Problem {}
 
 const BY_SLUG: Record<string, typeof Problem> = {
   "bad-request": BadRequest,
@@ -126,6 +141,8 @@ const BY_SLUG: Record<string, typeof Problem> = {
   "quota-exceeded": QuotaExceeded,
   "not-found": NotFound,
   "not-registered": NotRegistered,
+  "method-not-allowed": MethodNotAllowed,
+  "not-acceptable": NotAcceptable,
   conflict: Conflict,
   "revision-conflict": RevisionConflict,
   "version-conflict": VersionConflict,
@@ -134,19 +151,28 @@ const BY_SLUG: Record<string, typeof Problem> = {
   "in-flight": InFlight,
   gone: Gone,
   "too-large": TooLarge,
+  "unsupported-media-type": UnsupportedMediaType,
+  "misdirected-request": MisdirectedRequest,
   "rate-limited": RateLimited,
+  internal: InternalError,
   unavailable: Unavailable,
+  "too-slow": TooSlow,
 };
 
 const BY_STATUS: Record<number, typeof Problem> = {
   401: Unauthenticated,
   403: Forbidden,
   404: NotFound,
+  405: MethodNotAllowed,
+  406: NotAcceptable,
   409: Conflict,
   410: Gone,
   413: TooLarge,
+  415: UnsupportedMediaType,
+  421: MisdirectedRequest,
   422: Invalid,
   429: RateLimited,
+  500: InternalError,
   502: Unavailable,
   503: Unavailable,
   504: Unavailable,

@@ -163,19 +163,19 @@ test("every problem has its class, chosen by type, else by status", async (t) =>
 });
 
 test("a problem carries what it says", async (t) => {
-  const data = { title: "version conflict: expected 1, actual 2", expected: 1, actual: 2, theirs: 5, instance: "r-1" };
+  const data = { detail: "version conflict: expected 1, actual 2", expected: 1, actual: 2, theirs: 5, instance: "r-1" };
   const { state } = await serving(t, problem("version-conflict", 412, data));
   const error = await state.put("notes", "k", 1, { if_version: 1 }).catch((each) => each);
   assert.deepEqual(
     [error.message, error.expected, error.actual, error.theirs, error.request_id, error.clashes],
-    [data.title, 1, 2, 5, "r-1", []],
+    [data.detail, 1, 2, 5, "r-1", []],
   );
 });
 
 test("refused places stand in the message", async (t) => {
   const errors = [{ pointer: "/value/n", message: "is not a number" }];
-  const { state } = await serving(t, problem("invalid", 422, { title: "the value is invalid", errors }));
-  await assert.rejects(state.put("notes", "k", 1), { message: "the value is invalid. /value/n is not a number", errors });
+  const { state } = await serving(t, problem("invalid", 422, { detail: "the value is invalid", hint: "Correct it", errors }));
+  await assert.rejects(state.put("notes", "k", 1), { message: "the value is invalid. /value/n is not a number. Correct it", errors });
 });
 
 test("a proxy's page is a problem too", async (t) => {

@@ -33,7 +33,7 @@ export const json = (document, status = 200, headers = {}) => (_, response) => {
 };
 
 export const problem = (slug, status, data = {}, headers = {}) =>
-  json({ type: `/problems/${slug}`, title: slug, status, ...data }, status, headers);
+  json({ type: `/problems/${slug}`, title: slug, detail: slug, status, ...data }, status, headers);
 
 export const hangUp = (request) => request.socket.destroy();
 

@@ -39,5 +39,5 @@ class Command(BaseCommand):
                 rate_per_minute=options["rate_per_minute"],
             )
         except Problem as problem:
-            raise CommandError(f"{problem.title}. {problem.detail}".strip()) from problem
+            raise CommandError(f"{problem.detail}. {problem.hint}".strip()) from problem
         self.stdout.write(secret)

@@ -60,7 +60,7 @@ class Command(BaseCommand):
 
 
 def _words(problem: Problem) -> str:
-    """A problem in one line: its title and where it is wrong."""
+    """A problem in one line: its message and where it is wrong."""
     errors = problem.data.get("errors") or []
     places = "; ".join(f"{e['pointer'] or '/'}: {e['message']}" for e in errors[:3])
-    return ". ".join(part for part in (problem.title, problem.detail, places) if part)
+    return ". ".join(part for part in (problem.detail, problem.hint, places) if part)

@@ -30,5 +30,5 @@ class Command(BaseCommand):
         try:
             reset(actor=system_actor(actor.workspace_id, "operator"), user=user)
         except Problem as problem:
-            raise CommandError(problem.title) from problem
+            raise CommandError(problem.detail) from problem
         self.stdout.write(f"{user.get_username()} signs in with the password alone")

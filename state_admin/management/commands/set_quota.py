@@ -29,6 +29,6 @@ class Command(BaseCommand):
         try:
             set_quota(actor=system_actor(workspace.pk, "operator"), **limits)
         except Problem as problem:
-            raise CommandError(problem.title) from problem
+            raise CommandError(problem.detail) from problem
         shown = ", ".join(f"{what} {limit or 'without limit'}" for what, limit in limits.items())
         self.stdout.write(f"{workspace.slug}: {shown}")

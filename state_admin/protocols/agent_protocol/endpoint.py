@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from state_admin.domain import values
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.protocols.endpoint import Endpoint as Base
-from state_admin.protocols.endpoint import answer
 from state_admin.services.errors import BadRequest, Invalid
 
 # More rows than this nobody asks for at once.
@@ -29,14 +28,9 @@ class Endpoint(Base):
         return super().initialize_request(request, *args, **kwargs)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
-        """The protocol's form: `detail` says what is wrong. Our members stay beside it."""
-        refused: Any = super().handle_exception(exc)
-        told = values.load(refused.content.decode())
-        hint = {"hint": told["detail"]} if "detail" in told else {}
-        response = answer({**told, **hint, "detail": told["title"]}, refused.status_code)
-        for name in ("WWW-Authenticate", "Retry-After", "Allow", "ETag"):
-            if name in refused:
-                response[name] = refused[name]
+        """The problem document as plain JSON: the protocol's errors are objects with a `detail`."""
+        response = super().handle_exception(exc)
+        response["Content-Type"] = "application/json"
         return response
 
 
@@ -48,7 +42,7 @@ def take(raw: Any, **kinds: type) -> dict[str, Raw]:
     given = values.members(raw)
     if unknown := sorted(given.keys() - kinds.keys()):
         raise BadRequest(
-            f"unknown field: {', '.join(unknown)}", detail=f"Known fields: {', '.join(kinds)}."
+            f"unknown field: {', '.join(unknown)}", hint=f"Known fields: {', '.join(kinds)}."
         )
     given = {name: part for name, part in given.items() if part.value is not None}
     faults = [

@@ -166,6 +166,16 @@ def test_problem_of__what_a_proxy_sends__is_chosen_by_status(
 @pytest.mark.parametrize("errors", [["x"], "x", [{"code": 1, "message": "x"}], {"a": 1}])
 def test_problem__with_errors_of_a_proxy__can_be_told(errors: Any) -> None:
     assert str(problem_of(502, {"title": "bad gateway", "errors": errors})) == "bad gateway"
+    document = {"title": "t", "detail": "bad value", "hint": "Correct it.", "errors": errors}
+    assert str(problem_of(422, document)) == "bad value. Correct it."
+
+
+def test_problem__as_text__is_the_message_the_pointers_and_the_hint() -> None:
+    errors = [{"pointer": "/n", "message": "is not a number"}, {"pointer": "", "message": "bad"}]
+    document = {"title": "t", "detail": "bad value", "hint": "Correct it.", "errors": errors}
+    problem = problem_of(422, document)
+    assert (problem.title, problem.detail, problem.hint) == ("t", "bad value", "Correct it.")
+    assert str(problem) == "bad value. /n is not a number; / bad. Correct it."
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ class _Tasks:
             except NotFound:
                 await self._open(owner, task)
             except Invalid as refused:
-                if not refused.title.startswith("unknown key"):
+                if not refused.detail.startswith("unknown key"):
                     raise
                 await self._state.state_keys.register(
                     _KEY, scope="thread", schema={"type": "object"}
@@ -145,7 +145,7 @@ class _Tasks:
             except RevisionConflict:
                 raise
             except Conflict as refused:
-                if not refused.title.startswith(_RUN_IS_DONE):
+                if not refused.detail.startswith(_RUN_IS_DONE):
                     raise
                 run_id = await self._run_after(thread_id)
             else:
@@ -172,7 +172,7 @@ class _Tasks:
                 thread_id, thread_id, agent_id=self._agent_id, lease_seconds=_LEASE
             )
         except Conflict as refused:  # another process opened the task and ended its run
-            if not refused.title.startswith(_RUN_IS_DONE):
+            if not refused.detail.startswith(_RUN_IS_DONE):
                 raise
 
 

@@ -81,8 +81,7 @@ class _Local:
 
     def _require(self, namespace: str) -> None:
         if namespace not in self._registered:
-            title = f"profile key not registered: {namespace}"
-            raise NotRegistered({"title": title, "status": 404})
+            raise NotRegistered.of(namespace)
 
     def _remove(self, namespace: str, key: str) -> None:
         record = self._load(namespace, key)

@@ -105,7 +105,7 @@ def edit(state: Commonhold, options: argparse.Namespace) -> int | None:
         )
     except VersionConflict as conflict:
         places = ", ".join(clash["pointer"] or "/" for clash in conflict.clashes)
-        return _complain(f"{conflict.title}; both changed: {places}; your draft: {draft}")
+        return _complain(f"{conflict.detail}; both changed: {places}; your draft: {draft}")
     except (CommonholdError, ValueError) as error:
         return _complain(f"{error}; your draft: {draft}")
     draft.unlink()

@@ -28,8 +28,16 @@ class RevisionMismatch(StateError, RevisionConflict):
     The server's refusal of the same is a RevisionConflict too."""
 
     def __init__(self, expected: int, actual: int) -> None:
-        title = f"revision conflict: expected {expected}, actual {actual}"
-        super().__init__({"title": title, "expected": expected, "actual": actual})
+        super().__init__(
+            {
+                "type": f"/problems/{self.slug}",
+                "title": "Revision conflict",
+                "status": 409,
+                "detail": f"revision conflict: expected {expected}, actual {actual}",
+                "expected": expected,
+                "actual": actual,
+            }
+        )
 
 
 class MutationBaseRevisionMismatch(StateError):

@@ -29,22 +29,28 @@ class Unreachable(CommonholdError):
 
 
 class Problem(CommonholdError):
-    """The server refused. `title` is exact, `detail` says what to do, `document` holds it all."""
+    """The server returned a problem document (RFC 9457).
+
+    `title` is constant per problem type. `detail` is the message of this occurrence. `hint` says
+    what to do. `document` is the whole document.
+    """
 
     slug: ClassVar[str] = "problem"
 
     def __init__(self, document: Mapping[str, Any], retry_after: float | None = None) -> None:
         self.document = dict(document)
-        self.title = str(document.get("title", "no title"))
+        self.title = str(document.get("title", ""))
         self.detail = str(document.get("detail", ""))
+        self.hint = str(document.get("hint", ""))
         self.status = int(document.get("status", 0))
         self.request_id = str(document.get("instance", ""))
         self.retry_after = retry_after
-        super().__init__(self.title)
+        super().__init__(self.detail or self.title)
 
     def __str__(self) -> str:
         errors = "; ".join(f"{e['pointer'] or '/'} {e['message']}" for e in self.errors)
-        return ". ".join(part for part in (self.title, errors or self.detail) if part)
+        message = self.detail or self.title or "no message"
+        return ". ".join(part for part in (message, errors, self.hint) if part)
 
     @property
     def errors(self) -> list[dict[str, str]]:
@@ -84,9 +90,29 @@ class NotFound(Problem):
 
 
 class NotRegistered(NotFound):
-    """`profile key not registered: {namespace}`: nobody registered it."""
+    """`profile key not registered: {namespace}`."""
 
     slug = "not-registered"
+
+    @classmethod
+    def of(cls, namespace: str) -> NotRegistered:
+        """The same problem, from a backend without a server."""
+        return cls(
+            {
+                "type": f"/problems/{cls.slug}",
+                "title": "Profile key not registered",
+                "status": 404,
+                "detail": f"profile key not registered: {namespace}",
+            }
+        )
+
+
+class MethodNotAllowed(Problem):
+    slug = "method-not-allowed"
+
+
+class NotAcceptable(Problem):
+    slug = "not-acceptable"
 
 
 class Conflict(Problem):
@@ -108,7 +134,7 @@ class _Raced(Problem):
 
 
 class RevisionConflict(Conflict, _Raced):
-    """A commit's base revision is old. Nothing of the commit happened."""
+    """A commit's base revision is not the current one. No part of the commit was applied."""
 
     slug = "revision-conflict"
 
@@ -141,9 +167,15 @@ class VersionConflict(_Raced):
     @classmethod
     def of(cls, expected: int, actual: int, **data: Any) -> VersionConflict:
         """The same refusal, from a backend without a server."""
-        title = f"version conflict: expected {expected}, actual {actual}"
-        facts = {"title": title, "status": 412, "expected": expected, "actual": actual}
-        return cls({**facts, "type": f"/problems/{cls.slug}", **data})
+        document = {
+            "type": f"/problems/{cls.slug}",
+            "title": "Version conflict",
+            "status": 412,
+            "detail": f"version conflict: expected {expected}, actual {actual}",
+            "expected": expected,
+            "actual": actual,
+        }
+        return cls({**document, **data})
 
 
 class Superseded(Conflict):
@@ -172,14 +204,36 @@ class TooLarge(Problem):
     slug = "too-large"
 
 
+class UnsupportedMediaType(Problem):
+    slug = "unsupported-media-type"
+
+
+class MisdirectedRequest(Problem):
+    """The server does not serve the host of the request."""
+
+    slug = "misdirected-request"
+
+
 class RateLimited(Problem):
     """Too many calls, after all retries; `retry_after` says how many seconds to wait."""
 
     slug = "rate-limited"
 
 
+class InternalError(Problem):
+    """An unexpected error in the server. `request_id` finds it in the server's log."""
+
+    slug = "internal"
+
+
 class Unavailable(Problem):
     slug = "unavailable"
+
+
+class TooSlow(Problem):
+    """The last event of a stream whose reader does not keep up."""
+
+    slug = "too-slow"
 
 
 def _kinds(base: type[Problem]) -> Iterator[type[Problem]]:
@@ -205,11 +259,16 @@ _BY_STATUS: dict[int, type[Problem]] = {
     401: Unauthenticated,
     403: Forbidden,
     404: NotFound,
+    405: MethodNotAllowed,
+    406: NotAcceptable,
     409: Conflict,
     410: Gone,
     413: TooLarge,
+    415: UnsupportedMediaType,
+    421: MisdirectedRequest,
     422: Invalid,
     429: RateLimited,
+    500: InternalError,
     502: Unavailable,
     503: Unavailable,
     504: Unavailable,

@@ -184,7 +184,7 @@ def settle_steps(
                 theirs=theirs,
                 yours=yours,
                 clashes=clashes,
-                detail="Both changed the same place; nothing was written.",
+                hint="Both sides changed the same value. Nothing was written.",
             )
 
 

@@ -157,7 +157,7 @@ class _Patched:
         if self.size > MAX_PATCHED_BYTES:
             raise TooLarge(
                 f"the patches of a batch may write at most {MAX_PATCHED_BYTES:,} bytes of values",
-                detail="Combine the patches of one key, or send several batches.",
+                hint="Combine the patches of one key, or send several batches.",
                 limit=MAX_PATCHED_BYTES,
             )
 

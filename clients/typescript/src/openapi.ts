@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 3cd43bd3ff9790c39b1cb54c4db52b6b46601f1b03ac807c8b671443d4904a1e
+// sha256 of docs/openapi.json: be699453d7286d92f75d3ad0b196f9fce3f4e536ebadeccb15ed295d383aaa97
 
 export interface paths {
     "/api/v1/access/explain": {

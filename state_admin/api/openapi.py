@@ -147,7 +147,11 @@ OPERATIONS: dict[str, Operation] = {
     "change_thread": Operation(_ok("Thread"), headers=_GUARDS[:1]),
     "delete_thread": Operation(
         {200: ref("ThreadDeletion"), 204: None},
-        {"children": one_of(["detach", "reject", "cascade"]), "dry_run": _BOOL},
+        {
+            "children": one_of(["detach", "reject", "cascade"]),
+            "expected_revision": _COUNT,
+            "dry_run": _BOOL,
+        },
         _GUARDS[:1],
     ),
     "fork_thread": Operation(_ok("Thread", 200, 201)),
@@ -239,8 +243,8 @@ OPERATIONS: dict[str, Operation] = {
     "put_agent_policy": Operation(_ok("CompactionPolicy"), headers=_GUARDS[:1]),
     "delete_agent_policy": Operation({204: None}, headers=_GUARDS[:1]),
     "get_thread_policy": Operation(_ok("CompactionPolicy")),
-    "put_thread_policy": Operation(_ok("CompactionPolicy")),
-    "delete_thread_policy": Operation({204: None}),
+    "put_thread_policy": Operation(_ok("CompactionPolicy"), headers=_GUARDS[:1]),
+    "delete_thread_policy": Operation({204: None}, headers=_GUARDS[:1]),
     "list_changes": Operation(
         {200: page("Change")}, {**_FEED, "wait": _WAIT, "limit": _PAGE["limit"]}
     ),

@@ -132,4 +132,5 @@ class AgentPolicy(_Policy):
 
 @_documented("thread")
 class ThreadPolicy(_Policy):
+    conditional = ("PUT", "DELETE")
     scope = "thread"

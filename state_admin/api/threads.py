@@ -12,9 +12,10 @@ from rest_framework.request import Request
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.moments import timestamp
+from state_admin.domain.patches import merge_patch
 from state_admin.domain.values import Raw
 from state_admin.models import Message, Thread, Visibility
-from state_admin.services import forks, messages, policies, threads
+from state_admin.services import forks, messages, threads
 from state_admin.services.contexts import read_context
 from state_admin.services.errors import BadRequest, Invalid
 
@@ -22,6 +23,9 @@ from . import etags, pagination
 from .batches import read_operations, show_outcome
 from .bodies import Body, RawField, Text, Whole, answer, no_content, verbatim
 from .endpoint import Endpoint
+
+_JSON = "application/json"
+_MERGE = "application/merge-patch+json"
 
 
 class ThreadBody(Body):
@@ -66,6 +70,7 @@ def show_thread(row: Thread, actor: Actor) -> dict[str, Any]:
         "title": row.title,
         "metadata": verbatim(row.metadata or "{}"),
         "compaction_policy": verbatim(row.policy or "{}"),
+        "version": row.version,
         "revision": row.revision,
         "message_count": row.message_count,
         "context_tokens": row.context_tokens,
@@ -151,7 +156,7 @@ class ThreadList(Endpoint):
             policy=read_policy(body),
             reason=self.reason,
         )
-        return answer(show_thread(row, self.actor), 201 if created else 200, etag=row.revision)
+        return answer(show_thread(row, self.actor), 201 if created else 200, etag=row.version)
 
 
 class ThreadDetail(Endpoint):
@@ -161,12 +166,16 @@ class ThreadDetail(Endpoint):
     @extend_schema(operation_id="get_thread")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         row = threads.read_thread(self.actor, thread_id)
-        return answer(show_thread(row, self.actor), etag=row.revision)
+        return answer(show_thread(row, self.actor), etag=row.version)
 
-    @extend_schema(operation_id="change_thread", request=ThreadChangeBody)
+    @extend_schema(
+        operation_id="change_thread", request=dict.fromkeys((_JSON, _MERGE), ThreadChangeBody)
+    )
     def patch(self, request: Request, thread_id: str) -> HttpResponse:
-        """Change title, metadata, resource, parent or compaction policy; with `If-Match` only
-        while the state is at that revision."""
+        """Change title, metadata, resource, parent or compaction policy, as one new version; with
+        `If-Match` only while the thread is at that version. As `application/merge-patch+json` the
+        given metadata and policy merge with the stored ones (RFC 7396); else they replace them."""
+        merging = (request.content_type or "").partition(";")[0].strip().lower() == _MERGE
         body = ThreadChangeBody.take(request.data)
         row = threads.change_thread(
             actor=self.actor,
@@ -174,19 +183,21 @@ class ThreadDetail(Endpoint):
             title=body.get("title"),
             resource_id=body.get("resource_id"),
             metadata=read_object(body, "metadata") if "metadata" in body else None,
-            policy=read_policy(body) if "compaction_policy" in body else None,
+            policy=read_object(body, "compaction_policy") if "compaction_policy" in body else None,
             parent_thread_id=body.get("parent_thread_id"),
             reparent="parent_thread_id" in body,
-            expected_revision=etags.expected_version(request),
+            merge=merge_patch if merging else None,
+            expected_version=etags.expected_version(request),
             reason=self.reason,
         )
-        return answer(show_thread(row, self.actor), etag=row.revision)
+        return answer(show_thread(row, self.actor), etag=row.version)
 
     @extend_schema(operation_id="delete_thread")
     def delete(self, request: Request, thread_id: str) -> HttpResponse:
         """Delete with all that belongs to it. `children=detach|reject|cascade`; `dry_run=true`
-        tells how much it would be; with `If-Match` only while the state is at that revision."""
-        pagination.refuse_unknown(request, "children", "dry_run")
+        counts what it would delete; with `If-Match` only while the thread is at that version, with
+        `expected_revision` only while its state is at that revision."""
+        pagination.refuse_unknown(request, "children", "dry_run", "expected_revision")
         dry_run = pagination.read_choice(request, "dry_run", ("true", "false")) == "true"
         children: Any = pagination.read_choice(
             request, "children", ("detach", "reject", "cascade"), "detach"
@@ -196,7 +207,8 @@ class ThreadDetail(Endpoint):
             thread_id=thread_id,
             children=children,
             dry_run=dry_run,
-            expected_revision=etags.expected_version(request),
+            expected_version=etags.expected_version(request),
+            expected_revision=pagination.read_int(request, "expected_revision"),
             reason=self.reason,
         )
         return answer({"dry_run": True, "would_delete": vars(report)}) if dry_run else no_content()
@@ -218,7 +230,7 @@ class ThreadFork(Endpoint):
             metadata=read_object(body, "metadata") if "metadata" in body else None,
             reason=self.reason,
         )
-        return answer(show_thread(row, self.actor), 201 if created else 200, etag=row.revision)
+        return answer(show_thread(row, self.actor), 201 if created else 200, etag=row.version)
 
 
 class ThreadLineage(Endpoint):
@@ -333,5 +345,5 @@ def read_object(body: dict[str, Any], name: str) -> Raw:
 def read_policy(body: dict[str, Any]) -> Raw:
     """A compaction policy laid over the workspace's: only the fields it names."""
     raw = read_object(body, "compaction_policy")
-    policies.check_policy(raw, "/compaction_policy")
+    threads.check_policy(raw, "/compaction_policy")
     return raw

@@ -76,7 +76,7 @@ SELECT count(*) FROM gone
 # Others that name what is gone.
 _LET_GO = (
     """
-UPDATE threads SET parent_id = NULL,
+UPDATE threads SET parent_id = NULL, version = version + 1,
     created_from = jsonb_set(created_from::jsonb, '{parent_thread_id}', 'null', false)::json
 WHERE parent_id = ANY(%(threads)s::bigint[]) RETURNING 1
 """,

@@ -79,6 +79,9 @@ class Thread(models.Model):
     )
     title = models.CharField(max_length=512, default="", blank=True)
     metadata = RawJSON(default="{}")
+    # Counts changes of what clients write by PATCH: title, metadata, resource, parent and policy.
+    # Commits do not touch it; `revision` counts those.
+    version = models.BigIntegerField(default=1, db_default=1)
     # What the creator sent, so that a repeated create can be told from a different one.
     created_from = RawJSON(default="{}")
     revision = models.BigIntegerField(default=0)

@@ -10,15 +10,15 @@ from django.db import transaction
 
 from state_admin.domain import policies, values
 from state_admin.domain.access import Actor, Role
-from state_admin.domain.policies import BadPolicy, Effective, Policy
-from state_admin.domain.values import Fault, Raw
+from state_admin.domain.policies import Effective, Policy
+from state_admin.domain.values import Raw
 from state_admin.models import CompactionPolicy, Thread
 from state_admin.models import policies as rows
 
 from . import journal, summaries
 from .actors import require
-from .errors import Forbidden, Invalid, QuotaExceeded, VersionConflict
-from .threads import EMPTY_OBJECT, change_thread, check_id, find_thread
+from .errors import Forbidden, QuotaExceeded, VersionConflict
+from .threads import EMPTY_OBJECT, change_thread, check_id, check_policy, find_thread
 
 Scope: TypeAlias = Literal["workspace", "agent", "thread"]
 SCOPES: Final = get_args(Scope)
@@ -28,13 +28,14 @@ MOST_AGENTS: Final = 1000
 @dataclass(frozen=True)
 class PolicyView:
     """What one scope says itself (`body`, JSON text) and what holds there. `name` is the agent's or
-    thread's id. A thread's own policy has no version: it is a part of the thread."""
+    thread's id. The version of a thread's own policy is the thread's, which counts other changes
+    too."""
 
     scope: Scope
     name: str
     body: str
     effective: Effective
-    version: int | None = None
+    version: int
     updated_at: datetime | None = None
     updated_by: str = ""
 
@@ -55,15 +56,6 @@ def autocompact_policy(thread: Thread) -> Policy | None:
     return _laid(layers, thread.workspace_id, agent_id).policy
 
 
-def check_policy(body: Raw, pointer: str = "") -> None:
-    """Raise Invalid, naming every place below `pointer` that is wrong."""
-    try:
-        policies.Policy.from_json(body.value)
-    except BadPolicy as bad:
-        faults = [Fault(pointer + fault.pointer, fault.message) for fault in bad.faults]
-        raise Invalid("the compaction policy is not acceptable", faults) from bad
-
-
 def list_policies(actor: Actor) -> list[PolicyView]:
     """The workspace's, said or not, and those of agents that say something, by their ids."""
     found = list(CompactionPolicy.objects.visible_to(actor).order_by("agent_id"))
@@ -79,7 +71,8 @@ def read_policy(*, actor: Actor, scope: Scope, name: str = "") -> PolicyView:
     """What a scope says; {} when that is nothing. NotFound for a thread that is not there."""
     if scope == "thread":
         thread = find_thread(actor, name)
-        return PolicyView(scope, name, thread.policy or "{}", effective_policy(thread))
+        body = thread.policy or "{}"
+        return PolicyView(scope, name, body, effective_policy(thread), thread.version)
     agent_id = _agent(scope, name)
     found = CompactionPolicy.objects.visible_to(actor).filter(agent_id__in=["", agent_id])
     by_agent = {row.agent_id: row for row in found}
@@ -93,13 +86,11 @@ def put_policy(
     name: str = "",
     body: Raw,
     expected_version: int | None = None,
-    expected_body: Raw | None = None,
     reason: str = "",
 ) -> PolicyView:
     """Replace what a scope says; {} takes all of it back. Jobs that are queued keep theirs.
 
-    An admin's, except a thread's own. Invalid names wrong fields; VersionConflict. A thread's has
-    no version: there `expected_body` is what it must say, else Conflict.
+    An admin's, except a thread's own. Invalid names wrong fields; VersionConflict.
     """
     require(actor, Role.EDITOR if scope == "thread" else Role.ADMIN)
     check_policy(body)
@@ -108,7 +99,7 @@ def put_policy(
             actor=actor,
             thread_id=name,
             policy=body,
-            expected_policy=expected_body,
+            expected_version=expected_version,
             reason=reason,
         )
         return read_policy(actor=actor, scope=scope, name=name)

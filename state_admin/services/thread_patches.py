@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 
 from django.db import transaction
@@ -50,7 +51,7 @@ def patch_thread(
                 actor=actor,
                 thread_id=thread_id,
                 metadata=metadata,
-                merge_metadata=True,
+                merge=operator.or_,
                 reason=reason,
             )
         journal.gather(actor)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from state_admin.domain import scopes, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
-from state_admin.domain.policies import DESTRUCTIVE
-from state_admin.domain.values import JSON, Raw
+from state_admin.domain.policies import DESTRUCTIVE, BadPolicy, Policy
+from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import (
     Entry,
     Message,
@@ -30,9 +30,11 @@ from state_admin.models.threads import ThreadQuerySet
 from . import journal, quotas
 from .actors import require
 from .clearing import clear_entries
-from .errors import Conflict, Forbidden, Invalid, NotFound, RevisionConflict
+from .errors import Conflict, Forbidden, Invalid, NotFound, RevisionConflict, VersionConflict
 
 Children = Literal["detach", "reject", "cascade"]
+# The stored object and the given one, to what is stored then.
+Merge: TypeAlias = Callable[[Any, Any], JSON]
 
 EMPTY_OBJECT = Raw("{}", {})
 
@@ -97,6 +99,11 @@ def guard(thread: Thread, expected_revision: int | None) -> None:
     """Raise RevisionConflict when the state is not where the caller believes."""
     if expected_revision is not None and expected_revision != thread.revision:
         raise RevisionConflict(expected_revision, thread.revision)
+
+
+def _guard_version(thread: Thread, expected_version: int | None) -> None:
+    if expected_version is not None and expected_version != thread.version:
+        raise VersionConflict(expected_version, thread.version, of="thread")
 
 
 def check_id(identifier: str) -> str:
@@ -203,25 +210,24 @@ def change_thread(
     resource_id: str | None = None,
     metadata: Raw | None = None,
     policy: Raw | None = None,
-    expected_policy: Raw | None = None,
     parent_thread_id: str | None = None,
     reparent: bool = False,
-    merge_metadata: bool = False,
-    expected_revision: int | None = None,
+    merge: Merge | None = None,
+    expected_version: int | None = None,
     reason: str = "",
 ) -> Thread:
-    """Change the given fields. `reparent` says that parent_thread_id (None: no parent) counts;
-    `merge_metadata` that members which `metadata` does not name stay. With `expected_policy` only
-    while the policy says that, else Conflict.
+    """Change the given fields, as one new version. `reparent` says that parent_thread_id (None: no
+    parent) counts. `merge` combines the stored `metadata` and `policy` with the given ones; without
+    it they are replaced.
 
-    RevisionConflict: the state is not at `expected_revision`.
+    VersionConflict: the thread is not at `expected_version`.
     """
     require(actor, Role.EDITOR)
     with transaction.atomic():
         if reparent:
             lock_hierarchy(actor.workspace_id)
         thread = find_thread(actor, thread_id, lock=True)
-        guard(thread, expected_revision)
+        _guard_version(thread, expected_version)
         if reparent:
             if parent_thread_id == thread_id:
                 raise Invalid(f"thread '{thread_id}' cannot parent itself")
@@ -231,22 +237,45 @@ def change_thread(
             thread.title = title
         if resource_id is not None:
             thread.resource_id = resource_id
-        if metadata is not None and merge_metadata:
-            thread.metadata = values.dump({**values.load(thread.metadata), **metadata.value})
-        elif metadata is not None:
-            thread.metadata = metadata.text
+        if metadata is not None:
+            thread.metadata = _merged(thread.metadata, metadata, merge)
+            values.check(values.read(thread.metadata), "/metadata")
         if policy is not None:
             before = values.load(thread.policy or "{}")
-            if expected_policy is not None and before != values.load(expected_policy.text):
-                raise Conflict("the policy was changed meanwhile")
-            _check_retention(actor, before, policy.value)
-            thread.policy = policy.text
+            thread.policy = _merged(thread.policy, policy, merge)
+            after = values.read(thread.policy)
+            check_policy(after, "/compaction_policy")
+            _check_retention(actor, before, after.value)
+        thread.version += 1
         thread.updated_at = Now()
         thread.save(
-            update_fields=["title", "resource_id", "metadata", "policy", "parent", "updated_at"]
+            update_fields=[
+                "title",
+                "resource_id",
+                "metadata",
+                "policy",
+                "parent",
+                "version",
+                "updated_at",
+            ]
         )
         journal.record(actor, [journal.Trace("thread.change", thread=thread_id)], reason=reason)
         return read_thread(actor, thread_id)
+
+
+def _merged(stored: str | None, given: Raw, merge: Merge | None) -> str:
+    if merge is None:
+        return given.text
+    return values.dump(merge(values.load(stored or "{}"), values.load(given.text)))
+
+
+def check_policy(body: Raw, pointer: str = "") -> None:
+    """Raise Invalid for a compaction policy, naming every place below `pointer` that is wrong."""
+    try:
+        Policy.from_json(body.value)
+    except BadPolicy as bad:
+        faults = [Fault(pointer + fault.pointer, fault.message) for fault in bad.faults]
+        raise Invalid("the compaction policy is not acceptable", faults) from bad
 
 
 def _check_retention(actor: Actor, before: JSON, after: JSON) -> None:
@@ -263,13 +292,15 @@ def delete_thread(
     thread_id: str,
     children: Children = "detach",
     dry_run: bool = False,
+    expected_version: int | None = None,
     expected_revision: int | None = None,
     reason: str = "",
 ) -> Deletion:
     """Remove a thread with its messages, runs, state and the entries under `thread::{id}`.
 
     Children lose their parent (`detach`), go too (`cascade`), or forbid it (`reject`, Conflict).
-    RevisionConflict: the state is not at `expected_revision`. Forbidden: a child or an entry lies
+    VersionConflict: the thread is not at `expected_version`. RevisionConflict: its state is not at
+    `expected_revision`. Forbidden: a child or an entry lies
     outside what the actor may touch; nothing is deleted then.
     """
     require(actor, Role.ADMIN)
@@ -281,7 +312,8 @@ def delete_thread(
         if not dry_run:
             # So that no step of theirs lands in between and is left behind.
             lock_doomed(ids)
-            thread.refresh_from_db(fields=["revision"])
+            thread.refresh_from_db(fields=["revision", "version"])
+        _guard_version(thread, expected_version)
         guard(thread, expected_revision)
         has_children = thread.children.exists()
         if children == "reject" and has_children:
@@ -305,7 +337,9 @@ def delete_thread(
         )
         if dry_run:
             return report
-        thread.children.exclude(pk__in=ids).update(parent=None, updated_at=Now())
+        thread.children.exclude(pk__in=ids).update(
+            parent=None, version=F("version") + 1, updated_at=Now()
+        )
         clear_entries(actor, entries.values_list("namespace_id", "namespace__name", "key"), reason)
         erasures_sql.delete_threads(actor.workspace_id, ids)
         traces = [journal.Trace("thread.delete", thread=name) for name in doomed]

@@ -16,7 +16,6 @@ from state_admin.domain.values import Raw
 from state_admin.services import policies
 from state_admin.services.errors import (
     BadRequest,
-    Conflict,
     Invalid,
     NotFound,
     QuotaExceeded,
@@ -96,7 +95,7 @@ class PolicyForm(forms.Form):
     max_context_tokens = _count("Context window, in tokens")
     max_output_tokens = _count("Of it for the answer, in tokens")
     reason = forms.CharField(required=False, max_length=500)
-    # The version that was edited; a thread's policy has none.
+    # The version that was edited.
     version = forms.IntegerField(
         required=False, min_value=0, max_value=_MOST, widget=forms.HiddenInput
     )
@@ -190,7 +189,11 @@ def policy_detail(request: Request) -> HttpResponse:
             form.add_error(error["pointer"].strip("/") or None, error["message"])
         return _show(request, view, form, status=422)
     except VersionConflict:
-        form.add_error(None, "Somebody changed this policy meanwhile. Open it again to see how.")
+        noun = "thread" if scope == "thread" else "policy"
+        message = (
+            f"This {noun} was changed since you opened the form. Reload to see it as it is now."
+        )
+        form.add_error(None, message)
         return _show(request, view, form, status=409)
     except QuotaExceeded as problem:
         form.add_error(None, sentences_of(problem))
@@ -204,12 +207,7 @@ def _undo_of(old: PolicyView, made: PolicyView) -> Undo | None:
     if len(old.body) + len(made.body) > MOST_CARRIED or old.body == made.body:
         return None
     url = with_query(reverse("web:policy-undo"), scope=made.scope, name=made.name)
-    fields: dict[str, str | int] = {"before": old.body}
-    if made.version is None:  # a thread's
-        fields["made"] = made.body
-    else:
-        fields["version"] = made.version
-    return Undo(url, fields)
+    return Undo(url, {"before": old.body, "version": made.version})
 
 
 @require_POST
@@ -217,18 +215,16 @@ def _undo_of(old: PolicyView, made: PolicyView) -> Undo | None:
 def policy_undo(request: Request) -> HttpResponse:
     """Say again what was said before, unless someone changed the policy since."""
     scope, name = _asked(request)
-    thread = scope == "thread"
     try:
         policies.put_policy(
             actor=request.actor,
             scope=scope,
             name=name,
-            body=_said_before(request, "before"),
-            expected_version=None if thread else _version(request),
-            expected_body=_said_before(request, "made") if thread else None,
+            body=_said_before(request),
+            expected_version=_version(request),
             reason="undo",
         )
-    except (Conflict, VersionConflict):
+    except VersionConflict:
         toast(request, REFUSED, kind="failed")
     else:
         toast(request, "Undone")
@@ -243,9 +239,9 @@ def _asked(request: Request) -> tuple[Scope, str]:
     return cast(Scope, scope), request.GET.get("name", "").strip()
 
 
-def _said_before(request: Request, name: str) -> Raw:
+def _said_before(request: Request) -> Raw:
     try:
-        return values.read(request.POST.get(name, ""))
+        return values.read(request.POST.get("before", ""))
     except (values.MalformedJSON, values.RefusedJSON) as bad:
         raise BadRequest("an undo says what the policy said") from bad
 

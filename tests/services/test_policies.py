@@ -228,12 +228,15 @@ def test_api__policies__are_put_read_and_taken_back(alice: Person) -> None:
 def test_api__thread_policy__is_the_threads_own(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     path = "/compaction-policies/threads/t1"
-    made = alice.api("PUT", path, {"min_gain_tokens": 7})
-    assert made.json()["version"] is None
-    assert "ETag" not in made
-    assert alice.api("GET", "/threads/t1").json()["compaction_policy"] == {"min_gain_tokens": 7}
-    assert alice.api("PUT", path, {}, If_Match='"1"').status_code == 400
-    assert alice.api("DELETE", path).status_code == 204
+    written = alice.api("PUT", path, {"min_gain_tokens": 7}, If_Match='"1"')
+    assert (written["ETag"], written.json()["version"]) == ('"2"', 2)
+    thread = alice.api("GET", "/threads/t1")
+    assert (thread["ETag"], thread.json()["version"]) == ('"2"', 2)
+    assert thread.json()["compaction_policy"] == {"min_gain_tokens": 7}
+    stale = alice.api("PUT", path, {}, If_Match='"1"')
+    assert (stale.status_code, stale["ETag"]) == (412, '"2"')
+    assert alice.api("DELETE", path, If_Match='"1"').status_code == 412
+    assert alice.api("DELETE", path, If_Match='"2"').status_code == 204
     assert alice.api("GET", path).json()["policy"] == {}
 
 

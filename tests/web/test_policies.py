@@ -97,7 +97,7 @@ def test_policy__changed_meanwhile__is_not_overwritten(admin: Client, alice: Per
     say(alice, "workspace", min_gain_tokens=1)
     response = admin.post("/policy", {"min_gain_tokens": "2", "version": "0"})
     assert response.status_code == 409
-    assert "Somebody changed this policy meanwhile" in response.content.decode()
+    assert "This policy was changed since you opened the form" in response.content.decode()
 
 
 def test_policy__of_a_thread__is_an_editors(editor: Client, viewer: Client, alice: Person) -> None:
@@ -109,6 +109,21 @@ def test_policy__of_a_thread__is_an_editors(editor: Client, viewer: Client, alic
     assert response["Location"] == "/threads/t1?tab=compactions"
     assert editor.post("/policy", {"min_gain_tokens": "2"}).status_code == 403
     assert editor.post(AGENT, {"min_gain_tokens": "2"}).status_code == 403
+
+
+def test_policy__of_a_thread_changed_meanwhile__is_not_overwritten(
+    editor: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1")
+    url = "/policy?scope=thread&name=t1"
+    assert 'name="version" value="1"' in page(editor, url)
+    say(alice, "thread", "t1", min_gain_tokens=1)
+    response = editor.post(url, {"min_gain_tokens": "2", "version": "1"})
+    assert response.status_code == 409
+    assert "This thread was changed since you opened the form" in response.content.decode()
+    assert policies.read_policy(actor=alice.actor, scope="thread", name="t1").body == (
+        '{"min_gain_tokens": 1}'
+    )
 
 
 @pytest.mark.parametrize("url", ["/policy?scope=nobody", "/policy?scope=thread&name=none"])

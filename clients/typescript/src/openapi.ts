@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: be699453d7286d92f75d3ad0b196f9fce3f4e536ebadeccb15ed295d383aaa97
+// sha256 of docs/openapi.json: 64d96df9fb656c0ba8007fd35f80475a675fad600e8f2cd942dc4d5cebcda500
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1464,14 +1464,16 @@ export interface paths {
         post?: never;
         /**
          * @description Delete with all that belongs to it. `children=detach|reject|cascade`; `dry_run=true`
-         *     tells how much it would be; with `If-Match` only while the state is at that revision.
+         *     counts what it would delete; with `If-Match` only while the thread is at that version, with
+         *     `expected_revision` only while its state is at that revision.
          */
         delete: operations["delete_thread"];
         options?: never;
         head?: never;
         /**
-         * @description Change title, metadata, resource, parent or compaction policy; with `If-Match` only
-         *     while the state is at that revision.
+         * @description Change title, metadata, resource, parent or compaction policy, as one new version; with
+         *     `If-Match` only while the thread is at that version. As `application/merge-patch+json` the
+         *     given metadata and policy merge with the stored ones (RFC 7396); else they replace them.
          */
         patch: operations["change_thread"];
         trace?: never;
@@ -2306,7 +2308,7 @@ export interface components {
             /** Format: date-time */
             updated_at: string | null;
             updated_by: string | null;
-            version: number | null;
+            version: number;
         };
         CompactionPreview: {
             context_tokens: number;
@@ -3184,6 +3186,7 @@ export interface components {
             title: string;
             /** Format: date-time */
             updated_at: string;
+            version: number;
         };
         ThreadBody: {
             compaction_policy?: unknown[] | boolean | number | Record<string, unknown> | string | null;
@@ -4286,6 +4289,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 thread_id: string;
@@ -4324,6 +4328,7 @@ export interface operations {
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
+                "If-Match"?: string;
             };
             path: {
                 thread_id: string;
@@ -7394,6 +7399,7 @@ export interface operations {
             query?: {
                 children?: "detach" | "reject" | "cascade";
                 dry_run?: "true" | "false";
+                expected_revision?: number;
             };
             header?: {
                 "Change-Reason"?: string;
@@ -7450,6 +7456,7 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["PatchedThreadChangeBody"];
+                "application/merge-patch+json": components["schemas"]["PatchedThreadChangeBody"];
             };
         };
         responses: {

@@ -65,16 +65,25 @@ export class Threads extends Group {
     return this.api.paged("/threads", query);
   }
 
-  change(id: string, fields: Omit<ThreadFields, "id"> & Writing): Promise<Thread> {
-    return this.api.send(write("PATCH", thread(id), fields));
+  /**
+   * Change the given fields. `merge`: metadata and policy merge with what is stored, and null removes a member
+   * (RFC 7396); without it they replace it. `if_version`: only while the thread is at that version.
+   */
+  change(
+    id: string,
+    { merge = false, ...fields }: Omit<ThreadFields, "id"> & { merge?: boolean } & Guarded,
+  ): Promise<Thread> {
+    const media_type = merge ? "application/merge-patch+json" : "application/json";
+    return this.api.send({ ...write("PATCH", thread(id), fields), media_type });
   }
 
   /** Delete with messages, runs, state and `thread::{id}`; with `dry_run` only say how much. */
   delete(
     id: string,
-    { children, dry_run, ...options }: Query<"delete_thread"> & Writing = {},
+    { children, dry_run, expected_revision, ...options }: Query<"delete_thread"> & Guarded = {},
   ): Promise<ThreadDeletion | undefined> {
-    return this.api.send({ method: "DELETE", path: thread(id), query: { children, dry_run }, ...options });
+    const query = { children, dry_run, expected_revision };
+    return this.api.send({ method: "DELETE", path: thread(id), query, ...options });
   }
 
   /** A new thread from this one as of a revision and message count. */

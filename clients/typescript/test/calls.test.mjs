@@ -45,6 +45,20 @@ test("a write: version, reason in UTF-8 and a key of its own", async (t) => {
   assert.equal(second.headers["idempotency-key"], "mine");
 });
 
+test("a change of a thread: merged or replaced, guarded by its version", async (t) => {
+  const { asked, state } = await serving(t, json({ version: 2 }));
+  await state.threads.change("t1", { metadata: { a: null }, merge: true, if_version: 1 });
+  await state.threads.change("t1", { metadata: {} });
+  await state.threads.delete("t1", { expected_revision: 4, if_version: 2 });
+  const [merged, replaced, deleted] = asked;
+  assert.deepEqual(JSON.parse(merged.body), { metadata: { a: null } });
+  assert.equal(merged.headers["content-type"], "application/merge-patch+json");
+  assert.equal(merged.headers["if-match"], '"1"');
+  assert.equal(replaced.headers["content-type"], "application/json");
+  assert.equal(deleted.headers["if-match"], '"2"');
+  assert.equal(deleted.url, "/api/v1/threads/t1?expected_revision=4");
+});
+
 test("idempotency keys differ although a test suite has replaced randomUUID", async (t) => {
   const { asked, state } = await serving(t, json({ version: 1 }));
   t.mock.method(globalThis.crypto, "randomUUID", () => "00000000-0000-4000-8000-000000000000");

@@ -185,3 +185,20 @@ def test_conversation__in_agentkits_words(state: Commonhold) -> None:
     assert talk.messages[1]["extra"] == {"a": 1}
     talk.kv.set("user-name", "Alice")
     assert (talk.kv.get("user-name"), talk.kv.has("x")) == ("Alice", False)
+
+
+def test_change__metadata_merged_and_guarded_by_the_version(running: Commonhold) -> None:
+    read = running.threads.get("t/1")
+    changed = running.threads.change(
+        "t/1", metadata={"x": None, "y": {"z": 1}}, merge=True, if_version=read.version
+    )
+    assert (changed.version, changed.metadata) == (read.version + 1, {"y": {"z": 1}})
+    with pytest.raises(VersionConflict) as stale:
+        running.threads.change("t/1", metadata={}, if_version=read.version)
+    assert (stale.value.expected, stale.value.actual) == (read.version, changed.version)
+    assert running.threads.change("t/1", metadata={"only": 1}).metadata == {"only": 1}
+    with pytest.raises(VersionConflict):
+        running.threads.delete("t/1", if_version=read.version)
+    with pytest.raises(RevisionConflict):
+        running.threads.delete("t/1", expected_revision=0)
+    running.threads.delete("t/1", if_version=read.version + 2, expected_revision=1)

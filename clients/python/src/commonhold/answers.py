@@ -138,7 +138,11 @@ class StateKeyInfo(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Thread(Answer):
+    """A thread. `version` counts changes of its title, metadata, resource, parent and policy;
+    `revision` those of its state."""
+
     id: str
+    version: int
     revision: int
     message_count: int
     title: str = ""

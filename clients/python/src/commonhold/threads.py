@@ -84,13 +84,25 @@ def change_thread(
     *,
     title: str | None = None,
     metadata: JsonObject | None = None,
+    merge: bool = False,
     resource_id: str | None = None,
     parent_thread_id: str | None = None,
+    if_version: int | None = None,
 ) -> Call[Thread]:
+    """Change the given fields. `merge`: `metadata` merges with what is stored, and None removes a
+    member (RFC 7396); without it, it replaces all of it. `if_version`: only while the thread is at
+    that version, else VersionConflict."""
     body = given(
         title=title, metadata=metadata, resource_id=resource_id, parent_thread_id=parent_thread_id
     )
-    return Call("PATCH", _thread(thread_id), Thread.read, body=body)
+    return Call(
+        "PATCH",
+        _thread(thread_id),
+        Thread.read,
+        body=body,
+        headers=_if_match(if_version),
+        media_type="application/merge-patch+json" if merge else "application/json",
+    )
 
 
 def delete_thread(
@@ -98,10 +110,20 @@ def delete_thread(
     *,
     children: Literal["detach", "reject", "cascade"] | None = None,
     dry_run: bool = False,
+    if_version: int | None = None,
+    expected_revision: int | None = None,
 ) -> Call[dict[str, Any] | None]:
-    """Delete with messages, runs, state and `thread::{id}`; with `dry_run` only say how much."""
-    query = given(children=children, dry_run=dry_run or None)
-    return Call("DELETE", _thread(thread_id), lambda document: document, query)
+    """Delete with messages, runs, state and `thread::{id}`; with `dry_run` only say how much.
+    `if_version`: only while the thread is at that version; `expected_revision`: only while its
+    state is at that revision."""
+    query = given(children=children, dry_run=dry_run or None, expected_revision=expected_revision)
+    return Call(
+        "DELETE",
+        _thread(thread_id),
+        lambda document: document,
+        query,
+        headers=_if_match(if_version),
+    )
 
 
 def fork_thread(
@@ -196,7 +218,7 @@ def restore_revision(
         _thread(thread_id, "/restore"),
         Extensions.read,
         body={"revision": revision},
-        headers=_if_revision(if_revision),
+        headers=_if_match(if_revision),
     )
 
 
@@ -215,12 +237,12 @@ def import_state(
         _thread(thread_id, "/import"),
         Extensions.read,
         body=body,
-        headers=_if_revision(if_revision),
+        headers=_if_match(if_revision),
     )
 
 
-def _if_revision(revision: int | None) -> dict[str, str | None]:
-    return {"If-Match": None if revision is None else f'"{revision}"'}
+def _if_match(number: int | None) -> dict[str, str | None]:
+    return {"If-Match": None if number is None else f'"{number}"'}
 
 
 class Threads(Group[S]):

@@ -170,8 +170,8 @@ class Bridge:
         async def finish(answer: Json, agent_id: str) -> None:
             self._bind(session_id, agent_id)
             try:
-                bound = {**thread.metadata, **self._facts(params, agent_id)}
-                await self._state.threads.change(session_id, metadata=bound)
+                bound = self._facts(params, agent_id)
+                await self._state.threads.change(session_id, metadata=bound, merge=True)
                 await self._replay(session_id)
             except CommonholdError as error:
                 return self._refuse(message, _INTERNAL, f"commonhold: {error}")

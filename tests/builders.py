@@ -50,6 +50,8 @@ TEAM_SCHEMA = {
 }
 
 
+MERGE_PATCH = "application/merge-patch+json"
+
 # Loading the middleware looks at every static file: once is enough for all calls.
 _HANDLER = ClientHandler(enforce_csrf_checks=False)
 

@@ -11,7 +11,6 @@ from state_admin.models import Workspace
 from state_admin.services.access import explain_access
 from state_admin.services.quotas import read_usage
 
-from . import pagination
 from .bodies import answer
 from .endpoint import Endpoint
 
@@ -38,7 +37,6 @@ class UsageDetail(Endpoint):
     @extend_schema(operation_id="get_usage")
     def get(self, request: Request) -> HttpResponse:
         """What the workspace holds, as last measured, and what it may hold."""
-        pagination.refuse_unknown(request)
         found = read_usage(self.actor)
         usage = found.usage
         return answer(
@@ -60,11 +58,10 @@ class AccessExplain(Endpoint):
     def get(self, request: Request) -> HttpResponse:
         """What a token (`token_id`) or a member (`username`) may do with a namespace, a key in it
         or a thread, and why."""
-        pagination.refuse_unknown(request, "token_id", "username", "namespace", "key", "thread_id")
-        query = request.query_params
+        query = self.query
         found = explain_access(
             actor=self.actor,
-            token_id=pagination.read_int(request, "token_id"),
+            token_id=self.query.get("token_id"),
             username=query.get("username"),
             namespace=query.get("namespace", ""),
             key=query.get("key", ""),

@@ -49,11 +49,10 @@ class AuditList(Endpoint):
     @extend_schema(operation_id="list_audit")
     def get(self, request: Request) -> HttpResponse:
         """The audit, newest first, by any of its columns."""
-        pagination.refuse_unknown(request, *_FILTERS, "limit", "cursor")
-        page = pagination.read_page(request)
+        page = pagination.read_page(self)
         rows = AuditRow.objects.visible_to(self.actor).order_by("-id")
         for name, column in _FILTERS.items():
-            if wanted := request.query_params.get(name):
+            if wanted := self.query.get(name):
                 rows = rows.filter(**{column: wanted})
         if page.after is not None:
             rows = rows.filter(id__lt=page.after)

@@ -9,7 +9,6 @@ from rest_framework.request import Request
 from state_admin.services import entries
 from state_admin.services.blame import blame_entry
 
-from . import pagination
 from .bodies import answer
 from .endpoint import Endpoint
 
@@ -19,7 +18,6 @@ class EntryBlame(Endpoint):
     def get(self, request: Request, namespace: str, key: str) -> HttpResponse:
         """Who set each path of the entry, in which version, request and run."""
         entries.check_address(namespace, key)
-        pagination.refuse_unknown(request)
         lines = blame_entry(actor=self.actor, namespace=namespace, key=key)
         items = [{**vars(line), "run_id": line.run_id or None} for line in lines]
         return answer({"items": items, "next_cursor": None})

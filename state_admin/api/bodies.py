@@ -195,5 +195,15 @@ def answer(data: Any, status: int = 200, *, etag: int | None = None) -> HttpResp
     return response
 
 
+def dry_run_answer(response: HttpResponse) -> HttpResponse:
+    """The answer to a dry run: `response`, an object or nothing, with `dry_run` as a member. No
+    ETag and no Location: what they name does not exist."""
+    content = response.content.strip().removeprefix(b"{")
+    members = b'{"dry_run":true' + (b"," + content if content not in (b"", b"}") else b"}")
+    marked = HttpResponse(members, content_type="application/json")
+    marked["Cache-Control"] = "no-store"
+    return marked
+
+
 def no_content() -> HttpResponse:
     return HttpResponse(status=204)

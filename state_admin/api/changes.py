@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from state_admin.domain import changes
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedEnd, FeedFilter, FeedRow, Position
 from state_admin.services.errors import BadRequest, Gone
 from state_admin.streams import cursors, events
 
-from . import pagination
 from .bodies import answer
 from .endpoint import Endpoint
 from .waiting import answer_news
@@ -27,9 +27,9 @@ class ChangeList(Endpoint):
 
         `next_cursor` is always there: pass it as `after` to go on without gap or repeat.
         """
-        wanted = read_filter(request, "after", "wait", "limit")
-        cursor = request.query_params.get("after", "")
-        limit = pagination.read_limit(request)
+        wanted = read_filter(self.query)
+        cursor = self.query.get("after", "")
+        limit = self.query["limit"]
 
         def look() -> _Page:
             end = feed_sql.read_end(self.actor.workspace_id)
@@ -43,8 +43,7 @@ class ChangeList(Endpoint):
             return _Page(list(rows), cursors.seal(max(end.position, after), end.at))
 
         return answer_news(
-            request,
-            self.actor,
+            self,
             wanted,
             look=look,
             is_news=lambda page: bool(page.rows),
@@ -59,11 +58,20 @@ class _Page(NamedTuple):
     next: str
 
 
-def read_filter(request: Request, *others: str) -> FeedFilter:
-    """The filters of the query string, in which besides only `others` may stand."""
-    fields = FeedFilter._fields
-    pagination.refuse_unknown(request, *fields, *others)
-    return FeedFilter(**{name: request.query_params.get(name, "") for name in fields})
+def read_filter(query: dict[str, Any]) -> FeedFilter:
+    """The filters of a query. BadRequest when `kind` names no kind of change."""
+    glob = query.get("kind", "")
+    kinds = changes.kinds_matching(glob)
+    if glob and not kinds:
+        nouns = sorted({kind.partition(".")[0] for kind in changes.KINDS})
+        raise BadRequest(
+            f"kind matches no kind of change: {glob}",
+            hint="Give a kind such as entry.put, or a glob such as entry.*. Kinds begin with one"
+            f" of: {', '.join(nouns)}.",
+            parameter="kind",
+        )
+    names = ("namespace", "key", "prefix", "thread", "run")
+    return FeedFilter(**{name: query.get(name, "") for name in names}, kinds=kinds if glob else ())
 
 
 def open_cursor(cursor: str, end: FeedEnd) -> Position:

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Compaction, CompactionKind, CompactionStatus
+from state_admin.models import Compaction, CompactionKind
 from state_admin.models.retention_sql import Weight
 from state_admin.services import compactions, retention
 
@@ -80,6 +80,8 @@ class ThreadCompactions(Endpoint):
             else compactions.request_compaction
         )
         job = ask(actor=self.actor, thread_id=thread_id, reason=self.reason)
+        if self.query["dry_run"]:
+            return _preview(self.actor, thread_id, kind)
         return _taken_on(self.actor, job)
 
     @extend_schema(operation_id="preview_compaction")
@@ -87,29 +89,32 @@ class ThreadCompactions(Endpoint):
         """What compaction would do to this thread now, and why: `would_fold` or `skip`. The summary
         can have `tokens_after` at most, so `savings_ratio` is the least; `problem` says why nobody
         could write it now, `warning` what to know before. `?kind=snapshot`: how many snapshots and rows would go."""
-        pagination.refuse_unknown(request, "kind")
-        if pagination.read_choice(request, "kind", _OF_THREADS) == CompactionKind.SNAPSHOT:
-            return _show_snapshots(self.actor, thread_id)
-        preview = compactions.preview_compaction(actor=self.actor, thread_id=thread_id)
-        return answer(
-            {
-                "policy": preview.policy.to_json(),
-                "sources": preview.effective.sources,
-                "context_tokens": preview.context_tokens,
-                "would_fold": vars(preview.plan) if preview.plan else None,
-                "tokens_after": preview.tokens_after,
-                "savings_ratio": preview.savings_ratio,
-                "skip": preview.skip or None,
-                "problem": preview.problem or None,
-                "warning": preview.warning or None,
-            }
-        )
+        return _preview(self.actor, thread_id, self.query["kind"])
 
 
 def _taken_on(actor: Actor, job: Compaction) -> HttpResponse:
     response = answer(show_compaction(compactions.find_compaction(actor, job.public_id)), 202)
     response["Location"] = f"/api/v1/compactions/{job.public_id}"
     return response
+
+
+def _preview(actor: Actor, thread_id: str, kind: str | None) -> HttpResponse:
+    if kind == CompactionKind.SNAPSHOT:
+        return _show_snapshots(actor, thread_id)
+    preview = compactions.preview_compaction(actor=actor, thread_id=thread_id)
+    return answer(
+        {
+            "policy": preview.policy.to_json(),
+            "sources": preview.effective.sources,
+            "context_tokens": preview.context_tokens,
+            "would_fold": vars(preview.plan) if preview.plan else None,
+            "tokens_after": preview.tokens_after,
+            "savings_ratio": preview.savings_ratio,
+            "skip": preview.skip or None,
+            "problem": preview.problem or None,
+            "warning": preview.warning or None,
+        }
+    )
 
 
 def _show_snapshots(actor: Actor, thread_id: str) -> HttpResponse:
@@ -142,12 +147,11 @@ class NamespaceCompactions(Endpoint):
         """Remove the versions that the namespace's `history` no longer keeps. They do not come back.
         202: a worker does it; follow the id."""
         job = retention.request_history(actor=self.actor, namespace=namespace, reason=self.reason)
-        return _taken_on(self.actor, job)
+        return self.get(request, namespace) if self.query["dry_run"] else _taken_on(self.actor, job)
 
     @extend_schema(operation_id="preview_history_compaction")
     def get(self, request: Request, namespace: str) -> HttpResponse:
         """How many versions the namespace's entries have, and how many would go now."""
-        pagination.refuse_unknown(request)
         weight = retention.preview_history(actor=self.actor, namespace=namespace)
         return answer(_show_weight(weight))
 
@@ -156,15 +160,14 @@ class CompactionList(Endpoint):
     @extend_schema(operation_id="list_compactions")
     def get(self, request: Request) -> HttpResponse:
         """Compactions, newest first, by thread, kind or status."""
-        pagination.refuse_unknown(request, "thread_id", "kind", "status", "limit", "cursor")
-        page = pagination.read_page(request)
+        page = pagination.read_page(self)
         rows = Compaction.objects.visible_to(self.actor).order_by("-id")
         rows = rows.select_related("thread", "namespace", "summary")
-        if thread_id := request.query_params.get("thread_id"):
+        if thread_id := self.query.get("thread_id"):
             rows = rows.filter(thread__public_id=thread_id)
-        if kind := pagination.read_choice(request, "kind", CompactionKind.values):
+        if kind := self.query.get("kind"):
             rows = rows.filter(kind=kind)
-        if status := pagination.read_choice(request, "status", CompactionStatus.values):
+        if status := self.query.get("status"):
             rows = rows.filter(status=status)
         if page.after is not None:
             rows = rows.filter(id__lt=page.after)
@@ -182,8 +185,7 @@ class CompactionMessages(Endpoint):
     @extend_schema(operation_id="list_folded_messages")
     def get(self, request: Request, compaction_id: str) -> HttpResponse:
         """The messages that the summary stands for, as they are in the log, in order."""
-        pagination.refuse_unknown(request, "limit", "cursor")
-        page = pagination.read_page(request)
+        page = pagination.read_page(self)
         job = compactions.find_compaction(self.actor, compaction_id)
         rows = compactions.folded_messages(job).select_related("run")
         if page.after is not None:

@@ -6,27 +6,24 @@ The past, differences and blame of a record are read where every entry's are: un
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.config import Kind
-from state_admin.domain.values import Raw
 from state_admin.models import Entry, EntryRevision
 from state_admin.services import config, namespaces
 from state_admin.services.config import Dependent
 from state_admin.services.entries import EntryView, is_valid
-from state_admin.services.errors import Invalid, NotFound
+from state_admin.services.errors import NotFound
 
 from . import etags, pagination
 from .bodies import Body, RawField, answer, no_content
-from .clearing import read_dry_run
 from .endpoint import Endpoint
-from .entries import PATCH_TYPES, RestoreBody, show_entry, show_revision, show_row
+from .entries import PATCH_TYPES, RestoreBody, read_patch, show_entry, show_revision, show_row
 
 
 class RecordBody(Body):
@@ -45,17 +42,16 @@ class RecordList(Endpoint):
     @extend_schema(operation_id="list_config")
     def get(self, request: Request, kind: str) -> HttpResponse:
         """The records of a kind, by id. `include=value` brings the values, with markers."""
-        pagination.refuse_unknown(request, "prefix", "include", "limit", "cursor")
         known = namespaces.definition(self.actor, Kind(kind).namespace, fresh=True)
-        page = pagination.read_page(request, str)
+        page = pagination.read_page(self, str)
         rows = Entry.objects.filter(namespace_id=known.id).live().order_by("key")
         rows = rows.select_related("namespace")
-        if prefix := request.query_params.get("prefix"):
+        if prefix := self.query.get("prefix"):
             rows = rows.filter(key__startswith=prefix)
         if page.after is not None:
             rows = rows.filter(key__gt=page.after)
         shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.key)
-        with_value = pagination.read_choice(request, "include", ("value",)) == "value"
+        with_value = self.query.get("include") == "value"
         items = [
             {
                 "kind": kind,
@@ -97,20 +93,13 @@ class RecordDetail(Endpoint):
     @extend_schema(operation_id="patch_config", request=dict.fromkeys(PATCH_TYPES, Any))
     def patch(self, request: Request, kind: str, record_id: str) -> HttpResponse:
         """Patch a record on the server, by the media types of entries."""
-        media_type = (request.content_type or "").split(";")[0].strip().lower()
-        if media_type not in PATCH_TYPES:
-            raise Invalid(
-                f"not a patch type: {media_type or 'none'}",
-                hint=f"Send one of {', '.join(PATCH_TYPES)}.",
-            )
-        raw = cast(Raw, request.data)
-        values.check(raw)
+        patch, operations = read_patch(request)
         made = config.patch_record(
             actor=self.actor,
             kind=Kind(kind),
             identity=record_id,
-            patch=PATCH_TYPES[media_type],
-            operations=values.load(raw.text),
+            patch=patch,
+            operations=operations,
             when=etags.precondition(request),
             reason=self.reason,
         )
@@ -121,20 +110,19 @@ class RecordDetail(Endpoint):
         """Delete a record and its secrets; 409 with `dependents` while others name it, unless
         `?force=true`. `?dry_run=true` only tells who does; `hidden` counts those that the token does
         not see."""
-        pagination.refuse_unknown(request, "force", "dry_run")
-        dry_run = read_dry_run(request)
+        dry_run = self.query["dry_run"]
         done = config.delete_record(
             actor=self.actor,
             kind=Kind(kind),
             identity=record_id,
             when=etags.precondition(request),
-            force=pagination.read_choice(request, "force", ("true", "false")) == "true",
+            force=self.query["force"],
             dry_run=dry_run,
             reason=self.reason,
         )
         if dry_run:
             shown = [show_dependent(each) for each in done.dependents]
-            return answer({"dry_run": True, "dependents": shown, "hidden": done.hidden})
+            return answer({"dependents": shown, "hidden": done.hidden})
         return no_content()
 
 
@@ -142,10 +130,9 @@ class RecordHistory(Endpoint):
     @extend_schema(operation_id="read_config_history")
     def get(self, request: Request, kind: str, record_id: str) -> HttpResponse:
         """Every kept version, newest first. `include=value` brings the values, with markers."""
-        pagination.refuse_unknown(request, "include", "limit", "cursor")
         namespace = Kind(kind).namespace
         namespaces.definition(self.actor, namespace, fresh=True)
-        page = pagination.read_page(request)
+        page = pagination.read_page(self)
         rows = EntryRevision.objects.visible_to(self.actor).of_key(namespace, record_id)
         if page.after is not None:
             rows = rows.filter(version__lt=page.after)
@@ -153,7 +140,7 @@ class RecordHistory(Endpoint):
         if not found and page.after is None:
             raise NotFound(f"no config {kind}/{record_id}")
         shown, cursor = page.close(found, lambda row: row.version)
-        with_value = pagination.read_choice(request, "include", ("value",)) == "value"
+        with_value = self.query.get("include") == "value"
         items = [show_revision(row, with_value=with_value) for row in shown]
         return answer({"items": items, "next_cursor": cursor})
 

@@ -13,14 +13,14 @@ from rest_framework.request import Request
 from state_admin.domain import mailbox, moments
 from state_admin.domain.access import Role
 from state_admin.domain.values import Fault, Raw
-from state_admin.models import Dispatch, DispatchStatus
+from state_admin.models import Dispatch
 from state_admin.models.feed_sql import FeedFilter
 from state_admin.services import dead_letters, dispatches
 from state_admin.services.dispatches import Claims
 from state_admin.services.errors import BadRequest, Invalid
 
 from . import pagination
-from .bodies import Body, Flag, RawField, Text, Whole, answer, verbatim
+from .bodies import Body, RawField, Text, Whole, answer, verbatim
 from .endpoint import Endpoint
 from .waiting import answer_news, memory_of
 
@@ -63,10 +63,6 @@ class NackBody(Body):
 class LettersBody(Body):
     thread_id = Text(required=False)
     agent_id = Text(required=False, max_length=128)
-
-
-class ClearBody(LettersBody):
-    dry_run = Flag(required=False)
 
 
 def show_dispatch(row: Dispatch) -> dict[str, Any]:
@@ -143,14 +139,11 @@ class DispatchList(Endpoint):
     @extend_schema(operation_id="list_dispatches")
     def get(self, request: Request) -> HttpResponse:
         """Dispatches, newest first, by thread, agent, status; `status=DeadLetter` for the dead."""
-        pagination.refuse_unknown(
-            request, "thread_id", "agent_id", "status", "dedupe_key", "limit", "cursor"
-        )
-        page = pagination.read_page(request)
-        rows = _asked_for(self, request).select_related("thread", "run").order_by("-id")
-        if status := pagination.read_choice(request, "status", DispatchStatus.values):
+        page = pagination.read_page(self)
+        rows = _matching(self).select_related("thread", "run").order_by("-id")
+        if status := self.query.get("status"):
             rows = rows.filter(status=status)
-        if dedupe_key := request.query_params.get("dedupe_key"):
+        if dedupe_key := self.query.get("dedupe_key"):
             rows = rows.filter(dedupe_key=dedupe_key)
         if page.after is not None:
             rows = rows.filter(id__lt=page.after)
@@ -158,10 +151,9 @@ class DispatchList(Endpoint):
         return answer({"items": [show_dispatch(row) for row in shown], "next_cursor": cursor})
 
 
-def _asked_for(view: Endpoint, request: Request) -> Any:
-    query = request.query_params
+def _matching(view: Endpoint) -> Any:
     return Dispatch.objects.visible_to(view.actor).concerning(
-        thread_id=query.get("thread_id", ""), agent_id=query.get("agent_id", "")
+        thread_id=view.query.get("thread_id", ""), agent_id=view.query.get("agent_id", "")
     )
 
 
@@ -169,8 +161,7 @@ class DispatchCounts(Endpoint):
     @extend_schema(operation_id="count_dispatches")
     def get(self, request: Request) -> HttpResponse:
         """How many there are of each status, of a thread, an agent, or all."""
-        pagination.refuse_unknown(request, "thread_id", "agent_id")
-        return answer(_asked_for(self, request).count_by_status())
+        return answer(_matching(self).count_by_status())
 
 
 class DispatchClaim(Endpoint):
@@ -178,8 +169,7 @@ class DispatchClaim(Endpoint):
     def post(self, request: Request) -> HttpResponse:
         """Claim up to `limit` dispatches, each of another thread; with `wait` not before there is
         one. `claim_token` is shown here only: extend, ack and nack ask for it."""
-        pagination.refuse_unknown(request, "wait")
-        if "wait" in request.query_params and "HTTP_IDEMPOTENCY_KEY" in request.META:
+        if "wait" in self.query and "HTTP_IDEMPOTENCY_KEY" in request.META:
             raise BadRequest(
                 "wait cannot be combined with Idempotency-Key",
                 hint="A claim whose answer is lost comes back when its lease ends.",
@@ -189,9 +179,8 @@ class DispatchClaim(Endpoint):
         if given is None:
             given = ClaimBody.take(request.data)
         return answer_news(
-            request,
-            self.actor,
-            FeedFilter(kind="mailbox.ready", thread=given.get("thread_id", "")),
+            self,
+            FeedFilter(kinds=("mailbox.ready",), thread=given.get("thread_id", "")),
             look=lambda: dispatches.claim_dispatches(actor=self.actor, reason=self.reason, **given),
             is_news=lambda claims: bool(claims.dispatches),
             show=_show_claims,
@@ -282,15 +271,13 @@ class LettersReplay(Endpoint):
 class LettersClear(Endpoint):
     roles = {"POST": Role.ADMIN}
 
-    @extend_schema(operation_id="clear_dead_letters", request=ClearBody)
+    @extend_schema(operation_id="clear_dead_letters", request=LettersBody)
     def post(self, request: Request) -> HttpResponse:
-        """Delete dead letters for good, of one thread or agent or all; `dry_run` counts them."""
-        given = ClearBody.take(request.data)
-        done = dead_letters.clear_dead_letters(actor=self.actor, reason=self.reason, **given)
-        return answer(
-            {
-                "deleted": done.deleted,
-                "matched": done.matched,
-                "dry_run": given.get("dry_run", False),
-            }
+        """Delete dead letters for good, of one thread or agent or all."""
+        done = dead_letters.clear_dead_letters(
+            actor=self.actor,
+            dry_run=self.query["dry_run"],
+            reason=self.reason,
+            **LettersBody.take(request.data),
         )
+        return answer({"deleted": done.deleted, "matched": done.matched})

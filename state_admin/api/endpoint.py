@@ -1,7 +1,10 @@
-"""The base of all API views: authenticate, check the role, answer problems, replay repeats."""
+"""The base of all API views: authenticate, check the role and the request, roll dry runs back,
+answer problems, replay repeats."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, cast
 
 from django.http import HttpRequest, HttpResponse
@@ -10,10 +13,11 @@ from rest_framework.views import APIView
 
 from state_admin.domain.access import Actor, Role
 from state_admin.services.actors import require
+from state_admin.services.dry_runs import discard_writes
 from state_admin.services.errors import BadRequest, NotFound
 from state_admin.services.traffic import Outcome, counter, outcome_of
 
-from . import idempotency, problems
+from . import bodies, idempotency, problems
 from .waiting import is_asked_again
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -28,6 +32,8 @@ class Endpoint(APIView):
     roles: ClassVar[dict[str, Role]] = {}
     # The methods that heed If-Match. The others refuse it: who sends it counts on it.
     conditional: ClassVar[tuple[str, ...]] = ()
+    # The query parameters by name, checked and converted as openapi.py declares them.
+    query: dict[str, Any]
 
     @property
     def actor(self) -> Actor:
@@ -53,19 +59,26 @@ class Endpoint(APIView):
         if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
             raise BadRequest("NUL is not legal in a path or a query")
         method = request.method or "GET"
+        self.query = {}
         if method.lower() in self.http_method_names and hasattr(self, method.lower()):
             fallback = Role.VIEWER if method in _SAFE else Role.EDITOR
             require(self.actor, self.roles.get(method, fallback))
+            self.query = self.schema.check_request(request)  # type: ignore[union-attr]  # ours
             if "HTTP_IF_MATCH" in request.META and method not in (*_SAFE, *self.conditional):
                 raise BadRequest(
                     f"{method} takes no If-Match here",
                     hint="Nothing was done. Leave the header out.",
                 )
+            if self.query.get("dry_run"):
+                handler = getattr(self, method.lower())
+                setattr(self, method.lower(), partial(_run_dry, handler))
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         def work() -> HttpResponse:
             response = cast(HttpResponse, super(Endpoint, self).dispatch(request, *args, **kwargs))
             outcome = outcome_of(request.method, response.status_code)
+            if outcome is Outcome.WRITE and self.query.get("dry_run"):
+                outcome = Outcome.READ
             if outcome is not None:
                 self._count(outcome)
             return response
@@ -88,6 +101,13 @@ class Endpoint(APIView):
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
         return problems.answer_error(exc, self.request)
+
+
+def _run_dry(handler: Callable[..., HttpResponse], *args: Any, **kwargs: Any) -> HttpResponse:
+    """Do the work of an operation, take it back, and say so in its answer."""
+    with discard_writes():
+        response = handler(*args, **kwargs)
+    return bodies.dry_run_answer(response)
 
 
 class UnknownPath(Endpoint):

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from state_admin.domain import diffs, moments, scopes, values
-from state_admin.domain.values import Raw
+from state_admin.domain import diffs, scopes, values
+from state_admin.domain.values import JSON, Raw
 from state_admin.models import Entry, EntryRevision
 from state_admin.models.feed_sql import FeedFilter
 from state_admin.services import clearing, entries, listings, namespaces, retention
 from state_admin.services.entries import EntryView, PatchKind
-from state_admin.services.errors import BadRequest, Invalid
+from state_admin.services.errors import BadRequest
 from state_admin.services.listings import Listed, Wanted
 
 from . import etags, pagination, waiting
 from .bodies import Body, Flag, RawField, Text, Whole, answer, no_content, verbatim
-from .clearing import COUNTED, FILTERS, clear, read_dry_run, show_cleared
+from .clearing import clear, show_cleared
 from .endpoint import Endpoint
 
 MAX_TTL = 10 * 365 * 86400
 
-_LISTED = ("prefix", "scope_kind", "updated_since", "tag", "tags", "valid", "include")
-
 PATCH_TYPES: dict[str, PatchKind] = {
     "application/merge-patch+json": "merge",
-    "application/json": "merge",
     "application/json-patch+json": "json",
     "application/vnd.commonhold.update+json": "update",
 }
@@ -106,22 +103,21 @@ class StateList(Endpoint):
         """Live entries of all namespaces, unregistered ones too, or of those of a `plugin`, by
         namespace and key. `include=value` brings the values. With filters a page may come short:
         `next_cursor` goes on."""
-        pagination.refuse_unknown(request, "plugin", *_LISTED, "limit", "cursor")
-        page = pagination.read_page(request, str)
+        page = pagination.read_page(self, str)
         listed = listings.list_entries(
             actor=self.actor,
-            wanted=_read_wanted(request),
-            plugin=request.query_params.get("plugin", ""),
+            wanted=_read_wanted(self.query),
+            plugin=self.query.get("plugin", ""),
             limit=page.limit,
             after=page.after,
         )
-        return _show_listed(request, page, listed)
+        return _show_listed(self, page, listed)
 
-    @extend_schema(operation_id="clear_state", parameters=FILTERS, responses=COUNTED)
+    @extend_schema(operation_id="clear_state")
     def delete(self, request: Request) -> HttpResponse:
         """Delete the entries of all namespaces, unregistered ones too, by `prefix` or
-        `scope_kind`. All or none; `?dry_run=true` only counts."""
-        return clear(self, request)
+        `scope_kind`. All or none."""
+        return clear(self)
 
 
 class EntryList(Endpoint):
@@ -130,24 +126,22 @@ class EntryList(Endpoint):
         """Live entries of a namespace, by key; `order=desc` from the last one, `before` a key.
         `include=value` brings the values. With `valid` a page may come short: `next_cursor` goes
         on."""
-        pagination.refuse_unknown(request, *_LISTED, "order", "before", "limit", "cursor")
-        page = pagination.read_page(request, str)
+        page = pagination.read_page(self, str)
         listed = listings.list_namespace(
             actor=self.actor,
             namespace=namespace,
-            wanted=_read_wanted(request),
-            last_first=pagination.read_choice(request, "order", ("asc", "desc"), "asc") == "desc",
-            before=request.query_params.get("before", ""),
+            wanted=_read_wanted(self.query),
+            last_first=self.query["order"] == "desc",
+            before=self.query.get("before", ""),
             limit=page.limit,
             after=page.after,
         )
-        return _show_listed(request, page, listed)
+        return _show_listed(self, page, listed)
 
-    @extend_schema(operation_id="clear_namespace", parameters=FILTERS, responses=COUNTED)
+    @extend_schema(operation_id="clear_namespace")
     def delete(self, request: Request, namespace: str) -> HttpResponse:
-        """Delete every entry of a namespace, or those of a `prefix` or `scope_kind`. All or none;
-        `?dry_run=true` only counts."""
-        return clear(self, request, namespace)
+        """Delete every entry of a namespace, or those of a `prefix` or `scope_kind`. All or none."""
+        return clear(self, namespace)
 
 
 class EntryDetail(Endpoint):
@@ -159,26 +153,22 @@ class EntryDetail(Endpoint):
         past; `wait` and `since` wait for a version newer than `since`."""
         entries.check_address(namespace, key)
         address: dict[str, Any] = {"actor": self.actor, "namespace": namespace, "key": key}
-        if not request.query_params:
+        if not self.query:
             return self._show(entries.read_entry(**address))
-        pagination.refuse_unknown(request, "at_version", "at", "wait", "since")
-        at_version = pagination.read_int(request, "at_version", minimum=1)
-        at = read_moment(request, "at") if request.query_params.get("at") else None
-        if at_version is not None or at is not None:
-            if at_version is not None and at is not None:
-                raise BadRequest("choose at_version or at, not both")
-            return self._show(entries.read_past(**address, at_version=at_version, at=at))
+        if self.query.keys() & {"at_version", "at"}:
+            if len(self.query) > 1:
+                raise BadRequest("at_version and at cannot be combined with other parameters")
+            return self._show(entries.read_past(**address, **self.query))
         return self._wait(address)
 
     def _wait(self, address: dict[str, Any]) -> HttpResponse:
-        since = pagination.read_int(self.request, "since")
+        since = self.query.get("since")
         if since is None:
             since = waiting.memory_of(self.request)
         if since is None:
             since = entries.read_entry(**address).version
         return waiting.answer_news(
-            self.request,
-            self.actor,
+            self,
             FeedFilter(namespace=address["namespace"], key=address["key"]),
             look=lambda: entries.read_entry(**address),
             is_news=lambda entry: entry.version > since,
@@ -213,20 +203,13 @@ class EntryDetail(Endpoint):
     def patch(self, request: Request, namespace: str, key: str) -> HttpResponse:
         """Patch on the server: a merge patch, a JSON patch, or update operations, by media type."""
         entries.check_address(namespace, key)
-        media_type = (request.content_type or "").split(";")[0].strip().lower()
-        if media_type not in PATCH_TYPES:
-            raise Invalid(
-                f"not a patch type: {media_type or 'none'}",
-                hint=f"Send one of {', '.join(PATCH_TYPES)}.",
-            )
-        raw = cast(Raw, request.data)
-        values.check(raw)
+        kind, operations = read_patch(request)
         made = entries.patch_entry(
             actor=self.actor,
             namespace=namespace,
             key=key,
-            kind=PATCH_TYPES[media_type],
-            operations=values.load(raw.text),
+            kind=kind,
+            operations=operations,
             when=etags.precondition(request),
             reason=self.reason,
         )
@@ -236,14 +219,18 @@ class EntryDetail(Endpoint):
     def delete(self, request: Request, namespace: str, key: str) -> HttpResponse:
         """Delete; again changes nothing. History and the version counter stay."""
         entries.check_address(namespace, key)
-        entries.delete_entry(
+        version = entries.delete_entry(
             actor=self.actor,
             namespace=namespace,
             key=key,
             when=etags.precondition(request),
             reason=self.reason,
         )
-        return no_content()
+        return (
+            show_cleared(1 if version else 0, dry_run=True)
+            if self.query["dry_run"]
+            else no_content()
+        )
 
 
 class EntryHistory(Endpoint):
@@ -251,15 +238,14 @@ class EntryHistory(Endpoint):
     def get(self, request: Request, namespace: str, key: str) -> HttpResponse:
         """Every kept version, newest first. `include=value` brings the values."""
         entries.check_address(namespace, key)
-        pagination.refuse_unknown(request, "include", "limit", "cursor")
         namespaces.definition(self.actor, namespace, fresh=True)
-        page = pagination.read_page(request)
+        page = pagination.read_page(self)
         rows = EntryRevision.objects.visible_to(self.actor).of_key(namespace, key)
         if page.after is not None:
             rows = rows.filter(version__lt=page.after)
         found = list(rows.order_by("-version")[: page.limit + 1])
         shown, cursor = page.close(found, lambda row: row.version)
-        with_value = pagination.read_choice(request, "include", ("value",)) == "value"
+        with_value = self.query.get("include") == "value"
         items = [show_revision(row, with_value=with_value) for row in shown]
         return answer({"items": items, "next_cursor": cursor})
 
@@ -301,11 +287,7 @@ class EntryDiff(Endpoint):
     def get(self, request: Request, namespace: str, key: str) -> HttpResponse:
         """What changed between two versions: as JSON Patch, and as rows for people."""
         entries.check_address(namespace, key)
-        pagination.refuse_unknown(request, "from", "to")
-        old = pagination.read_int(request, "from", minimum=1)
-        new = pagination.read_int(request, "to", minimum=1)
-        if old is None or new is None:
-            raise BadRequest("give from and to, two versions of the entry")
+        old, new = self.query["from"], self.query["to"]
         before, after = entries.diff_entry(
             actor=self.actor, namespace=namespace, key=key, old=old, new=new
         )
@@ -345,14 +327,13 @@ class KeyDetail(Endpoint):
     @extend_schema(operation_id="list_key")
     def get(self, request: Request, key: str) -> HttpResponse:
         """Everything under one key over all namespaces, unregistered ones too."""
-        pagination.refuse_unknown(request, "include", "limit", "cursor")
-        page = pagination.read_page(request, str)
+        page = pagination.read_page(self, str)
         rows = Entry.objects.visible_to(self.actor).live().filter(key=_checked(key))
         rows = rows.select_related("namespace").order_by("namespace__name")
         if page.after is not None:
             rows = rows.filter(namespace__name__gt=page.after)
         shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.namespace.name)
-        with_value = pagination.read_choice(request, "include", ("value",)) == "value"
+        with_value = self.query.get("include") == "value"
         items = [
             show_row(
                 row,
@@ -366,33 +347,29 @@ class KeyDetail(Endpoint):
 
     @extend_schema(operation_id="clear_key")
     def delete(self, request: Request, key: str) -> HttpResponse:
-        """Delete everything under one key. `?dry_run=true` only counts."""
-        pagination.refuse_unknown(request, "dry_run")
-        dry_run = read_dry_run(request)
+        """Delete everything under one key."""
+        dry_run = self.query["dry_run"]
         count = clearing.clear_key(
             actor=self.actor, key=_checked(key), dry_run=dry_run, reason=self.reason
         )
         return show_cleared(count, dry_run)
 
 
-def _read_wanted(request: Request) -> Wanted:
-    query = request.query_params
-    kind = pagination.read_choice(request, "scope_kind", [kind.value for kind in scopes.ScopeKind])
-    since = read_moment(request, "updated_since") if query.get("updated_since") else None
+def _read_wanted(query: dict[str, Any]) -> Wanted:
+    kind = query.get("scope_kind")
     # A tag may hold a comma: `tag` takes it as it is.
-    tags = query.getlist("tag") + ",".join(query.getlist("tags")).split(",")
-    valid = pagination.read_choice(request, "valid", ("true", "false"))
+    tags = query.get("tag", []) + ",".join(query.get("tags", [])).split(",")
     return Wanted(
         prefix=query.get("prefix", ""),
         scope_kind=scopes.ScopeKind(kind) if kind else None,
-        updated_since=since,
+        updated_since=query.get("updated_since"),
         tags=[tag for tag in tags if tag],
-        valid=valid == "true" if valid else None,
+        valid=query.get("valid"),
     )
 
 
-def _show_listed(request: Request, page: pagination.Page, listed: Listed) -> HttpResponse:
-    with_value = pagination.read_choice(request, "include", ("value",)) == "value"
+def _show_listed(view: Endpoint, page: pagination.Page, listed: Listed) -> HttpResponse:
+    with_value = view.query.get("include") == "value"
     items = [
         show_row(
             row,
@@ -413,13 +390,14 @@ def read_entry_body(raw: Any) -> dict[str, Any]:
     return EntryBody.take(raw)
 
 
-def read_moment(request: Request, name: str) -> Any:
-    """An RFC 3339 time with its offset, from the query string."""
-    text = request.query_params[name].replace(" ", "+")  # a raw + in a query means a space
-    moment = moments.read(text)
-    if moment is None:
-        raise BadRequest(f"{name} must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
-    return moment
+def read_patch(request: Request) -> tuple[PatchKind, JSON]:
+    """What the media type says the body is, and the body."""
+    raw: Any = request.data
+    if not isinstance(raw, Raw):
+        raise BadRequest("the request body is missing")
+    values.check(raw)
+    media_type = request.content_type.partition(";")[0].strip().lower()
+    return PATCH_TYPES[media_type], values.load(raw.text)
 
 
 def _checked(key: str) -> str:

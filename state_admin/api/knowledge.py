@@ -61,12 +61,11 @@ class RunKnowledge(Endpoint):
     @extend_schema(operation_id="read_knowledge")
     def get(self, request: Request, run_id: str) -> HttpResponse:
         """What the run could see at a step: its thread's state, and every entry of its scopes."""
-        pagination.refuse_unknown(request, "step", "revision", "limit", "cursor")
-        step = pagination.read_int(request, "step", minimum=1)
-        revision = pagination.read_int(request, "revision", minimum=1)
+        step = self.query.get("step")
+        revision = self.query.get("revision")
         if step is not None and revision is not None:
             raise BadRequest("choose step or revision, not both")
-        page = pagination.read_page(request, str)
+        page = pagination.read_page(self, str)
         namespace, _, key = (page.after or "").partition(_BETWEEN)
         known = knowledge.read_knowledge(
             actor=self.actor,
@@ -105,9 +104,8 @@ class RunReads(Endpoint):
     @extend_schema(operation_id="list_run_reads")
     def get(self, request: Request, run_id: str) -> HttpResponse:
         """The versions that the run says it read, newest first; `stale=true`: those overtaken."""
-        pagination.refuse_unknown(request, "stale", "limit", "cursor")
-        page = pagination.read_page(request)
-        stale = pagination.read_choice(request, "stale", ("true", "false")) == "true"
+        page = pagination.read_page(self)
+        stale = self.query["stale"]
         run = runs.find_run(self.actor, run_id)
         rows = knowledge.reads_of_run(self.actor, run, stale=stale)
         if page.after is not None:
@@ -120,9 +118,8 @@ class EntryReaders(Endpoint):
     @extend_schema(operation_id="list_readers")
     def get(self, request: Request, namespace: str, key: str) -> HttpResponse:
         """Who acted on this value: the steps of runs that read the entry, or one version of it."""
-        pagination.refuse_unknown(request, "version", "limit", "cursor")
-        page = pagination.read_page(request, str)
-        version = pagination.read_int(request, "version")
+        page = pagination.read_page(self, str)
+        version = self.query.get("version")
         rows = knowledge.readers_of(self.actor, namespace, key, version)
         if page.after is not None:
             rows = rows.behind(*_place(page.after))

@@ -70,12 +70,11 @@ class NamespaceList(Endpoint):
     @extend_schema(operation_id="list_namespaces")
     def get(self, request: Request) -> HttpResponse:
         """Registered namespaces, by name; not those of the config registry."""
-        pagination.refuse_unknown(request, "prefix", "plugin", "limit", "cursor")
-        page = pagination.read_page(request, str)
+        page = pagination.read_page(self, str)
         rows = Namespace.objects.visible_to(self.actor).registered().open().order_by("name")
-        if prefix := request.query_params.get("prefix"):
+        if prefix := self.query.get("prefix"):
             rows = rows.filter(name__startswith=prefix)
-        if plugin := request.query_params.get("plugin"):
+        if plugin := self.query.get("plugin"):
             rows = rows.filter(plugin=plugin)
         if page.after is not None:
             rows = rows.filter(name__gt=page.after)
@@ -100,8 +99,7 @@ class NamespaceDetail(Endpoint):
         """Register, or change; `If-Match` names the schema version that is changed, and
         `If-None-Match: *` only registers. `?dry_run=true` tells which entries a new schema would
         break."""
-        pagination.refuse_unknown(request, "dry_run")
-        dry_run = pagination.read_choice(request, "dry_run", ("true", "false")) == "true"
+        dry_run = self.query["dry_run"]
         body = NamespaceBody.take(request.data)
         made = namespaces.register_namespace(
             actor=self.actor,
@@ -113,7 +111,7 @@ class NamespaceDetail(Endpoint):
         )
         if made.violations is not None:
             broken = {"count": made.violations.count, "first": made.violations.first}
-            return answer({"dry_run": True, "would_change": made.changed, "violations": broken})
+            return answer({"would_change": made.changed, "violations": broken})
         shown = show_namespace(made.namespace)
         status = 201 if made.created else 200
         return answer(shown, status, etag=made.namespace.schema_version)
@@ -121,9 +119,10 @@ class NamespaceDetail(Endpoint):
     @extend_schema(operation_id="unregister_namespace")
     def delete(self, request: Request, namespace: str) -> HttpResponse:
         """Unregister. With live entries choose `?entries=retain` or `?entries=delete`."""
-        pagination.refuse_unknown(request, "entries")
-        choice = pagination.read_choice(request, "entries", ("retain", "delete"))
-        namespaces.unregister_namespace(
-            actor=self.actor, name=namespace, entries=choice, reason=self.reason
+        held = namespaces.unregister_namespace(
+            actor=self.actor,
+            name=namespace,
+            entries=self.query.get("entries", ""),
+            reason=self.reason,
         )
-        return no_content()
+        return answer({"held": {"entries": held}}) if self.query["dry_run"] else no_content()

@@ -1,11 +1,14 @@
 """The OpenAPI document: what drf-spectacular cannot read off views that answer by hand.
 
-OPERATIONS names for each operation its query parameters and its answers (shapes.py); request
-bodies come from the serializers. The document is committed as docs/openapi.json.
+OPERATIONS declares for each operation its query parameters and its answers (shapes.py); request
+bodies come from the serializers. The views of the API and of the protocols refuse a request that
+the declaration does not allow (Schema.check_request). The document is committed as
+docs/openapi.json.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from drf_spectacular.extensions import (
@@ -15,6 +18,7 @@ from drf_spectacular.extensions import (
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
 
 from state_admin.domain.config import Kind
 from state_admin.domain.scopes import NAME, ScopeKind
@@ -28,26 +32,43 @@ from state_admin.models import (
     TicketStatus,
     WebhookStatus,
 )
+from state_admin.services.errors import BadRequest, UnsupportedMediaType
 from state_admin.services.storage import GROUPS, MOST_DAYS
 
-from .pagination import MAX_LIMIT
-from .shapes import SHAPES, TEXT, TIME, Shape, one_of, page, ref
+from .pagination import DEFAULT_LIMIT, MAX_LIMIT
+from .parameters import read_query
+from .shapes import FLAG, SHAPES, TEXT, TIME, Shape, many, one_of, page, ref
+from .waiting import MAX_WAIT
 
 
 class Operation(NamedTuple):
-    """The answers by status (None: no body), the query parameters, and which headers count."""
+    """The answers by status (None: no body), the query parameters, and which headers count.
+
+    `dry_run`: the answer to a dry run. An operation that has one takes `?dry_run=true`, and the
+    base of the views runs it in a transaction that is rolled back (endpoint.py).
+    """
 
     answers: dict[int, Shape | None]
     query: dict[str, Shape] = {}
     headers: tuple[str, ...] = ()
+    dry_run: Shape | None = None
+
+    @property
+    def parameters(self) -> dict[str, Shape]:
+        """All query parameters."""
+        return self.query if self.dry_run is None else {**self.query, "dry_run": _DRY_RUN}
 
 
-_BOOL = one_of(["true", "false"])
+_SWITCH = {**FLAG, "default": False}
+_DRY_RUN = {
+    **_SWITCH,
+    "description": "true: validate and count, change nothing; the answer has `dry_run: true`",
+}
 _COUNT = {"type": "integer", "minimum": 0}
 _VERSION = {"type": "integer", "minimum": 1}
-_WAIT = {"type": "integer", "minimum": 0, "maximum": 30}
+_WAIT = {"type": "integer", "minimum": 0, "maximum": MAX_WAIT}
 _PAGE = {
-    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": 50},
+    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
     "cursor": TEXT,
 }
 _VALUE = {"include": one_of(["value"])}
@@ -55,18 +76,24 @@ _LISTED = {
     "prefix": TEXT,
     "scope_kind": one_of(ScopeKind),
     "updated_since": TIME,
-    "tag": TEXT,
-    "tags": TEXT,
-    "valid": _BOOL,
+    "tag": many(TEXT),
+    "tags": many(TEXT),
+    "valid": FLAG,
     **_VALUE,
 }
-_CLEAR = {"prefix": TEXT, "scope_kind": one_of(ScopeKind), "dry_run": _BOOL}
+_CLEAR = {"prefix": TEXT, "scope_kind": one_of(ScopeKind)}
 _FEED = dict.fromkeys(("namespace", "key", "prefix", "thread", "run", "kind", "after"), TEXT)
 _AUDIT = dict.fromkeys(
     ("namespace", "key", "thread_id", "run_id", "action", "request_id", "actor"), TEXT
 )
+_ORDER = {**one_of(["asc", "desc"]), "default": "asc"}
 _DAYS = {"days": {"type": "integer", "minimum": 1, "maximum": MOST_DAYS, "default": 30}}
 _GUARDS = ("If-Match", "If-None-Match", "If-Changed", "On-Conflict")
+
+
+def _dry(name: str) -> Shape:
+    """The answer that the operation would give, marked as that of a dry run."""
+    return {"allOf": [ref("DryRun"), ref(name)]}
 
 
 def _ok(name: str, *statuses: int) -> dict[int, Shape | None]:
@@ -81,78 +108,83 @@ OPERATIONS: dict[str, Operation] = {
     "list_namespaces": _list("Namespace", prefix=TEXT, plugin=TEXT),
     "get_namespace": Operation(_ok("Namespace")),
     "register_namespace": Operation(
-        {
-            200: {"oneOf": [ref("Namespace"), ref("DryRegistration")]},
-            201: ref("Namespace"),
-        },
-        {"dry_run": _BOOL},
-        _GUARDS[:2],
+        _ok("Namespace", 200, 201), headers=_GUARDS[:2], dry_run=ref("DryRegistration")
     ),
-    "unregister_namespace": Operation({204: None}, {"entries": one_of(["retain", "delete"])}),
-    "run_batch": Operation(_ok("BatchResults")),
+    "unregister_namespace": Operation(
+        {204: None}, {"entries": one_of(["retain", "delete"])}, dry_run=ref("NamespaceRemoval")
+    ),
+    "run_batch": Operation(_ok("BatchResults"), dry_run=_dry("BatchResults")),
     "list_state": _list("EntryRow", plugin=TEXT, **_LISTED),
-    "list_entries": _list("EntryRow", order=one_of(["asc", "desc"]), before=TEXT, **_LISTED),
-    "clear_state": Operation(_ok("Cleared"), _CLEAR),
-    "clear_namespace": Operation(_ok("Cleared"), _CLEAR),
+    "list_entries": _list("EntryRow", order=_ORDER, before=TEXT, **_LISTED),
+    "clear_state": Operation(_ok("Cleared"), _CLEAR, dry_run=_dry("Cleared")),
+    "clear_namespace": Operation(_ok("Cleared"), _CLEAR, dry_run=_dry("Cleared")),
     "read_entry": Operation(
         {**_ok("Entry"), 304: None},
         {"at_version": _VERSION, "at": TIME, "wait": _WAIT, "since": _COUNT},
         ("If-None-Match",),
     ),
-    "write_entry": Operation(_ok("Entry", 200, 201), headers=_GUARDS),
-    "patch_entry": Operation(_ok("Entry", 200, 201), headers=_GUARDS),
-    "delete_entry": Operation({204: None}, headers=(*_GUARDS[:2], "On-Conflict")),
+    "write_entry": Operation(_ok("Entry", 200, 201), headers=_GUARDS, dry_run=_dry("Entry")),
+    "patch_entry": Operation(_ok("Entry", 200, 201), headers=_GUARDS, dry_run=_dry("Entry")),
+    "delete_entry": Operation(
+        {204: None}, headers=(*_GUARDS[:2], "On-Conflict"), dry_run=_dry("Cleared")
+    ),
     "read_history": _list("EntryVersion", **_VALUE),
     "pin_version": Operation(_ok("EntryVersion")),
     "blame_entry": Operation({200: page("Attribution")}),
     "diff_entry": Operation(_ok("Diff"), {"from": _VERSION, "to": _VERSION}),
-    "restore_entry": Operation(_ok("Entry"), headers=_GUARDS[:3]),
-    "restore_entries": Operation(_ok("Restoration")),
-    "redact_entry": Operation(_ok("Redaction")),
-    "erase": Operation(_ok("Erasure")),
+    "restore_entry": Operation(_ok("Entry"), headers=_GUARDS[:3], dry_run=_dry("Entry")),
+    "restore_entries": Operation(_ok("Restoration"), dry_run=_dry("Restoration")),
+    "redact_entry": Operation(_ok("Redaction"), dry_run=_dry("Redaction")),
+    "erase": Operation(_ok("Erasure"), dry_run=_dry("Erasure")),
     "search": Operation({200: page("Hit")}),
     "list_key": _list("EntryRow", **_VALUE),
-    "clear_key": Operation(_ok("Cleared"), {"dry_run": _BOOL}),
+    "clear_key": Operation(_ok("Cleared"), dry_run=_dry("Cleared")),
     "list_config": _list("RecordRow", prefix=TEXT, **_VALUE),
     "read_config": Operation({**_ok("Record"), 304: None}, headers=("If-None-Match",)),
-    "write_config": Operation(_ok("Record", 200, 201), headers=_GUARDS),
-    "patch_config": Operation(_ok("Record"), headers=_GUARDS),
+    "write_config": Operation(_ok("Record", 200, 201), headers=_GUARDS, dry_run=_dry("Record")),
+    "patch_config": Operation(_ok("Record"), headers=_GUARDS, dry_run=_dry("Record")),
     "delete_config": Operation(
-        {200: ref("Dependents"), 204: None},
-        {"force": _BOOL, "dry_run": _BOOL},
+        {204: None},
+        {"force": _SWITCH},
         (*_GUARDS[:2], "On-Conflict"),
+        dry_run=ref("Dependents"),
     ),
     "read_config_history": _list("EntryVersion", **_VALUE),
-    "restore_config": Operation(_ok("Record"), headers=_GUARDS[:3]),
+    "restore_config": Operation(_ok("Record"), headers=_GUARDS[:3], dry_run=_dry("Record")),
     "list_config_dependents": Operation({200: page("Dependent")}),
     "list_state_keys": _list("StateKey"),
     "get_state_key": Operation(_ok("StateKey")),
     "register_state_key": Operation(_ok("StateKey", 200, 201)),
     "unregister_state_key": Operation(
-        {200: ref("StateKeyRemoval"), 204: None},
-        {"values": one_of(["retain", "clear"]), "dry_run": _BOOL},
+        {204: None},
+        {"values": {**one_of(["retain", "clear"]), "default": "retain"}},
+        dry_run=ref("StateKeyRemoval"),
     ),
     "list_plugins": _list("PluginRow"),
     "get_plugin": Operation(_ok("Plugin")),
-    "install_plugin": Operation(_ok("Plugin", 201)),
+    "install_plugin": Operation(_ok("Plugin", 201), dry_run=_dry("Plugin")),
     "uninstall_plugin": Operation(
-        {200: ref("PluginRemoval"), 204: None},
-        {"entries": one_of(["retain", "delete"]), "dry_run": _BOOL},
+        {204: None}, {"entries": one_of(["retain", "delete"])}, dry_run=ref("PluginRemoval")
     ),
     "list_threads": _list(
-        "Thread", resource_id=TEXT, parent_thread_id=TEXT, root=_BOOL, prefix=TEXT, forked_from=TEXT
+        "Thread",
+        resource_id=TEXT,
+        parent_thread_id=TEXT,
+        root=_SWITCH,
+        prefix=TEXT,
+        forked_from=TEXT,
     ),
     "create_thread": Operation(_ok("Thread", 200, 201)),
     "get_thread": Operation(_ok("Thread")),
     "change_thread": Operation(_ok("Thread"), headers=_GUARDS[:1]),
     "delete_thread": Operation(
-        {200: ref("ThreadDeletion"), 204: None},
+        {204: None},
         {
-            "children": one_of(["detach", "reject", "cascade"]),
+            "children": {**one_of(["detach", "reject", "cascade"]), "default": "detach"},
             "expected_revision": _COUNT,
-            "dry_run": _BOOL,
         },
         _GUARDS[:1],
+        dry_run=ref("ThreadDeletion"),
     ),
     "fork_thread": Operation(_ok("Thread", 200, 201)),
     "read_lineage": Operation(_ok("Lineage")),
@@ -160,29 +192,31 @@ OPERATIONS: dict[str, Operation] = {
         "Message",
         after=_COUNT,
         before=_COUNT,
-        order=one_of(["asc", "desc"]),
-        visibility=one_of(["external", "internal", "all"]),
+        order=_ORDER,
+        visibility={**one_of(["external", "internal", "all"]), "default": "external"},
         run_id=TEXT,
     ),
     "append_messages": Operation(_ok("Appended", 201), headers=_GUARDS[:1]),
     "read_context": Operation(_ok("Context"), {"max_tokens": _VERSION}),
     "read_state": Operation(
         {**_ok("Snapshot"), 304: None},
-        {"revision": _COUNT, "scope": one_of(StateScope.values), "export": _BOOL},
+        {"revision": _COUNT, "scope": one_of(StateScope.values), "export": _SWITCH},
         ("If-None-Match",),
     ),
     "list_snapshots": _list("Revision"),
     "mark_snapshot": Operation(_ok("Revision")),
     "diff_snapshots": Operation(_ok("Diff"), {"from": _COUNT, "to": _COUNT}),
-    "restore_snapshot": Operation(_ok("Snapshot"), headers=_GUARDS[:1]),
-    "import_snapshot": Operation(_ok("ImportedSnapshot"), headers=_GUARDS[:1]),
+    "restore_snapshot": Operation(_ok("Snapshot"), headers=_GUARDS[:1], dry_run=_dry("Snapshot")),
+    "import_snapshot": Operation(
+        _ok("ImportedSnapshot"), headers=_GUARDS[:1], dry_run=_dry("ImportedSnapshot")
+    ),
     "start_run": Operation(_ok("Run", 200, 201)),
     "list_runs": _list(
-        "Run", thread_id=TEXT, status=one_of(RunStatus.values), agent_id=TEXT, stuck=_BOOL
+        "Run", thread_id=TEXT, status=one_of(RunStatus.values), agent_id=TEXT, stuck=_SWITCH
     ),
     "get_run": Operation(_ok("Run"), {"wait": _WAIT, "since": _COUNT}),
     "change_run": Operation(_ok("Run"), headers=_GUARDS[:1]),
-    "commit": Operation(_ok("Committed"), headers=_GUARDS[:1]),
+    "commit": Operation(_ok("Committed"), headers=_GUARDS[:1], dry_run=_dry("Committed")),
     "heartbeat_run": Operation(_ok("Run")),
     "cancel_run": Operation(_ok("Run"), headers=_GUARDS[:1]),
     "take_lease": Operation(_ok("Run")),
@@ -192,14 +226,14 @@ OPERATIONS: dict[str, Operation] = {
     "read_knowledge": Operation(
         _ok("Knowledge"), {"step": _VERSION, "revision": _VERSION, **_PAGE}
     ),
-    "list_run_reads": _list("RunRead", stale=_BOOL),
+    "list_run_reads": _list("RunRead", stale=_SWITCH),
     "list_readers": _list("EntryReader", version=_COUNT),
     "list_run_tickets": _list("Ticket"),
     "list_tickets": _list("Ticket", status=one_of(TicketStatus.values)),
     "get_ticket": Operation(_ok("Ticket"), {"wait": _WAIT}),
     "decide_ticket": Operation(_ok("Ticket")),
     "enqueue_dispatch": Operation(_ok("Dispatch", 201)),
-    "interrupt_thread": Operation(_ok("Interruption")),
+    "interrupt_thread": Operation(_ok("Interruption"), dry_run=_dry("Interruption")),
     "list_dispatches": _list(
         "Dispatch",
         thread_id=TEXT,
@@ -215,14 +249,17 @@ OPERATIONS: dict[str, Operation] = {
     "nack_dispatch": Operation(_ok("Dispatch")),
     "cancel_dispatch": Operation(_ok("Dispatch")),
     "replay_dispatch": Operation(_ok("Dispatch")),
-    "replay_dead_letters": Operation(_ok("Replayed")),
-    "clear_dead_letters": Operation(_ok("Cleared")),
-    "request_compaction": Operation(_ok("Compaction", 202)),
+    "replay_dead_letters": Operation(_ok("Replayed"), dry_run=_dry("Replayed")),
+    "clear_dead_letters": Operation(_ok("Cleared"), dry_run=_dry("Cleared")),
+    "request_compaction": Operation(
+        _ok("Compaction", 202),
+        dry_run={"anyOf": [_dry("CompactionPreview"), _dry("SnapshotPreview")]},
+    ),
     "preview_compaction": Operation(
         {200: {"oneOf": [ref("CompactionPreview"), ref("SnapshotPreview")]}},
-        {"kind": one_of(["context", "snapshot"])},
+        {"kind": {**one_of(["context", "snapshot"]), "default": "context"}},
     ),
-    "request_history_compaction": Operation(_ok("Compaction", 202)),
+    "request_history_compaction": Operation(_ok("Compaction", 202), dry_run=_dry("HistoryPreview")),
     "preview_history_compaction": Operation(_ok("HistoryPreview")),
     "list_compactions": _list(
         "Compaction",
@@ -238,13 +275,15 @@ OPERATIONS: dict[str, Operation] = {
     "list_policies": Operation({200: page("CompactionPolicy")}),
     "get_workspace_policy": Operation(_ok("CompactionPolicy")),
     "put_workspace_policy": Operation(_ok("CompactionPolicy"), headers=_GUARDS[:1]),
-    "delete_workspace_policy": Operation({204: None}, headers=_GUARDS[:1]),
+    "delete_workspace_policy": Operation({204: None}, headers=_GUARDS[:1], dry_run=ref("DryRun")),
     "get_agent_policy": Operation(_ok("CompactionPolicy")),
     "put_agent_policy": Operation(_ok("CompactionPolicy"), headers=_GUARDS[:1]),
-    "delete_agent_policy": Operation({204: None}, headers=_GUARDS[:1]),
+    "delete_agent_policy": Operation({204: None}, headers=_GUARDS[:1], dry_run=ref("DryRun")),
     "get_thread_policy": Operation(_ok("CompactionPolicy")),
     "put_thread_policy": Operation(_ok("CompactionPolicy"), headers=_GUARDS[:1]),
-    "delete_thread_policy": Operation({204: None}, headers=_GUARDS[:1]),
+    "delete_thread_policy": Operation(
+        {204: None}, headers=_GUARDS[:1], dry_run=ref("DryRun")
+    ),
     "list_changes": Operation(
         {200: page("Change")}, {**_FEED, "wait": _WAIT, "limit": _PAGE["limit"]}
     ),
@@ -255,7 +294,7 @@ OPERATIONS: dict[str, Operation] = {
     "stream_ui_message": Operation({200: TEXT, 204: None}),
     "get_store_item": Operation(
         {200: {"oneOf": [ref("StoreItem"), {"type": "null"}]}},
-        {"namespace": TEXT, "key": TEXT, "refresh_ttl": _BOOL},
+        {"namespace": TEXT, "key": TEXT, "refresh_ttl": _SWITCH},
     ),
     "put_store_item": Operation({204: None}, headers=_GUARDS[:2]),
     "delete_store_item": Operation({204: None}, headers=_GUARDS[:2]),
@@ -264,23 +303,28 @@ OPERATIONS: dict[str, Operation] = {
     "create_agent_thread": Operation(_ok("AgentThread")),
     "search_agent_threads": Operation({200: {"type": "array", "items": {"type": "object"}}}),
     "count_agent_threads": Operation({200: _COUNT}),
-    "get_agent_thread": Operation({200: {"type": "object"}}, {"include": TEXT}),
+    "get_agent_thread": Operation({200: {"type": "object"}}, {"include": many(TEXT)}),
     "patch_agent_thread": Operation({200: {"type": "object"}}),
     "delete_agent_thread": Operation({204: None}),
     "copy_agent_thread": Operation(_ok("AgentThread")),
-    "get_agent_state": Operation(_ok("AgentState"), {"subgraphs": _BOOL, "select": TEXT}),
+    "get_agent_state": Operation(_ok("AgentState"), {"subgraphs": _SWITCH, "select": many(TEXT)}),
     "update_agent_state": Operation({200: {"type": "object"}}),
-    "get_agent_state_at": Operation(_ok("AgentState"), {"subgraphs": _BOOL, "select": TEXT}),
+    "get_agent_state_at": Operation(
+        _ok("AgentState"), {"subgraphs": _SWITCH, "select": many(TEXT)}
+    ),
     "get_agent_state_of": Operation(_ok("AgentState")),
     "list_agent_history": Operation(
         {200: {"type": "array", "items": ref("AgentState")}},
-        {"limit": {"type": "integer", "minimum": 1, "maximum": 100}, "before": TEXT},
+        {
+            "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10},
+            "before": TEXT,
+        },
     ),
     "search_agent_history": Operation({200: {"type": "array", "items": ref("AgentState")}}),
     "list_audit": _list("AuditRow", **_AUDIT),
     "get_me": Operation(_ok("Me")),
     "get_usage": Operation(_ok("Usage")),
-    "list_storage": _list("Storage", group=one_of(GROUPS), **_DAYS),
+    "list_storage": _list("Storage", group={**one_of(GROUPS), "default": "workspace"}, **_DAYS),
     "measure_namespace": Operation(_ok("Storage"), _DAYS),
     "measure_thread": Operation(_ok("Storage"), _DAYS),
     "explain_access": Operation(
@@ -291,13 +335,13 @@ OPERATIONS: dict[str, Operation] = {
     "create_webhook": Operation(_ok("WebhookWithSecret", 201)),
     "get_webhook": Operation(_ok("Webhook")),
     "change_webhook": Operation(_ok("Webhook")),
-    "delete_webhook": Operation({204: None}),
+    "delete_webhook": Operation({204: None}, dry_run=ref("DryRun")),
     "pause_webhook": Operation(_ok("Webhook")),
     "resume_webhook": Operation(_ok("Webhook")),
     "rotate_webhook_secret": Operation(_ok("WebhookWithSecret")),
     "test_webhook": Operation(_ok("Delivery", 202)),
     "list_deliveries": _list("Delivery", status=one_of(DeliveryStatus.values)),
-    "replay_webhook": Operation(_ok("WebhookReplayed", 202)),
+    "replay_webhook": Operation(_ok("WebhookReplayed", 202), dry_run=_dry("WebhookReplayed")),
     "replay_delivery": Operation(_ok("Delivery", 202)),
 }
 
@@ -370,13 +414,26 @@ class Schema(AutoSchema):
     def _operation(self) -> Operation | None:
         return OPERATIONS.get(self.get_operation_id())
 
+    def check_request(self, request: Request) -> dict[str, Any]:
+        """Refuse what the operation of `request` does not declare; returns its query parameters
+        (parameters.py). For the views' bases; those of the protocols may not import this module.
+
+        Raises BadRequest, UnsupportedMediaType.
+        """
+        handler = getattr(self.view, str(request.method).lower())
+        contract = _CONTRACTS.get(handler.__func__)
+        if contract is None:
+            contract = _CONTRACTS[handler.__func__] = _contract_of(self.view, handler)
+        query: dict[str, Any] = read_query(contract.query, _REQUIRED, request.query_params)
+        if request.META.get("CONTENT_LENGTH") not in (None, "", "0"):
+            _check_body(request, contract.media_types)
+        return query
+
     def get_override_parameters(self) -> Any:
         found = self._operation
         made: list[Any] = [*super().get_override_parameters()]
-        named = {parameter.name for parameter in made if isinstance(parameter, OpenApiParameter)}
-        for name, schema in (found.query if found else {}).items():
-            if name not in named:
-                made.append(OpenApiParameter(name, schema, required=name in _REQUIRED))
+        for name, schema in (found.parameters if found else {}).items():
+            made.append(OpenApiParameter(name, schema, required=name in _REQUIRED))
         headers = list(found.headers if found else ())
         if self.method != "GET":
             headers += getattr(self.view, "write_headers", ("Idempotency-Key", "Change-Reason"))
@@ -399,8 +456,11 @@ class Schema(AutoSchema):
     def _get_response_bodies(self, direction: Any = "response") -> Any:
         found = self._operation
         answers: dict[int, Shape | None] = found.answers if found else {200: {"type": "object"}}
+        if found and found.dry_run is not None:
+            real = answers.get(200)
+            answers = {**answers, 200: {"anyOf": [real, found.dry_run]} if real else found.dry_run}
         made: dict[str, Any] = {}
-        for status, schema in answers.items():
+        for status, schema in sorted(answers.items()):
             made[str(status)] = {"description": _DESCRIPTIONS[status]}
             if schema is not None:
                 self._register(schema)
@@ -444,6 +504,46 @@ _DESCRIPTIONS = {
     204: "Gone, or it was not there",
     304: "Nothing is newer",
 }
+
+
+class _Contract(NamedTuple):
+    """What a handler accepts: query parameters, and the media types of a body ((): no body)."""
+
+    query: Mapping[str, Shape]
+    media_types: tuple[str, ...]
+
+
+_CONTRACTS: dict[Callable[..., Any], _Contract] = {}
+_JSON = "application/json"
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+def _contract_of(view: Any, handler: Any) -> _Contract:
+    """What @extend_schema and OPERATIONS say about a handler; OPTIONS is no operation."""
+    if "schema" not in getattr(handler, "kwargs", {}):
+        return _Contract({}, ())
+    schema = handler.kwargs["schema"]()
+    schema.view = view
+    body = schema.get_request_serializer()
+    media_types = tuple(body) if isinstance(body, dict) else (_JSON,) if body else ()
+    return _Contract(OPERATIONS[schema.get_operation_id()].parameters, media_types)
+
+
+def _check_body(request: Request, media_types: tuple[str, ...]) -> None:
+    """Refuse a body of another type, or one that an operation without a body would ignore."""
+    supported = media_types or (_JSON,)
+    media_type = (request.content_type or "").partition(";")[0].strip().lower()
+    if media_type not in supported:
+        raise UnsupportedMediaType(
+            f"unsupported Content-Type: {media_type}" if media_type else "Content-Type is missing",
+            hint=f"Send one of: {', '.join(supported)}.",
+            supported=list(supported),
+        )
+    if media_types or request.method in _SAFE:
+        return
+    body: Any = request.data
+    if body.value != {}:
+        raise BadRequest("this operation takes no request body")
 
 
 class _Bearer(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -7,12 +7,14 @@ import binascii
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from rest_framework.request import Request
 
-from state_admin.services.errors import BadRequest, Invalid
+from state_admin.services.errors import BadRequest
+
+if TYPE_CHECKING:
+    from .endpoint import Endpoint
 
 MAX_LIMIT = 200
 DEFAULT_LIMIT = 50
@@ -40,16 +42,17 @@ class Page:
         return _seal(self.filters, position)
 
 
-def read_page(request: Request, position: type[int] | type[str] = int) -> Page:
-    """The page that the query string asks for; `position` is what the list is ordered by.
+def read_page(view: Endpoint, position: type[int] | type[str] = int) -> Page:
+    """The page that the query asks for; `position` is what the list is ordered by.
     BadRequest for a cursor that is not ours, or was made for other filters."""
-    query = request.query_params
+    given = view.request.query_params.lists()
     filters = _fingerprint(
-        sorted((k, v) for k, vs in query.lists() if k not in ("cursor", "limit") for v in vs),
-        request.path,
+        sorted((k, v) for k, vs in given if k not in ("cursor", "limit") for v in vs),
+        view.request.path,
     )
-    after = _open(query["cursor"], filters, position) if query.get("cursor") else None
-    return Page(read_limit(request), after, filters)
+    cursor = view.query.get("cursor")
+    after = _open(cursor, filters, position) if cursor else None
+    return Page(view.query["limit"], after, filters)
 
 
 def page_of(*, limit: int | None, cursor: str | None, filters: Any, path: str) -> Page:
@@ -57,43 +60,6 @@ def page_of(*, limit: int | None, cursor: str | None, filters: Any, path: str) -
     sealed = _fingerprint(filters, path)
     after = _open(cursor, sealed, int) if cursor else None
     return Page(limit or DEFAULT_LIMIT, after, sealed)
-
-
-def read_limit(request: Request) -> int:
-    limit = read_int(request, "limit", default=DEFAULT_LIMIT)
-    if limit is None or not 1 <= limit <= MAX_LIMIT:
-        raise BadRequest(f"limit must be between 1 and {MAX_LIMIT}")
-    return limit
-
-
-def read_int(
-    request: Request, name: str, *, default: int | None = None, minimum: int = 0
-) -> int | None:
-    """An integer of the query string, or `default` when it is not there."""
-    text = request.query_params.get(name)
-    if text is None or text == "":
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) <= 18) or int(text) < minimum:
-        raise BadRequest(f"{name} must be a whole number of at least {minimum}")
-    return int(text)
-
-
-def read_choice(request: Request, name: str, choices: Sequence[str], default: str = "") -> str:
-    """One of `choices` from the query string; Invalid names them otherwise."""
-    text = request.query_params.get(name, default)
-    if text != default and text not in choices:
-        raise Invalid(f"{name} must be one of {', '.join(choices)}")
-    return text
-
-
-def refuse_unknown(request: Request, *known: str) -> None:
-    """BadRequest for a query parameter that the path does not know: a typo must not widen."""
-    unknown = sorted(set(request.query_params) - set(known))
-    if unknown:
-        raise BadRequest(
-            f"unknown query parameter: {', '.join(unknown)}",
-            hint=f"Known here: {', '.join(known) or 'none'}.",
-        )
 
 
 def _fingerprint(filters: Any, path: str) -> str:

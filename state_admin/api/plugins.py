@@ -17,7 +17,6 @@ from state_admin.services.errors import Invalid
 
 from . import pagination
 from .bodies import Body, RawField, Text, answer, no_content
-from .clearing import read_dry_run
 from .endpoint import Endpoint
 from .namespaces import NamespaceBody, namespace_content, show_namespace
 from .state_keys import StateKeyBody, show_state_key, state_key_content
@@ -52,8 +51,7 @@ class PluginList(Endpoint):
     @extend_schema(operation_id="list_plugins")
     def get(self, request: Request) -> HttpResponse:
         """Installed plugins, by name, with the names of what belongs to them."""
-        pagination.refuse_unknown(request, "limit", "cursor")
-        page = pagination.read_page(request, str)
+        page = pagination.read_page(self, str)
         rows = Plugin.objects.visible_to(self.actor).order_by("name")
         if page.after is not None:
             rows = rows.filter(name__gt=page.after)
@@ -74,7 +72,6 @@ class PluginDetail(Endpoint):
     @extend_schema(operation_id="install_plugin", request=PluginBody)
     def put(self, request: Request, name: str) -> HttpResponse:
         """Install: all its state keys and namespaces, or none."""
-        pagination.refuse_unknown(request)
         body = PluginBody.take(request.data)
         row = plugins.install_plugin(
             actor=self.actor,
@@ -96,17 +93,16 @@ class PluginDetail(Endpoint):
     def delete(self, request: Request, name: str) -> HttpResponse:
         """Uninstall: clear its values in every thread but those it retains, then unregister. With
         live entries choose `?entries=retain` or `?entries=delete`; `?dry_run=true` only counts."""
-        pagination.refuse_unknown(request, "entries", "dry_run")
-        dry_run = read_dry_run(request)
+        dry_run = self.query["dry_run"]
         removal = plugins.uninstall_plugin(
             actor=self.actor,
             name=name,
-            entries=pagination.read_choice(request, "entries", ("retain", "delete")),
+            entries=self.query.get("entries", ""),
             dry_run=dry_run,
             reason=self.reason,
         )
         if dry_run:
-            return answer({"dry_run": True, "would_remove": asdict(removal)})
+            return answer({"would_remove": asdict(removal)})
         return no_content()
 
     def _show(self, row: Plugin) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from state_admin.services import policies
 from state_admin.services.policies import PolicyView, Scope
 from state_admin.services.threads import EMPTY_OBJECT
 
-from . import etags, pagination
+from . import etags
 from .bodies import Body, RawField, Text, Whole, answer, no_content, verbatim
 from .endpoint import Endpoint
 
@@ -63,7 +63,6 @@ class PolicyList(Endpoint):
     @extend_schema(operation_id="list_policies")
     def get(self, request: Request) -> HttpResponse:
         """The workspace's compaction policy and those of agents. A thread's is with the thread."""
-        pagination.refuse_unknown(request)
         items = [show_policy(view) for view in policies.list_policies(self.actor)]
         return answer({"items": items, "next_cursor": None})
 

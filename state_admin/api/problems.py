@@ -51,6 +51,9 @@ def answer_problem(problem: Problem, request: HttpRequest | None = None) -> Http
         response["WWW-Authenticate"] = 'Bearer realm="commonhold"'
     if isinstance(problem, errors.MethodNotAllowed) and "allowed" in problem.data:
         response["Allow"] = ", ".join(problem.data["allowed"])
+    if isinstance(problem, errors.UnsupportedMediaType) and "supported" in problem.data:
+        accepts = "Accept-Patch" if request is not None and request.method == "PATCH" else "Accept"
+        response[accepts] = ", ".join(problem.data["supported"])
     if isinstance(problem, errors.InFlight | errors.Unavailable):
         response["Retry-After"] = "1"
     if isinstance(problem, errors.RateLimited):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.http import HttpResponse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -11,7 +10,6 @@ from rest_framework.request import Request
 from state_admin.domain.access import Role
 from state_admin.services import entries, redactions
 
-from . import pagination
 from .bodies import Body, Text, answer
 from .endpoint import Endpoint
 
@@ -29,14 +27,11 @@ class RedactBody(Body):
 class EntryRedact(Endpoint):
     roles = {"POST": Role.ADMIN}
 
-    @extend_schema(
-        operation_id="redact_entry", request=RedactBody, responses={200: OpenApiTypes.OBJECT}
-    )
+    @extend_schema(operation_id="redact_entry", request=RedactBody)
     def post(self, request: Request, namespace: str, key: str) -> HttpResponse:
         """Remove what stands at `pointers` (none: the whole value) from every version, for good.
         A tombstone `{"$redacted": true}` takes its place."""
         entries.check_address(namespace, key)
-        pagination.refuse_unknown(request)
         body = RedactBody.take(request.data)
         done = redactions.redact_entry(
             actor=self.actor,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -16,8 +15,7 @@ from state_admin.services import restores
 from state_admin.services.errors import Invalid
 from state_admin.services.restores import Step
 
-from . import pagination
-from .bodies import Body, Flag, Text, answer
+from .bodies import Body, Text, answer
 from .clearing import KINDS
 from .endpoint import Endpoint
 
@@ -28,25 +26,18 @@ class RestoreToMomentBody(Body):
     key = Text(required=False, allow_blank=True, max_length=512)
     prefix = Text(required=False, allow_blank=True, max_length=512)
     scope_kind = serializers.ChoiceField(choices=KINDS, required=False)
-    dry_run = Flag(required=False)
 
 
 class Restore(Endpoint):
-    @extend_schema(
-        operation_id="restore_entries",
-        request=RestoreToMomentBody,
-        responses={200: OpenApiTypes.OBJECT},
-    )
+    @extend_schema(operation_id="restore_entries", request=RestoreToMomentBody)
     def post(self, request: Request) -> HttpResponse:
         """Take a key, a prefix, a scope kind or a namespace back to a moment, as new versions.
-        All or none; `dry_run` tells what would happen, with the first hundred."""
-        pagination.refuse_unknown(request)
+        All or none. The answer shows the first hundred changes."""
         body = RestoreToMomentBody.take(request.data)
         at = moments.read(body["at"])
         if at is None:
             raise Invalid("at must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
         kind = body.get("scope_kind")
-        dry_run = body.get("dry_run", False)
         done = restores.restore_entries(
             actor=self.actor,
             at=at,
@@ -54,7 +45,7 @@ class Restore(Endpoint):
             key=body.get("key", ""),
             prefix=body.get("prefix", ""),
             scope_kind=ScopeKind(kind) if kind else None,
-            dry_run=dry_run,
+            dry_run=self.query["dry_run"],
             reason=self.reason,
         )
         told = {
@@ -64,7 +55,7 @@ class Restore(Endpoint):
             "refused": done.counts["refuse"],
         }
         first = [_show(step) for step in done.first]
-        return answer({"at": at, "dry_run": dry_run, **told, "first": first})
+        return answer({"at": at, **told, "first": first})
 
 
 def _show(step: Step) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from state_admin.domain import values
 from state_admin.domain.access import Actor
 from state_admin.domain.merging import Batch, Update
 from state_admin.domain.values import Raw
-from state_admin.models import Origin, Run, RunStatus
+from state_admin.models import Origin, Run
 from state_admin.models.feed_sql import FeedFilter
 from state_admin.services import commits, entries, leases, recoveries, runs
 from state_admin.services.commits import Step
@@ -157,18 +157,16 @@ class RunList(Endpoint):
     @extend_schema(operation_id="list_runs")
     def get(self, request: Request) -> HttpResponse:
         """Runs, newest first, by thread, status, agent; `stuck=true` for those in trouble."""
-        known = ("thread_id", "status", "agent_id", "stuck")
-        pagination.refuse_unknown(request, *known, "limit", "cursor")
-        page = pagination.read_page(request)
-        query = request.query_params
+        page = pagination.read_page(self)
+        query = self.query
         rows = Run.objects.visible_to(self.actor).timed().select_related("thread").order_by("-id")
         if query.get("thread_id"):
             rows = rows.filter(thread__public_id=query["thread_id"])
-        if status := pagination.read_choice(request, "status", RunStatus.values):
+        if status := self.query.get("status"):
             rows = rows.filter(status=status)
         if query.get("agent_id"):
             rows = rows.filter(agent_id=query["agent_id"])
-        if pagination.read_choice(request, "stuck", ("true", "false")) == "true":
+        if self.query["stuck"]:
             rows = rows.stuck()
         if page.after is not None:
             rows = rows.filter(id__lt=page.after)
@@ -184,15 +182,13 @@ class RunDetail(Endpoint):
     @extend_schema(operation_id="get_run")
     def get(self, request: Request, run_id: str) -> HttpResponse:
         """A run. `wait=30&since={last_revision}` answers when it has a newer revision."""
-        pagination.refuse_unknown(request, "wait", "since")
-        since = pagination.read_int(request, "since")
+        since = self.query.get("since")
         if since is None:
             since = waiting.memory_of(request)
         if since is None:
             since = runs.find_run(self.actor, run_id).last_revision
         return waiting.answer_news(
-            request,
-            self.actor,
+            self,
             FeedFilter(run=run_id),
             look=lambda: runs.find_run(self.actor, run_id),
             is_news=lambda run: run.last_revision > since,
@@ -235,8 +231,7 @@ class RunLease(Endpoint):
     @extend_schema(operation_id="release_lease")
     def delete(self, request: Request, run_id: str) -> HttpResponse:
         """Take the run from its worker, or give it back (`?fencing_token=`)."""
-        pagination.refuse_unknown(request, "fencing_token")
-        token = pagination.read_int(request, "fencing_token", minimum=1)
+        token = self.query.get("fencing_token")
         run = leases.release_lease(
             actor=self.actor, run_id=run_id, fencing_token=token, reason=self.reason
         )

@@ -245,10 +245,10 @@ SHAPES: dict[str, Shape] = {
         {"entry": null(ref("Entry")), "version": WHOLE, "problem": OBJECT}, status=WHOLE
     ),
     "BatchResults": shape(results=many(ref("BatchResult"))),
-    "Cleared": shape(deleted=WHOLE, matched=WHOLE, dry_run=FLAG),
+    "DryRun": shape(dry_run={"const": True}),
+    "Cleared": shape(deleted=WHOLE, matched=WHOLE),
     "Restoration": shape(
         at=TIME,
-        dry_run=FLAG,
         changed=WHOLE,
         created=WHOLE,
         deleted=WHOLE,
@@ -258,7 +258,7 @@ SHAPES: dict[str, Shape] = {
     "Redaction": shape(
         namespace=TEXT, key=TEXT, version=WHOLE, rewritten=WHOLE, withdrawn_answers=WHOLE
     ),
-    "Erasure": shape(dry_run=FLAG, erased=ANY, counts=OBJECT),
+    "Erasure": shape(erased=ANY, counts=OBJECT),
     "StateKey": shape(
         key=TEXT,
         schema={"type": ["object", "boolean"]},
@@ -273,6 +273,7 @@ SHAPES: dict[str, Shape] = {
         created_at=TIME,
         updated_at=TIME,
     ),
+    "NamespaceRemoval": shape(dry_run=FLAG, held=shape(entries=WHOLE)),
     "StateKeyRemoval": shape(dry_run=FLAG, held=shape(threads=WHOLE, values=WHOLE)),
     "Plugin": shape(**_PLUGIN, state_keys=many(ref("StateKey")), namespaces=many(ref("Namespace"))),
     "PluginRow": shape(**_PLUGIN, state_keys=many(TEXT), namespaces=many(TEXT)),

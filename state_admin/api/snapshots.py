@@ -11,9 +11,9 @@ from rest_framework.request import Request
 
 from state_admin.domain import values
 from state_admin.domain.values import Raw
-from state_admin.models import Revision, StateScope
+from state_admin.models import Revision
 from state_admin.services import exports, snapshots, threads
-from state_admin.services.errors import BadRequest, Invalid
+from state_admin.services.errors import Invalid
 from state_admin.services.snapshots import Snapshot
 
 from . import etags, pagination
@@ -78,10 +78,9 @@ class ThreadState(Endpoint):
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """The state now, or at `?revision=`; `?scope=run|thread` narrows it. `?export=true`: only
         what another place can take, the values of registered and persistent keys."""
-        pagination.refuse_unknown(request, "revision", "scope", "export")
-        revision = pagination.read_int(request, "revision")
-        scope = pagination.read_choice(request, "scope", StateScope.values)
-        export = pagination.read_choice(request, "export", ("true", "false")) == "true"
+        revision = self.query.get("revision")
+        scope = self.query.get("scope", "")
+        export = self.query["export"]
         read = exports.export_snapshot if export else snapshots.read_snapshot
         snapshot = read(actor=self.actor, thread_id=thread_id, revision=revision, scope=scope)
         # What an export leaves out changes with the registered keys, without a revision.
@@ -94,9 +93,8 @@ class ThreadSnapshots(Endpoint):
     @extend_schema(operation_id="list_snapshots")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """The revisions of a thread, newest first: what each touched, by whom, why."""
-        pagination.refuse_unknown(request, "limit", "cursor")
         thread = threads.find_thread(self.actor, thread_id)
-        page = pagination.read_page(request)
+        page = pagination.read_page(self)
         rows = Revision.objects.filter(thread=thread).select_related("run").order_by("-number")
         if page.after is not None:
             rows = rows.filter(number__lt=page.after)
@@ -124,10 +122,7 @@ class ThreadDiff(Endpoint):
     @extend_schema(operation_id="diff_snapshots")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """What changed in state between two revisions."""
-        pagination.refuse_unknown(request, "from", "to")
-        old, new = (pagination.read_int(request, name) for name in ("from", "to"))
-        if old is None or new is None:
-            raise BadRequest("give from and to, two revisions of the thread")
+        old, new = self.query["from"], self.query["to"]
         before, after = snapshots.diff_snapshots(
             actor=self.actor, thread_id=thread_id, old=old, new=new
         )

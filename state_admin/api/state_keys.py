@@ -20,7 +20,6 @@ from state_admin.services.state_removals import unregister_state_key
 
 from . import pagination
 from .bodies import Body, Flag, RawField, Text, answer, no_content, verbatim
-from .clearing import read_dry_run
 from .endpoint import Endpoint
 
 
@@ -62,8 +61,7 @@ class StateKeyList(Endpoint):
     @extend_schema(operation_id="list_state_keys")
     def get(self, request: Request) -> HttpResponse:
         """Registered state keys, by name."""
-        pagination.refuse_unknown(request, "limit", "cursor")
-        page = pagination.read_page(request, str)
+        page = pagination.read_page(self, str)
         rows = StateKey.objects.visible_to(self.actor).order_by("name")
         if page.after is not None:
             rows = rows.filter(name__gt=page.after)
@@ -94,15 +92,14 @@ class StateKeyDetail(Endpoint):
     def delete(self, request: Request, name: str) -> HttpResponse:
         """Unregister. What threads hold of it stays readable and comes back with the name;
         `?values=clear` clears it, as one revision of each thread. `?dry_run=true` only counts."""
-        pagination.refuse_unknown(request, "values", "dry_run")
-        dry_run = read_dry_run(request)
+        dry_run = self.query["dry_run"]
         held = unregister_state_key(
             actor=self.actor,
             name=name,
-            clear=pagination.read_choice(request, "values", ("retain", "clear")) == "clear",
+            clear=self.query["values"] == "clear",
             dry_run=dry_run,
             reason=self.reason,
         )
         if dry_run:
-            return answer({"dry_run": True, "held": asdict(held)})
+            return answer({"held": asdict(held)})
         return no_content()

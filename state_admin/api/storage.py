@@ -10,8 +10,6 @@ from rest_framework.request import Request
 
 from state_admin.services.errors import BadRequest
 from state_admin.services.storage import (
-    GROUPS,
-    MOST_DAYS,
     Level,
     list_levels,
     measure_namespace,
@@ -22,21 +20,18 @@ from . import pagination
 from .bodies import answer
 from .endpoint import Endpoint
 
-DAYS = 30
-
 
 class StorageList(Endpoint):
     @extend_schema(operation_id="list_storage")
     def get(self, request: Request) -> HttpResponse:
         """What was stored at the last measurement, with a sample for each day: of the workspace, or
         of its namespaces or its largest threads, biggest first."""
-        pagination.refuse_unknown(request, "group", "days", "cursor", "limit")
-        group = pagination.read_choice(request, "group", GROUPS, default="workspace")
-        page = pagination.read_page(request, position=str)
+        group = self.query["group"]
+        page = pagination.read_page(self, position=str)
         levels = list_levels(
             self.actor,
-            group=group,  # type: ignore[arg-type]
-            days=_days(request),
+            group=group,
+            days=self.query["days"],
             limit=page.limit + 1,
             after=_place(page.after),
         )
@@ -49,8 +44,7 @@ class StorageOfNamespace(Endpoint):
     def get(self, request: Request, namespace: str) -> HttpResponse:
         """What a namespace holds now. `exact` false: it is too large for that, and this is what the
         last sweep found."""
-        pagination.refuse_unknown(request, "days")
-        return answer(_show(measure_namespace(self.actor, namespace, days=_days(request))))
+        return answer(_show(measure_namespace(self.actor, namespace, days=self.query["days"])))
 
 
 class StorageOfThread(Endpoint):
@@ -58,15 +52,7 @@ class StorageOfThread(Endpoint):
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """What a thread holds now. `exact` false: it is too large for that, and this is what the
         last sweep found."""
-        pagination.refuse_unknown(request, "days")
-        return answer(_show(measure_thread(self.actor, thread_id, days=_days(request))))
-
-
-def _days(request: Request) -> int:
-    days = pagination.read_int(request, "days", default=DAYS, minimum=1) or DAYS
-    if days > MOST_DAYS:
-        raise BadRequest(f"days must be between 1 and {MOST_DAYS}")
-    return days
+        return answer(_show(measure_thread(self.actor, thread_id, days=self.query["days"])))
 
 
 def _position(level: Level) -> str:

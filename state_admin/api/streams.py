@@ -47,9 +47,9 @@ class ChangeStreamDetail(Endpoint):
     @extend_schema(operation_id="stream_changes")
     def get(self, request: Request) -> HttpResponse:
         """Changes as server-sent events: behind `Last-Event-ID` or `after`, else from now on."""
-        wanted = read_filter(request, "after")
+        wanted = read_filter(self.query)
         check_live(self.actor)
-        cursor = request.META.get("HTTP_LAST_EVENT_ID") or request.query_params.get("after", "")
+        cursor = request.META.get("HTTP_LAST_EVENT_ID") or self.query.get("after", "")
         end = feed_sql.read_end(self.actor.workspace_id)
         after = None
         if cursor:

@@ -115,12 +115,10 @@ class ThreadList(Endpoint):
     @extend_schema(operation_id="list_threads")
     def get(self, request: Request) -> HttpResponse:
         """Threads, newest first; by resource, parent, root or what they were forked from."""
-        known = ("resource_id", "parent_thread_id", "root", "prefix", "forked_from")
-        pagination.refuse_unknown(request, *known, "limit", "cursor")
-        page = pagination.read_page(request)
-        query = request.query_params
+        page = pagination.read_page(self)
+        query = self.query
         rows = Thread.objects.visible_to(self.actor).order_by("-id")
-        root = pagination.read_choice(request, "root", ("true", "false")) == "true"
+        root = self.query["root"]
         if root and query.get("parent_thread_id"):
             raise BadRequest("choose root or parent_thread_id, not both")
         if query.get("resource_id"):
@@ -197,21 +195,17 @@ class ThreadDetail(Endpoint):
         """Delete with all that belongs to it. `children=detach|reject|cascade`; `dry_run=true`
         counts what it would delete; with `If-Match` only while the thread is at that version, with
         `expected_revision` only while its state is at that revision."""
-        pagination.refuse_unknown(request, "children", "dry_run", "expected_revision")
-        dry_run = pagination.read_choice(request, "dry_run", ("true", "false")) == "true"
-        children: Any = pagination.read_choice(
-            request, "children", ("detach", "reject", "cascade"), "detach"
-        )
+        dry_run = self.query["dry_run"]
         report = threads.delete_thread(
             actor=self.actor,
             thread_id=thread_id,
-            children=children,
+            children=self.query["children"],
             dry_run=dry_run,
             expected_version=etags.expected_version(request),
-            expected_revision=pagination.read_int(request, "expected_revision"),
+            expected_revision=self.query.get("expected_revision"),
             reason=self.reason,
         )
-        return answer({"dry_run": True, "would_delete": vars(report)}) if dry_run else no_content()
+        return answer({"would_delete": vars(report)}) if dry_run else no_content()
 
 
 class ThreadFork(Endpoint):
@@ -237,7 +231,6 @@ class ThreadLineage(Endpoint):
     @extend_schema(operation_id="read_lineage")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """The threads above this one, nearest first; how many are below it and copied from it."""
-        pagination.refuse_unknown(request)
         lineage = threads.read_lineage(actor=self.actor, thread_id=thread_id)
         return answer(
             {
@@ -256,25 +249,22 @@ class ThreadMessages(Endpoint):
     @extend_schema(operation_id="list_messages")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """The log. `after`, `before` (seq), `order`, `visibility=external|internal|all`, `run_id`."""
-        known = ("after", "before", "order", "visibility", "run_id")
-        pagination.refuse_unknown(request, *known, "limit", "cursor")
         thread = threads.find_thread(self.actor, thread_id)
-        page = pagination.read_page(request)
-        newest_first = pagination.read_choice(request, "order", ("asc", "desc"), "asc") == "desc"
+        page = pagination.read_page(self)
+        newest_first = self.query["order"] == "desc"
         rows = Message.objects.filter(thread=thread).order_by("-seq" if newest_first else "seq")
-        after, before = (pagination.read_int(request, name) for name in ("after", "before"))
+        after, before = (self.query.get(name) for name in ("after", "before"))
         if after is not None:
             rows = rows.filter(seq__gt=after)
         if before is not None:
             rows = rows.filter(seq__lt=before)
         if page.after is not None:
             rows = rows.filter(**{"seq__lt" if newest_first else "seq__gt": page.after})
-        choices = ("external", "internal", "all")
-        visibility = pagination.read_choice(request, "visibility", choices, "external")
+        visibility = self.query["visibility"]
         if visibility != "all":
             wanted = Visibility.ALL if visibility == "external" else Visibility.INTERNAL
             rows = rows.filter(visibility=wanted)
-        if run_id := request.query_params.get("run_id"):
+        if run_id := self.query.get("run_id"):
             rows = rows.filter(run__public_id=run_id)
         found = list(rows.select_related("run")[: page.limit + 1])
         shown, cursor = page.close(found, lambda row: row.seq)
@@ -312,8 +302,7 @@ class ThreadContext(Endpoint):
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """What a model should see: folded beginning as summary, then the rest; within
         `max_tokens`, never cut between a tool call and its results."""
-        pagination.refuse_unknown(request, "max_tokens")
-        limit = pagination.read_int(request, "max_tokens", minimum=1)
+        limit = self.query.get("max_tokens")
         context = read_context(actor=self.actor, thread_id=thread_id, max_tokens=limit)
         return answer(
             {

@@ -49,11 +49,10 @@ class TicketList(Endpoint):
     @extend_schema(operation_id="list_tickets")
     def get(self, request: Request) -> HttpResponse:
         """Tickets, newest first; `status=pending` is the inbox."""
-        pagination.refuse_unknown(request, "status", "limit", "cursor")
         rows = Ticket.objects.visible_to(self.actor)
-        if status := pagination.read_choice(request, "status", TicketStatus.values):
+        if status := self.query.get("status"):
             rows = rows.filter(status=status)
-        page = pagination.read_page(request)
+        page = pagination.read_page(self)
         if page.after is not None:
             rows = rows.filter(id__lt=page.after)
         found = list(rows.select_related("run__thread").order_by("-id")[: page.limit + 1])
@@ -65,8 +64,7 @@ class RunTickets(Endpoint):
     @extend_schema(operation_id="list_run_tickets")
     def get(self, request: Request, run_id: str) -> HttpResponse:
         """The tickets of a run, in the order they were opened."""
-        pagination.refuse_unknown(request, "limit", "cursor")
-        page = pagination.read_page(request)
+        page = pagination.read_page(self)
         rows = Ticket.objects.filter(run=runs.find_run(self.actor, run_id))
         if page.after is not None:
             rows = rows.filter(id__gt=page.after)
@@ -79,11 +77,9 @@ class TicketDetail(Endpoint):
     @extend_schema(operation_id="get_ticket")
     def get(self, request: Request, ticket_id: str) -> HttpResponse:
         """A ticket. `wait=30` answers when it is no longer pending."""
-        pagination.refuse_unknown(request, "wait")
         ticket = tickets.find_ticket(self.actor, ticket_id)
         return waiting.answer_news(
-            request,
-            self.actor,
+            self,
             FeedFilter(run=ticket.run.public_id),
             look=lambda: tickets.find_ticket(self.actor, ticket_id),
             is_news=lambda ticket: ticket.status != TicketStatus.PENDING,

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from state_admin.domain.access import Actor
 from state_admin.models.feed_sql import FeedFilter
 from state_admin.streams.hub import ENVIRON, Hub
 from state_admin.streams.park import Park
 
-from . import pagination
+if TYPE_CHECKING:
+    from .endpoint import Endpoint
 
 T = TypeVar("T")
 
@@ -45,8 +45,7 @@ def is_asked_again(request: Request) -> bool:
 
 
 def answer_news(
-    request: Request,
-    actor: Actor,
+    view: Endpoint,
     wanted: FeedFilter,
     *,
     look: Callable[[], T],
@@ -58,9 +57,9 @@ def answer_news(
 
     `wanted`: the changes after which looking again may be worthwhile.
     """
-    seconds = min(pagination.read_int(request, "wait") or 0, MAX_WAIT)
+    seconds = view.query.get("wait", 0)
     found = look()
-    hub = hub_of(request)
+    hub = hub_of(view.request)
     if seconds and hub is None:
         deadline = time.monotonic() + seconds
         while not is_news(found) and time.monotonic() < deadline:
@@ -68,6 +67,6 @@ def answer_news(
             found = look()
     response = show(found)
     if seconds and hub is not None and not is_news(found):
-        park = Park(hub, actor, wanted, seconds, {_MEMORY: memory})
+        park = Park(hub, view.actor, wanted, seconds, {_MEMORY: memory})
         response.on_loop = park  # type: ignore[attr-defined]  # project/channel.py reads it
     return response

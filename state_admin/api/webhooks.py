@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from state_admin import egress
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
-from state_admin.models import DeliveryStatus, Webhook, WebhookDelivery, WebhookStatus
+from state_admin.models import DeliveryStatus, Webhook, WebhookDelivery
 from state_admin.services import webhook_flow, webhooks
 from state_admin.services.errors import BadRequest
 from state_admin.services.webhooks import Filter
@@ -137,10 +137,9 @@ class WebhookList(Endpoint):
     @extend_schema(operation_id="list_webhooks")
     def get(self, request: Request) -> HttpResponse:
         """Webhooks, newest first, with what waits and what was given up."""
-        pagination.refuse_unknown(request, "status", "limit", "cursor")
-        page = pagination.read_page(request)
+        page = pagination.read_page(self)
         rows = Webhook.objects.visible_to(self.actor).with_counts().order_by("-id")
-        if status := pagination.read_choice(request, "status", WebhookStatus.values):
+        if status := self.query.get("status"):
             rows = rows.filter(status=status)
         if page.after is not None:
             rows = rows.filter(id__lt=page.after)
@@ -252,11 +251,10 @@ class WebhookDeliveries(Endpoint):
     @extend_schema(operation_id="list_deliveries")
     def get(self, request: Request, webhook_id: str) -> HttpResponse:
         """Deliveries, newest first, by status."""
-        pagination.refuse_unknown(request, "status", "limit", "cursor")
         hook = webhooks.find_webhook(self.actor, webhook_id)
-        page = pagination.read_page(request)
+        page = pagination.read_page(self)
         rows = WebhookDelivery.objects.filter(webhook=hook).select_related("webhook")
-        if status := pagination.read_choice(request, "status", DeliveryStatus.values):
+        if status := self.query.get("status"):
             rows = rows.filter(status=status)
         if page.after is not None:
             rows = rows.filter(id__lt=page.after)

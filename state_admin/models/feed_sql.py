@@ -55,14 +55,14 @@ class FeedEnd(NamedTuple):
 
 
 class FeedFilter(NamedTuple):
-    """What a reader wants. Empty: everything it may see."""
+    """What a reader wants. Empty: everything it may see. `kinds`: any of them."""
 
     namespace: str = ""
     key: str = ""
     prefix: str = ""
     thread: str = ""
     run: str = ""
-    kind: str = ""
+    kinds: tuple[str, ...] = ()
 
 
 _COLUMNS = """c.xid::text::bigint AS xid, c.id, c.at, c.kind, c.namespace, c.key, c.thread, c.run,
@@ -109,7 +109,7 @@ WHERE c.workspace_id = %(workspace)s
     AND (%(prefix)s::text = '' OR starts_with(c.key, %(prefix)s))
     AND (%(thread)s::text = '' OR c.thread = %(thread)s)
     AND (%(run)s::text = '' OR c.run = %(run)s)
-    AND (%(kind)s::text = '' OR c.kind = %(kind)s)
+    AND (%(kinds)s::text[] IS NULL OR c.kind = ANY(%(kinds)s))
     AND (%(namespaces)s::text = '' OR c.namespace = '' OR c.namespace ~ %(namespaces)s)
     AND (%(threads)s::text[] IS NULL OR c.thread = ''
         OR EXISTS (SELECT 1 FROM unnest(%(threads)s::text[]) p WHERE starts_with(c.thread, p)))
@@ -134,7 +134,7 @@ WHERE (%(namespace)s::text = '' OR c.namespace = %(namespace)s)
     AND (%(prefix)s::text = '' OR starts_with(c.key, %(prefix)s))
     AND (%(thread)s::text = '' OR c.thread = %(thread)s)
     AND (%(run)s::text = '' OR c.run = %(run)s)
-    AND (%(kind)s::text = '' OR c.kind = %(kind)s OR starts_with(c.kind, %(kind)s || '.'))
+    AND (%(kinds)s::text[] IS NULL OR c.kind = ANY(%(kinds)s))
     AND (%(actor)s::text = '' OR c.actor_name = %(actor)s)
 ORDER BY c.xid DESC, c.id DESC
 LIMIT %(limit)s
@@ -177,7 +177,7 @@ def read_page(
     rows = hot.fetch_all(
         _PAGE,
         {
-            **wanted._asdict(),
+            **_conditions(wanted),
             "workspace": actor.workspace_id,
             "after_xid": str(after.xid),
             "after_id": after.id,
@@ -201,17 +201,14 @@ def read_back(
     window: int,
 ) -> tuple[list[FeedRow], Position | None]:
     """Up to `limit` changes before a position, newest first, for a member of the workspace; and
-    where to look further, None at the feed's beginning.
-
-    `kind` may be a noun: "entry" stands for all that happens to entries.
-    """
+    where to look further, None at the feed's beginning."""
     place = {
         "workspace": workspace_id,
         "before_xid": str(before.xid),
         "before_id": before.id,
         "window": window,
     }
-    parameters = {**wanted._asdict(), **place, "actor": actor_name, "limit": limit + 1}
+    parameters = {**_conditions(wanted), **place, "actor": actor_name, "limit": limit + 1}
     rows = [FeedRow._make(row) for row in hot.fetch_all(_BACK, parameters)]
     if len(rows) > limit:
         return rows[:limit], rows[limit - 1].position
@@ -219,13 +216,19 @@ def read_back(
     return rows, Position(*end) if end else None
 
 
+def _conditions(wanted: FeedFilter) -> dict[str, object]:
+    return {**wanted._asdict(), "kinds": list(wanted.kinds) or None}
+
+
 def matcher(actor: Actor, wanted: FeedFilter) -> Callable[[FeedRow], bool]:
     """The same choice as the page's WHERE, for rows of the actor's workspace that are at hand."""
-    checks: list[Callable[[FeedRow], bool]] = []
-    exact = {field: value for field, value in wanted._asdict().items() if field != "prefix"}
-    for field, value in exact.items():
-        if value:
-            checks.append(_equals(attrgetter(field), value))
+    checks = [
+        _equals(attrgetter(field), value)
+        for field in ("namespace", "key", "thread", "run")
+        if (value := getattr(wanted, field))
+    ]
+    if wanted.kinds:
+        checks.append(lambda row: row.kind in wanted.kinds)
     if wanted.prefix:
         checks.append(lambda row: row.key.startswith(wanted.prefix))
     if actor.namespaces:

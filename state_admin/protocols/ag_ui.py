@@ -24,7 +24,7 @@ from state_admin.services.runs import parents_of
 
 from . import ag_ui_events, parts
 from .ag_ui_events import Event
-from .endpoint import Endpoint, refuse_unknown
+from .endpoint import Endpoint
 from .following import answer_stream, event
 
 # Messages of a snapshot: the newest.
@@ -184,7 +184,6 @@ class AgUiStream(Endpoint):
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """The thread as AG-UI events for onlookers: STATE_SNAPSHOT and MESSAGES_SNAPSHOT first, then
         what changes, over all runs. With `Last-Event-ID` also the runs missed."""
-        refuse_unknown(request)
         threads.find_thread(self.actor, thread_id)
         return answer_stream(self, thread_id, Onlooker(self.actor, thread_id))
 
@@ -192,7 +191,6 @@ class AgUiStream(Endpoint):
     def post(self, request: Request, thread_id: str) -> HttpResponse:
         """One run as AG-UI events, for AG-UI's HttpAgent: the run `runId` of the thread, else the
         active one, until it ends or waits. Without one: the thread as it is."""
-        refuse_unknown(request)
         run_id = read_run_id(request.data, thread_id)
         threads.find_thread(self.actor, thread_id)
         return answer_stream(self, thread_id, Participant(self.actor, thread_id, run_id))

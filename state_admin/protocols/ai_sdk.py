@@ -19,7 +19,7 @@ from state_admin.services import snapshots, threads
 from state_admin.services.listeners import CLOSED
 
 from . import parts, ui_messages
-from .endpoint import Endpoint, answer, refuse_unknown
+from .endpoint import Endpoint, answer
 from .following import answer_stream, event
 from .parts import Said, ToolCall
 
@@ -127,7 +127,6 @@ class UiMessages(Endpoint):
     @extend_schema(operation_id="list_ui_messages")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """The thread as UIMessage[] of the AI SDK: the newest, in order, without internal ones."""
-        refuse_unknown(request)
         thread = threads.find_thread(self.actor, thread_id)
         log = read_log(thread)
         return answer(ui_messages.show(log, read_tickets(thread, log)))
@@ -138,7 +137,6 @@ class UiMessageStream(Endpoint):
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """The reply of the active run as a UI message stream, from its beginning until the run ends
         or waits. 204 when no run is active: there is nothing to resume."""
-        refuse_unknown(request)
         thread = threads.read_thread(self.actor, thread_id)
         if thread.active_run is None:
             return HttpResponse(status=204)

@@ -1,7 +1,8 @@
 """The base of the protocols' views: authenticate, check the role.
 
-Authentication, the reading of bodies and the spelling of problems come from the settings
-(REST_FRAMEWORK), so they are the API's without an import of it.
+Authentication, the check of a request against its declaration, the reading of bodies and the
+spelling of problems come from the settings (REST_FRAMEWORK), so they are the API's without an
+import of it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class Endpoint(APIView):
     conditional: ClassVar[tuple[str, ...]] = ()
     # Answers are not kept here: the protocols have their own ways to repeat a request.
     write_headers: ClassVar[tuple[str, ...]] = ()
+    # The query parameters by name, checked and converted as the OpenAPI document declares them.
+    query: dict[str, Any]
 
     @property
     def actor(self) -> Actor:
@@ -44,6 +47,7 @@ class Endpoint(APIView):
         if hasattr(self, method.lower()):
             fallback = Role.VIEWER if method in _SAFE else Role.EDITOR
             require(self.actor, self.roles.get(method, fallback))
+            self.query = self.schema.check_request(request)  # type: ignore[union-attr]
             if "HTTP_IF_MATCH" in request.META and method not in (*_SAFE, *self.conditional):
                 raise BadRequest(
                     f"{method} takes no If-Match here",
@@ -61,16 +65,6 @@ class Endpoint(APIView):
         if outcome is not None:
             counter.count(self.actor.workspace_id, outcome)
         return response
-
-
-def refuse_unknown(request: Request, *known: str) -> None:
-    """BadRequest for a query parameter that the path does not know: a typo must not widen."""
-    unknown = sorted(set(request.query_params) - set(known))
-    if unknown:
-        raise BadRequest(
-            f"unknown query parameter: {', '.join(unknown)}",
-            hint=f"Known here: {', '.join(known) or 'none'}.",
-        )
 
 
 def answer(data: JSON, status: int = 200) -> HttpResponse:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from state_admin.domain import changes
 from state_admin.domain.access import Actor
 from state_admin.models import AuditRow, Change, changes_sql
 
@@ -38,6 +39,8 @@ class Trace:
 
 def record(actor: Actor, traces: Sequence[Trace], *, reason: str = "") -> None:
     """Insert the rows. Call it inside the transaction of the write: no audit, no write."""
+    for trace in traces:
+        check_kind(trace.action)
     who = stamp(actor, reason)
     AuditRow.objects.bulk_create(
         AuditRow(
@@ -49,6 +52,12 @@ def record(actor: Actor, traces: Sequence[Trace], *, reason: str = "") -> None:
         Change(workspace_id=actor.workspace_id, kind=t.action, actor_name=actor.name, **t.subject())
         for t in traces
     )
+
+
+def check_kind(action: str) -> None:
+    """Raise ValueError for a kind that no filter of the feed could name (domain/changes.py)."""
+    if action not in changes.KINDS:
+        raise ValueError(f"undeclared kind of change: {action}")
 
 
 def gather(actor: Actor) -> None:

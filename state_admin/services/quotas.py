@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -40,6 +43,10 @@ class _Account:
 
 _lock = threading.Lock()
 _accounts: dict[int, _Account] = {}
+# Within discard_additions: what was added so far, by workspace.
+_additions: ContextVar[list[tuple[int, dict[str, int]]] | None] = ContextVar(
+    "quota_additions", default=None
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,27 @@ def check_room(actor: Actor, what: What, wanted: int) -> None:
 
 def add_usage(actor: Actor, **added: int) -> None:
     """Count what was just made (or, negative, removed) until the next measurement."""
-    account = _account(actor.workspace_id)
+    _add(actor.workspace_id, added)
+    additions = _additions.get()
+    if additions is not None:
+        additions.append((actor.workspace_id, added))
+
+
+@contextmanager
+def discard_additions() -> Iterator[None]:
+    """Subtract at the end what the block adds: its transaction is rolled back."""
+    additions: list[tuple[int, dict[str, int]]] = []
+    previous = _additions.set(additions)
+    try:
+        yield
+    finally:
+        _additions.reset(previous)
+        for workspace_id, added in additions:
+            _add(workspace_id, {what: -count for what, count in added.items()})
+
+
+def _add(workspace_id: int, added: dict[str, int]) -> None:
+    account = _account(workspace_id)
     with _lock:
         for what, count in added.items():
             account.added[what] += count

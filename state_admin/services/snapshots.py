@@ -240,6 +240,7 @@ def advance(
     `reads` are kept beside the revision; Advanced.reads counts those that were possible.
     """
     made = {key: value for key, value in writes.items() if value.text is not None}
+    journal.check_kind(action)
     moved = snapshots_sql.advance(
         {
             **journal.stamp(actor, reason),

@@ -7,7 +7,7 @@ services/deliveries.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from state_admin import egress
+from state_admin.domain import changes
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
 from state_admin.domain.values import Fault
@@ -36,7 +37,6 @@ MOST_PER_WORKSPACE = 100
 DEFAULT_OVERLAP = 24 * 3600
 LONGEST_OVERLAP = 30 * 24 * 3600
 _MOST_GLOBS = 50
-_KIND = re.compile(r"[a-z_*]+(\.[a-z_*]+)*")
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.:*-]{1,128}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -205,8 +205,18 @@ def _check(name: str, url: str, wanted: Filter) -> None:
         egress.check_url(url, allow_private=settings.WEBHOOK_ALLOW_PRIVATE)
     except egress.Refused as refused:
         faults.append(Fault("/url", str(refused)))
-    faults += _check_globs("/filter/kinds", wanted.kinds, _KIND, "like entry.put or run.*")
-    faults += _check_globs("/filter/namespaces", wanted.namespaces, _NAMESPACE, "like team_*")
+    faults += _check_globs(
+        "/filter/kinds",
+        wanted.kinds,
+        changes.kinds_matching,
+        "must be a kind of change such as entry.put, or a glob that matches one such as run.*",
+    )
+    faults += _check_globs(
+        "/filter/namespaces",
+        wanted.namespaces,
+        _NAMESPACE.fullmatch,
+        "must be a name in which * stands for anything, like team_*",
+    )
     for field, most in (("key", 512), ("prefix", 512), ("thread", 128), ("run", 128)):
         text = getattr(wanted, field)
         if len(text.encode(errors="replace")) > most or _CONTROL.search(text):
@@ -216,14 +226,14 @@ def _check(name: str, url: str, wanted: Filter) -> None:
 
 
 def _check_globs(
-    pointer: str, globs: Sequence[str], legal: re.Pattern[str], hint: str
+    pointer: str, globs: Sequence[str], is_legal: Callable[[str], object], message: str
 ) -> list[Fault]:
     if len(globs) > _MOST_GLOBS:
         return [Fault(pointer, f"at most {_MOST_GLOBS}")]
     return [
-        Fault(f"{pointer}/{number}", f"must be a name in which * stands for anything, {hint}")
+        Fault(f"{pointer}/{number}", message)
         for number, glob in enumerate(globs)
-        if len(glob) > 128 or not legal.fullmatch(glob)
+        if len(glob) > 128 or not is_legal(glob)
     ]
 
 

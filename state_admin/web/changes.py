@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
+from state_admin.domain.changes import kinds_matching
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 from state_admin.services.errors import BadRequest
@@ -49,6 +50,7 @@ SAID = {
     "thread.mark": "marked a revision of thread",
     "thread.restore": "restored thread",
     "run.start": "started run",
+    "run.created": "changed run",
     "run.running": "went on with run",
     "run.waiting": "let wait run",
     "run.commit": "committed a step of run",
@@ -58,6 +60,7 @@ SAID = {
     "run.release": "released run",
     "run.renew": "renewed the lease of run",
     "run.change": "changed run",
+    "run.tool_calls": "changed the tool calls of run",
     "run.resume": "resumed run",
     "ticket.open": "asked for a decision in run",
     "ticket.resume": "decided in run",
@@ -74,6 +77,7 @@ SAID = {
     "mailbox.ready": "has work ready for thread",
     "compaction.request": "asked to compact thread",
     "compaction.apply": "compacted thread",
+    "compaction.cancel": "cancelled a compaction of thread",
     "compaction.undo": "undid a compaction of thread",
     "compaction.remove": "removed what was old of",
     "compaction_policy.put": "set a compaction policy",
@@ -113,6 +117,7 @@ SAID = {
     "webhook.disable": "switched off webhook",
     "webhook.delete": "deleted webhook",
     "config.rotate": "encrypted the secrets of the config again",
+    "erase": "erased",
     "workspace.quota": "set the quotas of workspace",
 }
 
@@ -198,7 +203,15 @@ class Filters:
 
     @property
     def wanted(self) -> FeedFilter:
-        return FeedFilter(**{name: getattr(self, name) for name in FeedFilter._fields})
+        names = ("namespace", "key", "prefix", "thread", "run")
+        return FeedFilter(**{name: getattr(self, name) for name in names}, kinds=self._kinds)
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        """A noun stands for all its kinds. A beginning that is typed on matches nothing yet."""
+        if not self.kind:
+            return ()
+        return kinds_matching(self.kind) or kinds_matching(f"{self.kind}.*") or (self.kind,)
 
     @property
     def position(self) -> Position:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -197,7 +196,7 @@ def test_conflict__big_integers__are_told_as_they_are(alice: Person) -> None:
 
 
 def test_blame__two_writers__each_has_the_paths_it_set(moved: Person, bob: Person) -> None:
-    moved.api("PATCH", "/state/notes/k", json.dumps({"goal": "done"}).encode(), Run_Id="run-7")
+    moved.api("PATCH", "/state/notes/k", {"goal": "done"}, content_type=MERGE, Run_Id="run-7")
     items = moved.api("GET", "/blame/notes/k").json()["items"]
     by_pointer = {item["pointer"]: item for item in items}
     assert {p: i["version"] for p, i in by_pointer.items()} == {"": 1, "/goal": 3, "/budget/eur": 2}

@@ -53,9 +53,9 @@ def test_list__never_measured__is_empty(alice: Person) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "detail"),
     [
-        ("group=run", 422, "group must be one of workspace, namespace, thread"),
-        ("days=0", 400, "days must be a whole number of at least 1"),
-        ("days=367", 400, "days must be between 1 and 366"),
+        ("group=run", 400, "group must be one of: workspace, namespace, thread"),
+        ("days=0", 400, "days must be an integer between 1 and 366"),
+        ("days=367", 400, "days must be an integer between 1 and 366"),
         ("day=3", 400, "unknown query parameter: day"),
         ("cursor=nonsense", 400, "cursor must be one that this API gave out"),
     ],

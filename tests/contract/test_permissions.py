@@ -28,7 +28,7 @@ from state_admin.services import (
     webhooks,
 )
 from tests import builders
-from tests.builders import Person, call, make_namespace, make_person, make_token, raw
+from tests.builders import MERGE_PATCH, Person, call, make_namespace, make_person, make_token, raw
 
 CALLERS = ("viewer", "editor", "admin", "foreign", "other namespaces", "other threads")
 NOBODY = ("anonymous", "expired", "revoked", "garbage")
@@ -94,7 +94,7 @@ TABLE = [
     Row("entry-restore", "POST", "/restore/notes/k", E, 200, {"version": 1},
         hides="notes", by="namespaces"),
     Row("restore", "POST", "/restore", E, 200,
-        {"namespace": "notes", "at": "2026-01-01T00:00:00Z", "dry_run": True},
+        {"namespace": "notes", "at": "2026-01-01T00:00:00Z"},
         hides="notes", by="namespaces"),
     Row("entry-redact", "POST", "/redact/notes/k", A, 200, {"reason": "leak"},
         hides="notes", by="namespaces"),
@@ -299,6 +299,14 @@ class World:
     names: dict[str, str]
 
     def call(self, caller: str, row: Row, *, absent: bool = False) -> Any:
+        url, body, content_type = self.request_of(row, absent=absent)
+        with transaction.atomic():
+            answer = call(self.secrets[caller], row.method, url, body, content_type=content_type)
+            transaction.set_rollback(True)
+        return answer
+
+    def request_of(self, row: Row, *, absent: bool = False) -> tuple[str, Any, str]:
+        """The path, the body and its type."""
         sent = json.dumps([row.url, row.body])
         if absent and row.hides:
             sent = sent.replace(f"/{row.hides}", f"/no-{row.hides}")
@@ -306,10 +314,8 @@ class World:
         for word, name in self.names.items():
             sent = sent.replace(word, name)
         url, body = json.loads(sent)
-        with transaction.atomic():
-            answer = call(self.secrets[caller], row.method, url, body)
-            transaction.set_rollback(True)
-        return answer
+        patched = row.method == "PATCH" and row.path in ("entry", "config-record")
+        return url, body, MERGE_PATCH if patched else "application/json"
 
 
 @pytest.fixture
@@ -453,7 +459,7 @@ def _leaks(world: World, caller: str) -> list[str]:
     return [word for word in hidden if word in seen]
 
 
-def _paths() -> dict[str, Any]:
+def paths() -> dict[str, Any]:
     found = {}
     for urls in ("state_admin.api.urls", "state_admin.protocols.urls"):
         below = list(get_resolver(urls).url_patterns)
@@ -468,13 +474,13 @@ def _paths() -> dict[str, Any]:
 
 def test_table__every_path_and_method__has_a_row() -> None:
     missing = []
-    for name, callback in _paths().items():
+    for name, callback in paths().items():
         methods = [m.upper() for m in ("get", "post", "put", "patch", "delete")]
         offered = [m for m in methods if hasattr(callback.cls, m.lower())]
         rows = {row.method for row in TABLE if row.path == name}
         missing += [f"{m} {name}" for m in offered if name not in OPEN and m not in rows]
     assert missing == []
-    assert {row.path for row in TABLE} | OPEN == set(_paths())
+    assert {row.path for row in TABLE} | OPEN == set(paths())
 
 
 def test_permission__refused_write_with_an_idempotency_key__is_still_refused(world: World) -> None:

@@ -249,8 +249,7 @@ def test_erase__who_and_how__is_checked(world: Person, bob: Person) -> None:
             erase(world, **options)
     with pytest.raises(Invalid):
         erase(world, key="k", reason=" ")
-    body = {"key": "k", "reason": "x", "dry_run": True}
-    told = world.api("POST", "/erase", body).json()
+    told = world.api("POST", "/erase?dry_run=true", {"key": "k", "reason": "x"}).json()
     assert told["erased"] == erasures.mark_of("k")
     assert set(told["counts"]) == {*erasures_sql.DELETED, "audit"}
     assert world.api("POST", "/erase", {"key": "k"}).status_code == 422

@@ -29,6 +29,14 @@ def test_write__trail_takes_nothing__does_not_happen(world: Person, name: str, t
     assert fingerprint() == before
 
 
+@pytest.mark.parametrize("kind", ["entry.puts", "entry", ""])
+def test_record__kind_that_no_filter_can_name__is_refused(alice: Person, kind: str) -> None:
+    before = fingerprint()
+    with pytest.raises(ValueError, match=f"undeclared kind of change: {kind}"):
+        journal.record(alice.actor, [journal.Trace(kind)])
+    assert fingerprint() == before
+
+
 def test_api__trail_takes_nothing__is_a_problem_and_nothing_is_stored(alice: Person) -> None:
     alice.api("PUT", "/namespaces/notes", {})
     with connection.cursor() as cursor:

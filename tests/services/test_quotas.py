@@ -38,6 +38,16 @@ def test_entries__quota_reached__refuses_new_ones_and_keeps_the_rest_alive(alice
     assert alice.api("GET", "/state/notes/c").json()["exists"] is False
 
 
+def test_entries__dry_run__uses_no_quota_and_refuses_beyond_it(alice: Person) -> None:
+    make_namespace(alice.actor)
+    set_quota(alice, entries=1, bytes=1000)
+    for key in ("a", "b"):
+        assert alice.api("PUT", f"/state/notes/{key}?dry_run=true", {"value": 1}).status_code == 200
+    assert (quotas.room(alice.actor, "entries"), quotas.room(alice.actor, "bytes")) == (1, 1000)
+    assert alice.api("PUT", "/state/notes/a", {"value": 1}).status_code == 201
+    assert alice.api("PUT", "/state/notes/b?dry_run=true", {"value": 1}).status_code == 403
+
+
 def test_bytes__quota_reached__refuses_what_grows(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "a", "x" * 100)

@@ -60,6 +60,12 @@ def test_counting__by_outcome__tells_reads_writes_and_conflicts(
     assert counted(counter, alice) == (2, 1, 2)
 
 
+def test_counting__dry_run__is_a_read(alice: Person, counter: Counter) -> None:
+    make_namespace(alice.actor)
+    assert alice.api("PUT", "/state/notes/k?dry_run=true", {"value": 1}).status_code == 200
+    assert counted(counter, alice) == (1, 0, 0)
+
+
 def test_counting__calls_of_a_protocol__count_too(alice: Person, counter: Counter) -> None:
     item = {"namespace": ["notes"], "key": "k", "value": {"a": 1}}
     assert alice.api("PUT", "/agent-protocol/store/items", item).status_code < 300

@@ -87,6 +87,8 @@ def cursor_of_now(person: Person) -> str:
         ({"url": "ftp://example.com"}, "/url"),
         ({"url": "https://u:p@example.com"}, "/url"),
         ({"wanted": Filter(kinds=("entry put",))}, "/filter/kinds/0"),
+        ({"wanted": Filter(kinds=("entry.*", "entry.puts"))}, "/filter/kinds/1"),
+        ({"wanted": Filter(kinds=("no.*",))}, "/filter/kinds/0"),
         ({"wanted": Filter(kinds=("entry.*", "x" * 200))}, "/filter/kinds/1"),
         ({"wanted": Filter(kinds=("a",) * 51)}, "/filter/kinds"),
         ({"wanted": Filter(namespaces=("a/b",))}, "/filter/namespaces/0"),

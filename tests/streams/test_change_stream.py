@@ -116,6 +116,8 @@ def test_stream__backlog_of_several_pages__all_of_it_then_live(listen, alice) ->
         ({"prefix": "a", "namespace": "notes"}, ["a", "ab", "end"]),
         ({"thread": "t1"}, [None]),
         ({"kind": "thread.create"}, [None]),
+        ({"kind": "thread.*"}, [None]),
+        ({"kind": "*.put"}, ["a", "ab", "b", "end"]),
     ],
 )
 def test_stream__filters__only_what_fits(listen, alice, filters, seen) -> None:
@@ -182,8 +184,11 @@ def test_stream__expired_cursor__410_before_it_starts(listen, alice) -> None:
     assert (refused.status, refused.problem()["type"]) == (410, "/problems/gone")
 
 
-@pytest.mark.parametrize("options", [{"after": "nonsense"}, {"last_event_id": "x"}, {"kinds": "x"}])
-def test_stream__bad_cursor_or_unknown_parameter__400(listen, alice, options) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [{"after": "nonsense"}, {"last_event_id": "x"}, {"kinds": "x"}, {"kind": "entry.puts"}],
+)
+def test_stream__bad_cursor_unknown_parameter_or_kind__400(listen, alice, options) -> None:
     refused = listen(alice.token, **options)
 
     assert (refused.status, refused.problem()["type"]) == (400, "/problems/bad-request")

@@ -315,7 +315,7 @@ def test_matcher__any_row_and_filter__takes_what_the_page_takes(alice: Person) -
         wanted = FeedFilter(
             *(dice.choice(("", dice.choice(words))) for _ in range(4)),
             run=dice.choice(("", "", "", "r1")),
-            kind=dice.choice(("", "", "entry.put")),
+            kinds=dice.choice(((), (), ("entry.put",), ("entry.put", "run.start"))),
         )
         takes = feed_sql.matcher(actor, wanted)
         assert page(actor, wanted) == [row for row in rows if takes(row)], (actor, wanted)

@@ -127,7 +127,9 @@ export function segment(text: string): string {
 
 export function address(base: string, { path, query = {} }: Pick<Call, "path" | "query">): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
-  const search = new URLSearchParams(given.map(([name, value]) => [name, spelled(value)]));
+  const search = new URLSearchParams(
+    given.flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((each) => [name, spelled(each)])),
+  );
   return base + path + (given.length ? `?${search}` : "");
 }
 

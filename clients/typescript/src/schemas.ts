@@ -30,7 +30,7 @@ export type Dispatch = Schemas["Dispatch"];
 /** Somebody's: it carries the claim token. */
 export type Claimed = Schemas["Claims"]["items"][number];
 export type Change = Schemas["Change"];
-export type Cleared = Schemas["Cleared"];
+export type Cleared = Schemas["Cleared"] & Partial<Schemas["DryRun"]>;
 export type Me = Schemas["Me"];
 export type Plugin = Schemas["Plugin"];
 
@@ -77,11 +77,11 @@ export interface Outcome {
 /** The body of a call; members that hold any JSON are named anew. */
 export type Body<K extends keyof Schemas, Named = object> = Omit<Schemas[K], keyof Named> & Named;
 
-type Switches<T> = {
-  [K in keyof T]: "true" extends T[K] ? boolean | undefined : T[K] extends string | undefined ? T[K] | Since<K> : T[K];
+type Parameters<T> = {
+  [K in keyof T]: T[K] extends string[] | undefined ? T[K] | string : T[K] | Since<K>;
 };
 /** Moments may be Dates. */
 type Since<K> = K extends "at" | "updated_since" ? Date : never;
 
-/** The query of an operation, switches as booleans. */
-export type Query<K extends keyof operations> = Switches<NonNullable<operations[K]["parameters"]["query"]>>;
+/** The query of an operation. A parameter that may be repeated takes a text or a list. */
+export type Query<K extends keyof operations> = Parameters<NonNullable<operations[K]["parameters"]["query"]>>;

@@ -31,6 +31,13 @@ test("a read: token, path and query as the server wants them", async (t) => {
   assert.equal(headers["idempotency-key"], undefined);
 });
 
+test("a list in a query is a repeated parameter, a flag true or false", async (t) => {
+  const { asked, state } = await serving(t, json({ items: [], next_cursor: null }));
+  for await (const _ of state.list("notes", { tag: ["a,b", "c"], valid: false, limit: undefined }));
+  await state.clearKey("k", { dry_run: true });
+  assert.deepEqual(asked.map(({ url }) => url), ["/api/v1/state/notes?tag=a%2Cb&tag=c&valid=false", "/api/v1/keys/k?dry_run=true"]);
+});
+
 test("a write: version, reason in UTF-8 and a key of its own", async (t) => {
   const { asked, state } = await serving(t, json({ version: 4 }));
   await state.put("notes", "k", { n: 1 }, { if_version: 3, reason: "größer", tags: ["a"] });

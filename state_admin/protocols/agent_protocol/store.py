@@ -16,7 +16,7 @@ from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import Entry
-from state_admin.protocols.endpoint import answer, refuse_unknown
+from state_admin.protocols.endpoint import answer
 from state_admin.services import entries, namespaces, search
 from state_admin.services.entries import EntryView, Precondition
 from state_admin.services.errors import BadRequest, Invalid, NotRegistered
@@ -43,9 +43,8 @@ class StoreItems(Endpoint):
     @extend_schema(operation_id="get_store_item")
     def get(self, request: Request) -> HttpResponse:
         """The item at `namespace` (labels joined by full stops) and `key`, or null."""
-        refuse_unknown(request, "namespace", "key", "refresh_ttl")
-        query = request.query_params
-        if query.get("refresh_ttl", "false").lower() == "true":
+        query = self.query
+        if query["refresh_ttl"]:
             raise Invalid("refresh_ttl is not offered: reading does not write")
         path = path_of(query.get("namespace", "").split("."), query.get("key", ""))
         try:

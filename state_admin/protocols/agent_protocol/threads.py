@@ -13,9 +13,9 @@ from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.values import Fault, Raw
 from state_admin.models import Revision, RunStatus, StateValue, Thread, snapshots_sql
-from state_admin.protocols.endpoint import answer, refuse_unknown
+from state_admin.protocols.endpoint import answer
 from state_admin.services import forks, thread_patches, threads
-from state_admin.services.errors import BadRequest, Conflict, Invalid
+from state_admin.services.errors import Conflict, Invalid
 
 from . import states
 from .endpoint import Endpoint, bounds, choice, refuse, strings, take
@@ -164,7 +164,6 @@ class ThreadDetail(Endpoint):
     @extend_schema(operation_id="get_agent_thread")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """A thread with its state and messages."""
-        refuse_unknown(request, "include")
         return answer(show_whole(find(self, thread_id)))
 
     @extend_schema(operation_id="patch_agent_thread", request=_BODY)
@@ -195,7 +194,6 @@ class ThreadDetail(Endpoint):
     @extend_schema(operation_id="delete_agent_thread")
     def delete(self, request: Request, thread_id: str) -> HttpResponse:
         """Delete a thread with all that belongs to it; its children stay."""
-        refuse_unknown(request)
         threads.delete_thread(actor=self.actor, thread_id=thread_id)
         return HttpResponse(status=204)
 
@@ -204,7 +202,6 @@ class ThreadCopy(Endpoint):
     @extend_schema(operation_id="copy_agent_thread")
     def post(self, request: Request, thread_id: str) -> HttpResponse:
         """A new thread with the same state and messages."""
-        refuse_unknown(request)
         return answer(show(forks.fork_thread(actor=self.actor, thread_id=thread_id)[0]))
 
 
@@ -212,9 +209,8 @@ class ThreadState(Endpoint):
     @extend_schema(operation_id="get_agent_state")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """The state now."""
-        refuse_unknown(request, "subgraphs", "select")
         shown = states.read_state(self.actor, find(self, thread_id))
-        return answer(states.select(shown, _read_select(request)))
+        return answer(states.select(shown, _read_select(self)))
 
     @extend_schema(operation_id="update_agent_state", request=_BODY)
     def post(self, request: Request, thread_id: str) -> HttpResponse:
@@ -242,11 +238,10 @@ class ThreadStateAt(Endpoint):
     @extend_schema(operation_id="get_agent_state_at")
     def get(self, request: Request, thread_id: str, checkpoint_id: str) -> HttpResponse:
         """The state at a checkpoint."""
-        refuse_unknown(request, "subgraphs", "select")
         thread = find(self, thread_id)
         revision = states.read_revision(checkpoint_id)
         shown = states.read_state(self.actor, thread, revision)
-        return answer(states.select(shown, _read_select(request)))
+        return answer(states.select(shown, _read_select(self)))
 
 
 class ThreadStateCheckpoint(Endpoint):
@@ -262,8 +257,8 @@ class ThreadStateCheckpoint(Endpoint):
         return answer(states.select(shown, strings(given, "select")))
 
 
-def _read_select(request: Request) -> list[str]:
-    return [name for text in request.query_params.getlist("select") for name in text.split(",")]
+def _read_select(view: Endpoint) -> list[str]:
+    return [name for text in view.query.get("select", []) for name in text.split(",")]
 
 
 _MOST_STATES = 100
@@ -275,13 +270,9 @@ class ThreadHistory(Endpoint):
     @extend_schema(operation_id="list_agent_history")
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """The kept checkpoints, newest first; `limit`, `before` a checkpoint id."""
-        refuse_unknown(request, "limit", "before")
-        query = request.query_params
-        limit = query.get("limit", "10")
-        if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:5]) <= _MOST_STATES):
-            raise BadRequest(f"limit must be between 1 and {_MOST_STATES}")
-        before = states.read_revision(query["before"], "/before") if query.get("before") else None
-        return answer(self._states(thread_id, int(limit), before))
+        named = self.query.get("before")
+        before = states.read_revision(named, "/before") if named else None
+        return answer(self._states(thread_id, self.query["limit"], before))
 
     @extend_schema(operation_id="search_agent_history", request=_BODY)
     def post(self, request: Request, thread_id: str) -> HttpResponse:

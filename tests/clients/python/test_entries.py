@@ -111,7 +111,7 @@ def test_list__from_the_last_key__goes_down_over_pages_and_below_a_key(notes: Co
     below = Commonhold.list("notes", order="desc", before="a/3", limit=1)
     assert [each.key for each in notes.every(below)] == ["a/2", "a/1"]
     assert [each.key for each in notes.list("notes", before="a/2")] == ["a/1"]
-    with pytest.raises(Invalid, match="order must be one of asc, desc"):
+    with pytest.raises(BadRequest, match="order must be one of: asc, desc"):
         notes.request("GET", "/state/notes", order="up")
     page = notes.list("notes", order="desc", limit=1)
     with pytest.raises(BadRequest, match="cursor does not match the filters"):

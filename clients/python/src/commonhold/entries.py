@@ -161,7 +161,7 @@ def list_key(
 
 
 def clear_key(key: Key, *, dry_run: bool = False, reason: str = "") -> Call[dict[str, Any]]:
-    """Delete everything under one key: `{matched, deleted, dry_run}`."""
+    """Delete everything under one key: `{matched, deleted}`. With `dry_run` only count."""
     return Call(
         "DELETE",
         f"/keys/{segment(str(key))}",
@@ -175,7 +175,7 @@ def clear_entries(
     namespace: Where, *, prefix: str | None = None, dry_run: bool = False, reason: str = ""
 ) -> Call[dict[str, Any]]:
     """Delete every entry of a namespace, or those whose key begins with `prefix`, all or none:
-    `{matched, deleted, dry_run}`."""
+    `{matched, deleted}`. With `dry_run` only count."""
     return Call(
         "DELETE",
         f"/state/{segment(name_of(namespace))}",

@@ -281,9 +281,7 @@ OPERATIONS: dict[str, Operation] = {
     "delete_agent_policy": Operation({204: None}, headers=_GUARDS[:1], dry_run=ref("DryRun")),
     "get_thread_policy": Operation(_ok("CompactionPolicy")),
     "put_thread_policy": Operation(_ok("CompactionPolicy"), headers=_GUARDS[:1]),
-    "delete_thread_policy": Operation(
-        {204: None}, headers=_GUARDS[:1], dry_run=ref("DryRun")
-    ),
+    "delete_thread_policy": Operation({204: None}, headers=_GUARDS[:1], dry_run=ref("DryRun")),
     "list_changes": Operation(
         {200: page("Change")}, {**_FEED, "wait": _WAIT, "limit": _PAGE["limit"]}
     ),

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 64d96df9fb656c0ba8007fd35f80475a675fad600e8f2cd942dc4d5cebcda500
+// sha256 of docs/openapi.json: cf45f96c4764b5e00ec180d5eb12e582ea78a3aab0a47b549ffd20be49d49917
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -688,7 +688,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Delete dead letters for good, of one thread or agent or all; `dry_run` counts them. */
+        /** @description Delete dead letters for good, of one thread or agent or all. */
         post: operations["clear_dead_letters"];
         delete?: never;
         options?: never;
@@ -846,7 +846,7 @@ export interface paths {
         put?: never;
         /**
          * @description Erase everything of one `resource_id`, or of one `key` over all namespaces, history
-         *     included, for good. `dry_run` counts first. Needs a token that is not narrowed.
+         *     included, for good. Needs a token that is not narrowed.
          */
         post: operations["erase"];
         delete?: never;
@@ -884,7 +884,7 @@ export interface paths {
         get: operations["list_key"];
         put?: never;
         post?: never;
-        /** @description Delete everything under one key. `?dry_run=true` only counts. */
+        /** @description Delete everything under one key. */
         delete: operations["clear_key"];
         options?: never;
         head?: never;
@@ -1056,7 +1056,7 @@ export interface paths {
         put?: never;
         /**
          * @description Take a key, a prefix, a scope kind or a namespace back to a moment, as new versions.
-         *     All or none; `dry_run` tells what would happen, with the first hundred.
+         *     All or none. The answer shows the first hundred changes.
          */
         post: operations["restore_entries"];
         delete?: never;
@@ -1315,7 +1315,7 @@ export interface paths {
         post?: never;
         /**
          * @description Delete the entries of all namespaces, unregistered ones too, by `prefix` or
-         *     `scope_kind`. All or none; `?dry_run=true` only counts.
+         *     `scope_kind`. All or none.
          */
         delete: operations["clear_state"];
         options?: never;
@@ -1397,10 +1397,7 @@ export interface paths {
         get: operations["list_entries"];
         put?: never;
         post?: never;
-        /**
-         * @description Delete every entry of a namespace, or those of a `prefix` or `scope_kind`. All or none;
-         *     `?dry_run=true` only counts.
-         */
+        /** @description Delete every entry of a namespace, or those of a `prefix` or `scope_kind`. All or none. */
         delete: operations["clear_namespace"];
         options?: never;
         head?: never;
@@ -2198,14 +2195,8 @@ export interface components {
                 updated_at: string;
             }[];
         };
-        ClearBody: {
-            agent_id?: string;
-            dry_run?: boolean;
-            thread_id?: string;
-        };
         Cleared: {
             deleted: number;
-            dry_run: boolean;
             matched: number;
         };
         CommitBody: {
@@ -2459,6 +2450,10 @@ export interface components {
             };
             would_change: boolean;
         };
+        DryRun: {
+            /** @constant */
+            dry_run: true;
+        };
         Entry: {
             actor: string;
             /** Format: date-time */
@@ -2544,14 +2539,12 @@ export interface components {
             version: number;
         };
         EraseBody: {
-            dry_run?: boolean;
             key?: string;
             reason: string;
             resource_id?: string;
         };
         Erasure: {
             counts: Record<string, unknown>;
-            dry_run: boolean;
             erased: unknown;
         };
         Explanation: Record<string, unknown>;
@@ -2748,6 +2741,12 @@ export interface components {
             plugin?: string;
             schema?: unknown[] | boolean | number | Record<string, unknown> | string | null;
             ttl_seconds?: number | null;
+        };
+        NamespaceRemoval: {
+            dry_run: boolean;
+            held: {
+                entries: number;
+            };
         };
         PatchedChangeBody: {
             /** Format: decimal */
@@ -2955,7 +2954,6 @@ export interface components {
             changed: number;
             created: number;
             deleted: number;
-            dry_run: boolean;
             first: Record<string, unknown>[];
             refused: number;
         };
@@ -2969,7 +2967,6 @@ export interface components {
         };
         RestoreToMomentBody: {
             at: string;
-            dry_run?: boolean;
             key?: string;
             namespace?: string;
             prefix?: string;
@@ -3366,7 +3363,7 @@ export interface operations {
             query?: {
                 key?: string;
                 namespace?: string;
-                refresh_ttl?: "true" | "false";
+                refresh_ttl?: boolean;
             };
             header?: never;
             path?: never;
@@ -3626,7 +3623,7 @@ export interface operations {
     get_agent_thread: {
         parameters: {
             query?: {
-                include?: string;
+                include?: string[];
             };
             header?: never;
             path: {
@@ -3823,8 +3820,8 @@ export interface operations {
     get_agent_state: {
         parameters: {
             query?: {
-                select?: string;
-                subgraphs?: "true" | "false";
+                select?: string[];
+                subgraphs?: boolean;
             };
             header?: never;
             path: {
@@ -3927,8 +3924,8 @@ export interface operations {
     get_agent_state_at: {
         parameters: {
             query?: {
-                select?: string;
-                subgraphs?: "true" | "false";
+                select?: string[];
+                subgraphs?: boolean;
             };
             header?: never;
             path: {
@@ -4221,7 +4218,9 @@ export interface operations {
     };
     delete_agent_policy: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -4234,6 +4233,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done, or read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
+                };
+            };
             /** @description Gone, or it was not there */
             204: {
                 headers: {
@@ -4324,7 +4332,9 @@ export interface operations {
     };
     delete_thread_policy: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -4337,6 +4347,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done, or read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
+                };
+            };
             /** @description Gone, or it was not there */
             204: {
                 headers: {
@@ -4423,7 +4442,9 @@ export interface operations {
     };
     delete_workspace_policy: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -4434,6 +4455,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done, or read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
+                };
+            };
             /** @description Gone, or it was not there */
             204: {
                 headers: {
@@ -4742,7 +4772,9 @@ export interface operations {
     };
     write_config: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -4769,7 +4801,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Record"];
+                    "application/json": components["schemas"]["Record"] | (components["schemas"]["DryRun"] & components["schemas"]["Record"]);
                 };
             };
             /** @description Made */
@@ -4795,8 +4827,8 @@ export interface operations {
     delete_config: {
         parameters: {
             query?: {
-                dry_run?: "true" | "false";
-                force?: "true" | "false";
+                dry_run?: boolean;
+                force?: boolean;
             };
             header?: {
                 "Change-Reason"?: string;
@@ -4842,7 +4874,9 @@ export interface operations {
     };
     patch_config: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -4859,7 +4893,6 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": unknown;
                 "application/json-patch+json": unknown;
                 "application/merge-patch+json": unknown;
                 "application/vnd.commonhold.update+json": unknown;
@@ -4872,7 +4905,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Record"];
+                    "application/json": components["schemas"]["Record"] | (components["schemas"]["DryRun"] & components["schemas"]["Record"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -4962,7 +4995,9 @@ export interface operations {
     };
     restore_config: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -4988,7 +5023,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Record"];
+                    "application/json": components["schemas"]["Record"] | (components["schemas"]["DryRun"] & components["schemas"]["Record"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -5150,7 +5185,9 @@ export interface operations {
     };
     clear_dead_letters: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -5160,7 +5197,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["ClearBody"];
+                "application/json": components["schemas"]["LettersBody"];
             };
         };
         responses: {
@@ -5170,7 +5207,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Cleared"];
+                    "application/json": components["schemas"]["Cleared"] | (components["schemas"]["DryRun"] & components["schemas"]["Cleared"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -5218,7 +5255,9 @@ export interface operations {
     };
     replay_dead_letters: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -5238,7 +5277,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Replayed"];
+                    "application/json": components["schemas"]["Replayed"] | (components["schemas"]["DryRun"] & components["schemas"]["Replayed"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -5467,7 +5506,9 @@ export interface operations {
     };
     erase: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -5487,7 +5528,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Erasure"];
+                    "application/json": components["schemas"]["Erasure"] | (components["schemas"]["DryRun"] & components["schemas"]["Erasure"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -5620,7 +5661,7 @@ export interface operations {
     clear_key: {
         parameters: {
             query?: {
-                dry_run?: "true" | "false";
+                dry_run?: boolean;
             };
             header?: {
                 "Change-Reason"?: string;
@@ -5639,7 +5680,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Cleared"];
+                    "application/json": components["schemas"]["Cleared"] | (components["schemas"]["DryRun"] & components["schemas"]["Cleared"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -5753,7 +5794,7 @@ export interface operations {
     register_namespace: {
         parameters: {
             query?: {
-                dry_run?: "true" | "false";
+                dry_run?: boolean;
             };
             header?: {
                 "Change-Reason"?: string;
@@ -5804,6 +5845,7 @@ export interface operations {
     unregister_namespace: {
         parameters: {
             query?: {
+                dry_run?: boolean;
                 entries?: "retain" | "delete";
             };
             header?: {
@@ -5817,6 +5859,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done, or read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamespaceRemoval"];
+                };
+            };
             /** @description Gone, or it was not there */
             204: {
                 headers: {
@@ -5868,7 +5919,9 @@ export interface operations {
     };
     request_history_compaction: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -5880,6 +5933,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done, or read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"] & components["schemas"]["HistoryPreview"];
+                };
+            };
             /** @description Taken on: a worker does it */
             202: {
                 headers: {
@@ -5968,7 +6030,9 @@ export interface operations {
     };
     install_plugin: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -5984,6 +6048,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Done, or read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"] & components["schemas"]["Plugin"];
+                };
+            };
             /** @description Made */
             201: {
                 headers: {
@@ -6007,7 +6080,7 @@ export interface operations {
     uninstall_plugin: {
         parameters: {
             query?: {
-                dry_run?: "true" | "false";
+                dry_run?: boolean;
                 entries?: "retain" | "delete";
             };
             header?: {
@@ -6089,7 +6162,9 @@ export interface operations {
     };
     redact_entry: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -6112,7 +6187,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Redaction"];
+                    "application/json": components["schemas"]["Redaction"] | (components["schemas"]["DryRun"] & components["schemas"]["Redaction"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -6128,7 +6203,9 @@ export interface operations {
     };
     restore_entries: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -6148,7 +6225,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Restoration"];
+                    "application/json": components["schemas"]["Restoration"] | (components["schemas"]["DryRun"] & components["schemas"]["Restoration"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -6164,7 +6241,9 @@ export interface operations {
     };
     restore_entry: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -6190,7 +6269,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Entry"];
+                    "application/json": components["schemas"]["Entry"] | (components["schemas"]["DryRun"] & components["schemas"]["Entry"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -6211,7 +6290,7 @@ export interface operations {
                 cursor?: string;
                 limit?: number;
                 status?: "created" | "running" | "waiting" | "done";
-                stuck?: "true" | "false";
+                stuck?: boolean;
                 thread_id?: string;
             };
             header?: never;
@@ -6353,7 +6432,9 @@ export interface operations {
     };
     commit: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -6376,7 +6457,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Committed"];
+                    "application/json": components["schemas"]["Committed"] | (components["schemas"]["DryRun"] & components["schemas"]["Committed"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -6582,7 +6663,7 @@ export interface operations {
             query?: {
                 cursor?: string;
                 limit?: number;
-                stale?: "true" | "false";
+                stale?: boolean;
             };
             header?: never;
             path: {
@@ -6738,10 +6819,10 @@ export interface operations {
                 plugin?: string;
                 prefix?: string;
                 scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
-                tag?: string;
-                tags?: string;
+                tag?: string[];
+                tags?: string[];
                 updated_since?: string;
-                valid?: "true" | "false";
+                valid?: boolean;
             };
             header?: never;
             path?: never;
@@ -6775,11 +6856,9 @@ export interface operations {
     clear_state: {
         parameters: {
             query?: {
-                /** @description true: only count */
                 dry_run?: boolean;
-                /** @description only keys that begin with it */
                 prefix?: string;
-                scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
+                scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
             };
             header?: {
                 "Change-Reason"?: string;
@@ -6796,7 +6875,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Cleared"];
+                    "application/json": components["schemas"]["Cleared"] | (components["schemas"]["DryRun"] & components["schemas"]["Cleared"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -6926,7 +7005,7 @@ export interface operations {
     unregister_state_key: {
         parameters: {
             query?: {
-                dry_run?: "true" | "false";
+                dry_run?: boolean;
                 values?: "retain" | "clear";
             };
             header?: {
@@ -6969,7 +7048,9 @@ export interface operations {
     };
     run_batch: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -6989,7 +7070,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BatchResults"];
+                    "application/json": components["schemas"]["BatchResults"] | (components["schemas"]["DryRun"] & components["schemas"]["BatchResults"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -7013,10 +7094,10 @@ export interface operations {
                 order?: "asc" | "desc";
                 prefix?: string;
                 scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
-                tag?: string;
-                tags?: string;
+                tag?: string[];
+                tags?: string[];
                 updated_since?: string;
-                valid?: "true" | "false";
+                valid?: boolean;
             };
             header?: never;
             path: {
@@ -7052,11 +7133,9 @@ export interface operations {
     clear_namespace: {
         parameters: {
             query?: {
-                /** @description true: only count */
                 dry_run?: boolean;
-                /** @description only keys that begin with it */
                 prefix?: string;
-                scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
+                scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
             };
             header?: {
                 "Change-Reason"?: string;
@@ -7075,7 +7154,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Cleared"];
+                    "application/json": components["schemas"]["Cleared"] | (components["schemas"]["DryRun"] & components["schemas"]["Cleared"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -7137,7 +7216,9 @@ export interface operations {
     };
     write_entry: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -7164,7 +7245,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Entry"];
+                    "application/json": components["schemas"]["Entry"] | (components["schemas"]["DryRun"] & components["schemas"]["Entry"]);
                 };
             };
             /** @description Made */
@@ -7189,7 +7270,9 @@ export interface operations {
     };
     delete_entry: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -7205,6 +7288,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done, or read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"] & components["schemas"]["Cleared"];
+                };
+            };
             /** @description Gone, or it was not there */
             204: {
                 headers: {
@@ -7225,7 +7317,9 @@ export interface operations {
     };
     patch_entry: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -7242,7 +7336,6 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": unknown;
                 "application/json-patch+json": unknown;
                 "application/merge-patch+json": unknown;
                 "application/vnd.commonhold.update+json": unknown;
@@ -7255,7 +7348,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Entry"];
+                    "application/json": components["schemas"]["Entry"] | (components["schemas"]["DryRun"] & components["schemas"]["Entry"]);
                 };
             };
             /** @description Made */
@@ -7287,7 +7380,7 @@ export interface operations {
                 parent_thread_id?: string;
                 prefix?: string;
                 resource_id?: string;
-                root?: "true" | "false";
+                root?: boolean;
             };
             header?: never;
             path?: never;
@@ -7398,7 +7491,7 @@ export interface operations {
         parameters: {
             query?: {
                 children?: "detach" | "reject" | "cascade";
-                dry_run?: "true" | "false";
+                dry_run?: boolean;
                 expected_revision?: number;
             };
             header?: {
@@ -7586,7 +7679,9 @@ export interface operations {
     };
     request_compaction: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -7602,6 +7697,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Done, or read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": (components["schemas"]["DryRun"] & components["schemas"]["CompactionPreview"]) | (components["schemas"]["DryRun"] & components["schemas"]["SnapshotPreview"]);
+                };
+            };
             /** @description Taken on: a worker does it */
             202: {
                 headers: {
@@ -7776,7 +7880,9 @@ export interface operations {
     };
     import_snapshot: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -7799,7 +7905,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ImportedSnapshot"];
+                    "application/json": components["schemas"]["ImportedSnapshot"] | (components["schemas"]["DryRun"] & components["schemas"]["ImportedSnapshot"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -7815,7 +7921,9 @@ export interface operations {
     };
     interrupt_thread: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -7833,7 +7941,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Interruption"];
+                    "application/json": components["schemas"]["Interruption"] | (components["schemas"]["DryRun"] & components["schemas"]["Interruption"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -7961,7 +8069,9 @@ export interface operations {
     };
     restore_snapshot: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -7984,7 +8094,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Snapshot"];
+                    "application/json": components["schemas"]["Snapshot"] | (components["schemas"]["DryRun"] & components["schemas"]["Snapshot"]);
                 };
             };
             /** @description Refused, or failed: a problem document */
@@ -8124,7 +8234,7 @@ export interface operations {
     read_state: {
         parameters: {
             query?: {
-                export?: "true" | "false";
+                export?: boolean;
                 revision?: number;
                 scope?: "run" | "thread";
             };
@@ -8578,7 +8688,9 @@ export interface operations {
     };
     delete_webhook: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -8590,6 +8702,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done, or read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
+                };
+            };
             /** @description Gone, or it was not there */
             204: {
                 headers: {
@@ -8720,7 +8841,9 @@ export interface operations {
     };
     replay_webhook: {
         parameters: {
-            query?: never;
+            query?: {
+                dry_run?: boolean;
+            };
             header?: {
                 "Change-Reason"?: string;
                 "Idempotency-Key"?: string;
@@ -8736,6 +8859,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Done, or read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"] & components["schemas"]["WebhookReplayed"];
+                };
+            };
             /** @description Taken on: a worker does it */
             202: {
                 headers: {

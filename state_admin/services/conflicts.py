@@ -1,16 +1,22 @@
-"""Explains a lost race for an entry: the common base, theirs, yours, and what truly clashes."""
+"""Explains a version conflict of an entry: the common base, theirs, yours, and what clashes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from state_admin.domain import diffs, values
 from state_admin.domain.access import Actor
 from state_admin.domain.diffs import Clash
 from state_admin.domain.places import MISSING
-from state_admin.domain.values import JSON, Raw
+from state_admin.domain.values import JSON
 from state_admin.models import EntryRevision
+
+from .namespaces import Definition
+
+if TYPE_CHECKING:
+    from .entries import EntryView
 
 # Beyond this many bytes in all, the values are left out: the versions tell where to read them.
 MAX_SHOWN = 256 * 1024
@@ -19,47 +25,70 @@ MAX_CLASHES = 100
 
 @dataclass(frozen=True)
 class Collision:
-    """Two writers started from one base. `clashes` is empty when their changes can be joined to
-    `merged`; `shown` are the members of the problem that tells the loser."""
+    """A write whose version is stale, and the sides of the conflict, as JSON text.
 
+    `base` is the value at the version that the writer had read; None: it is no longer kept
+    (compacted or redacted) or never was, so only two sides are known, and nothing can be merged.
+    `yours` is the value to write; None: a deletion. `clashes` is empty where the changes of both
+    can be joined to `merged`.
+    """
+
+    base: str | None
+    current: EntryView
+    yours: str | None
     merged: JSON
-    clashes: list[Clash]
-    shown: dict[str, Any]
+    clashes: Sequence[Clash]
+
+    @property
+    def theirs(self) -> str | None:
+        """The current value; None: deleted."""
+        return self.current.value if self.current.exists else None
+
+    @property
+    def mergeable(self) -> bool:
+        return self.base is not None and not self.clashes
+
+    def members(self) -> dict[str, Any]:
+        """The members of the problem document."""
+        sides = show_sides(base=self.base, theirs=self.theirs, yours=self.yours)
+        shown: dict[str, Any] = {"mergeable": self.mergeable, **sides}
+        if self.base is not None:
+            shown["clashes"] = [
+                _show(clash) if sides else {"pointer": clash.pointer}
+                for clash in self.clashes[:MAX_CLASHES]
+            ]
+        return shown
 
 
-def explain(
-    actor: Actor, namespace: str, key: str, expected: int, theirs: str | None, yours: Raw | None
-) -> Collision | None:
-    """Compare both with the version that the writer had read. None: that version is not known
-    (read_base), so nothing can be said."""
-    base = read_base(actor, namespace, key, expected)
-    return None if base is None else compare(base, theirs, yours.text if yours else None)
+def collide(
+    actor: Actor, known: Definition, current: EntryView, expected: int, yours: str | None
+) -> Collision:
+    """The conflict of a write to the version `expected` with the current entry."""
+    return compare(read_base(actor, known, current.key, expected), current, yours)
 
 
-def read_base(actor: Actor, namespace: str, key: str, version: int) -> str | None:
-    """The value at a version, as JSON text. None: it never was, held no value, was compacted away
-    or redacted."""
-    rows = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
+def read_base(actor: Actor, known: Definition, key: str, version: int) -> str | None:
+    """The value at a version, as JSON text; version 0, a missing entry, reads as the default. None:
+    it never was, was compacted away or redacted."""
+    if version == 0:
+        return known.default
+    rows = EntryRevision.objects.visible_to(actor).of_key(known.name, key)
     held = rows.filter(version=version, redacted_at=None).values_list("value", flat=True)
-    return held.first() if version else None
+    return held.first()
 
 
-def compare(base: str, theirs: str | None, yours: str | None) -> Collision:
-    """Both as JSON text; None where the writer deletes. A value is never joined with a deletion."""
+def compare(base: str | None, current: EntryView, yours: str | None) -> Collision:
+    """The sides compared. A value is never joined with a deletion."""
+    theirs = current.value if current.exists else None
+    if base is None:
+        return Collision(base, current, yours, None, ())
     before, stored, wanted = (
         MISSING if text is None else values.load(text) for text in (base, theirs, yours)
     )
     merged, clashes = diffs.three_way(before, stored, wanted)
     if theirs is None and yours is not None:
-        clashes = [Clash("", before, None, wanted, ("theirs",))]
-    sides = show_sides(base=base, theirs=theirs, yours=yours)
-    shown = {
-        "mergeable": not clashes,
-        "clashes": [
-            _show(clash) if sides else {"pointer": clash.pointer} for clash in clashes[:MAX_CLASHES]
-        ],
-    }
-    return Collision(merged, clashes, shown | sides)
+        merged, clashes = wanted, [Clash("", before, None, wanted, ("theirs",))]
+    return Collision(base, current, yours, merged, clashes)
 
 
 def show_sides(**texts: str | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from state_admin.models.entries_sql import NewEntry
 
 from . import journal, quotas
 from .actors import require, require_open
-from .conflicts import compare, explain, read_base, show_sides
+from .conflicts import collide, compare, read_base, show_sides
 from .errors import (
     BadRequest,
     Conflict,
@@ -330,11 +330,9 @@ def delete_value(
             return written.version
         now = read_entry(actor=actor, namespace=namespace, key=key)
         if when.version is not None and now.version != when.version:
-            theirs = now.value if now.exists else None
-            collision = explain(actor, namespace, key, when.version, theirs, None)
-            if not when.merge or collision is None or collision.clashes:
-                told = collision.shown if collision is not None else {}
-                raise VersionConflict(expected or 0, now.version, **told)
+            collision = collide(actor, known, now, when.version, None)
+            if not when.merge or not collision.mergeable:
+                raise VersionConflict(expected or 0, now.version, collision=collision)
             # The value is still the one that was read, or deleted as wanted.
             when = replace(when, version=now.version)
         if when.version is None or not now.exists:
@@ -399,15 +397,13 @@ def store_value(
         if when.version is not None and now.version != when.version:
             if not explain_conflict:
                 raise VersionConflict(expected or 0, now.version)
-            theirs = now.value if now.exists else None
-            collision = explain(actor, namespace, key, when.version, theirs, value)
-            if when.merge and collision is not None and not collision.clashes:
+            collision = collide(actor, known, now, when.version, value.text)
+            if when.merge and collision.mergeable:
                 # Nobody touched the same paths: both land, on top of what is there now.
                 value = Raw(values.dump(collision.merged), collision.merged)
                 when = replace(when, version=now.version)
                 continue
-            told = collision.shown if collision is not None else {}
-            raise VersionConflict(expected or 0, now.version, **told)
+            raise VersionConflict(expected or 0, now.version, collision=collision)
         if changed and now.exists:
             return Put(now, created=False, changed=False)
     raise Conflict("the namespace or the entry keeps changing; try again")
@@ -437,7 +433,7 @@ def rewrite_value(
     def compute(before: EntryView) -> Raw:
         if when.version is None or before.version == when.version:
             return change(before)
-        return _join(actor, before, when, change)
+        return _join(actor, known, before, when, change)
 
     def store(before: EntryView, value: Raw, *, explain_conflict: bool) -> Put:
         attributes = {"ttl": None, "expires_at": before.expires_at, "tags": None, "pinned": None}
@@ -479,24 +475,27 @@ def rewrite_value(
 
 
 def _join(
-    actor: Actor, before: EntryView, when: Precondition, change: Callable[[EntryView], Raw]
+    actor: Actor,
+    known: Definition,
+    before: EntryView,
+    when: Precondition,
+    change: Callable[[EntryView], Raw],
 ) -> Raw:
-    """What a change to the version of `when` makes of the entry as it is now. VersionConflict
-    unless they are to be joined and can be."""
+    """What a change to the version of `when` makes of the current entry. VersionConflict unless
+    they are to be joined and can be."""
     version = when.version or 0
-    base = read_base(actor, before.namespace, before.key, version)
-    if base is None:
-        raise VersionConflict(version, before.version)
-    theirs = before.value if before.exists else None
+    base = read_base(actor, known, before.key, version)
+    shown = show_sides(base=base, theirs=before.value if before.exists else None)
+    if base is None:  # the change cannot be computed
+        raise VersionConflict(version, before.version, mergeable=False, **shown)
     try:
         yours = change(replace(before, exists=True, value=base, version=version))
-    except Problem:  # it could not have landed there either
-        shown = show_sides(base=base, theirs=theirs)
+    except Problem:  # it does not apply to its own base
         raise VersionConflict(version, before.version, **shown) from None
-    collision = compare(base, theirs, yours.text)
-    if when.merge and not collision.clashes:
+    collision = compare(base, before, yours.text)
+    if when.merge and collision.mergeable:
         return Raw(values.dump(collision.merged), collision.merged)
-    raise VersionConflict(version, before.version, **collision.shown)
+    raise VersionConflict(version, before.version, collision=collision)
 
 
 def apply_patch(kind: PatchKind, document: JSON, operations: JSON) -> JSON:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 
 from state_admin.domain.moments import timestamp
 from state_admin.domain.values import Fault
+
+if TYPE_CHECKING:
+    from .conflicts import Collision
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -187,20 +190,30 @@ class Gone(Problem):
 
 
 class VersionConflict(Problem):
-    """A precondition on a version failed; nothing changed."""
+    """A precondition on a version failed; nothing changed. `collision`: the sides, of an entry."""
 
     slug = "version-conflict"
     status = 412
     title = "Version conflict"
 
-    def __init__(self, expected: int, actual: int, *, of: str = "entry", **data: Any) -> None:
+    def __init__(
+        self,
+        expected: int,
+        actual: int,
+        *,
+        of: str = "entry",
+        collision: Collision | None = None,
+        **data: Any,
+    ) -> None:
         super().__init__(
             f"version conflict: expected {expected}, actual {actual}",
             hint=f"The {of} changed since you read it. Read it again and retry.",
             expected=expected,
             actual=actual,
+            **(collision.members() if collision else {}),
             **data,
         )
+        self.collision = collision
 
 
 class TooLarge(Problem):

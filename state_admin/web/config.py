@@ -5,7 +5,7 @@ History, differences and the past of a record are on the page of its entry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -28,6 +28,7 @@ from state_admin.services.config import (
     put_record,
     read_record,
 )
+from state_admin.services.conflicts import Collision, compare
 from state_admin.services.entries import EntryView, Precondition, read_entry, read_past
 from state_admin.services.errors import (
     BadRequest,
@@ -47,7 +48,6 @@ from .asked import Asked, asked, read_typed
 from .confirm import Confirm, ask
 from .drafts import (
     Mark,
-    Sides,
     answer_check,
     conflict_context,
     marks_of,
@@ -236,8 +236,10 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
             when=Precondition(draft.base),
             reason=draft.reason,
         ).entry
-    except VersionConflict:
-        return _conflict(request, chosen, record_id, draft)
+    except VersionConflict as conflict:
+        if conflict.collision is None:
+            raise
+        return _conflict(request, chosen, conflict.collision, draft)
     except (Invalid, TooLarge, BadRequest) as problem:
         draft.message, draft.errors = heading_of(problem), marks_of(draft.text, problem)
         if draft.asked is not None:
@@ -386,17 +388,21 @@ def _value_at(request: Request, kind: Kind, now: EntryView, version: int) -> JSO
     return _without_secrets(kind, values.load(now.value)) if now.exists else {}
 
 
-def _conflict(request: Request, kind: Kind, record_id: str, draft: Draft) -> HttpResponse:
-    """Base, theirs and mine without secrets. What was said of a secret is asked again beside the
-    merged value: a typed one is never sent back to the page."""
-    now = read_entry(actor=request.actor, namespace=kind.namespace, key=record_id)
-    sides = Sides(
-        _value_at(request, kind, now, draft.base),
-        _without_secrets(kind, values.load(now.value)),
-        values.load(read_value(draft.text).text),
+def _conflict(request: Request, kind: Kind, collision: Collision, draft: Draft) -> HttpResponse:
+    """The sides of the refusal without secrets. What was said of a secret is asked again beside
+    the merged value: a typed one is never sent back to the page."""
+
+    def bare(text: str) -> str:
+        return values.dump(_without_secrets(kind, values.load(text)))
+
+    now = collision.current
+    sides = compare(
+        None if collision.base is None else bare(collision.base),
+        replace(now, value=bare(now.value)),
+        read_value(draft.text).text,
     )
-    frame = _frame(kind, record_id)
-    context = frame | conflict_context(now, draft.base, draft.text, sides)
+    frame = _frame(kind, now.key)
+    context = frame | conflict_context(sides, draft.base, draft.text)
     context |= {
         "draft": draft,
         "part": "record",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.http import JsonResponse, QueryDict
 
 from state_admin.domain import diffs, values
-from state_admin.domain.diffs import Clash
+from state_admin.domain.diffs import Clash, Row
 from state_admin.domain.values import JSON, Raw
-from state_admin.services.entries import EntryView, check_value
+from state_admin.services.conflicts import Collision
+from state_admin.services.entries import check_value
 from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
 from state_admin.services.namespaces import Definition
 from state_admin.templatetags.json_html import pretty
@@ -23,14 +24,6 @@ from .json_lines import line_of, span_of, utf16
 _STOPPED = re.compile(r"\(char (\d+)\)\Z")
 
 Mark = dict[str, Any]  # message, pointer; line, and start and end as browsers count
-
-
-class Sides(NamedTuple):
-    """The three values of a conflict."""
-
-    base: JSON
-    theirs: JSON
-    mine: JSON
 
 
 def typed_text(post: QueryDict) -> str:
@@ -109,26 +102,49 @@ def answer_check(text: str, check: Callable[[], object]) -> JsonResponse:
     return JsonResponse({"message": "", "errors": []})
 
 
-def conflict_context(now: EntryView, base: int, text: str, sides: Sides) -> dict[str, Any]:
-    """The context of entries/conflict.html: base, theirs and mine, and both joined where only one
-    side changed a place; where both did stands theirs, marked. `text` is mine as it was typed."""
-    value, clashes = diffs.three_way(sides.base, sides.theirs, sides.mine)
-    merged = pretty(value)
+def conflict_context(collision: Collision, base: int, text: str) -> dict[str, Any]:
+    """The context of entries/conflict.html: the sides, and both changes joined; where they clash,
+    the merged value has theirs, marked. Without a base, or with theirs deleted, nothing is joined.
+    `base` is the version that was edited, `text` mine as it was typed."""
+    current, theirs = collision.current, collision.theirs
+    known, merging = collision.base is not None, collision.base is not None and theirs is not None
+    sides = [
+        ("Theirs", f"version {current.version}" if theirs else "deleted", _pretty(theirs)),
+        ("Mine", "not saved", text),
+    ]
+    merged, label = text, "My value"
+    if known:
+        base_label = f"version {base}" if base else "the default"
+        sides.insert(0, ("Base", base_label, _pretty(collision.base)))
+    if merging:
+        merged, label = pretty(collision.merged), "Merged value"
+        label += ", with theirs where both changed" if collision.clashes else ""
     return {
-        "entry": now,
+        "entry": current,
         "base": base,
+        "base_known": known,
+        "merging": merging,
+        "sides": sides,
+        "clashes": [_clash_row(clash) for clash in collision.clashes],
+        "theirs_rows": _rows(collision.base, theirs),
+        "mine_rows": _rows(collision.base, collision.yours),
+        "rows": _rows(theirs, collision.yours),
         "typed": text,
-        "clashes": [_clash_row(clash) for clash in clashes],
-        "sides": [
-            ("Base", f"version {base}" if base else "the default", pretty(sides.base)),
-            ("Theirs", f"version {now.version}" if now.exists else "deleted", pretty(sides.theirs)),
-            ("Mine", "not saved", text),
-        ],
-        "theirs_rows": diffs.rows(sides.base, sides.theirs),
-        "mine_rows": diffs.rows(sides.base, sides.mine),
         "merged": merged,
-        "marks": [_clash_mark(merged, clash) for clash in clashes],
+        "editor_label": f"{label}: edit it before you save",
+        "marks": [_clash_mark(merged, clash) for clash in collision.clashes] if merging else [],
     }
+
+
+def _pretty(text: str | None) -> str:
+    return "" if text is None else pretty(values.load(text))
+
+
+def _rows(before: str | None, after: str | None) -> list[Row] | None:
+    """What differs; None where one side is a deletion."""
+    if before is None or after is None:
+        return None
+    return diffs.rows(values.load(before), values.load(after))
 
 
 def _clash_mark(text: str, clash: Clash) -> Mark:

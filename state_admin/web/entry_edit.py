@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.models import Namespace
+from state_admin.services.conflicts import Collision
 from state_admin.services.entries import (
     EntryView,
     Precondition,
@@ -20,13 +21,10 @@ from state_admin.services.entries import (
     check_entry,
     put_entry,
     read_entry,
-    read_past,
 )
 from state_admin.services.errors import (
     BadRequest,
-    Gone,
     Invalid,
-    NotFound,
     Problem,
     TooLarge,
     VersionConflict,
@@ -39,7 +37,6 @@ from .actors import page
 from .addresses import entry_action_url, entry_url, with_query
 from .drafts import (
     Mark,
-    Sides,
     answer_check,
     conflict_context,
     marks_of,
@@ -87,8 +84,10 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
     draft = _draft(request.POST)
     try:
         return _save(request, now, draft)
-    except VersionConflict:
-        return _conflict(request, known, now, draft)
+    except VersionConflict as conflict:
+        if conflict.collision is None:
+            raise
+        return _conflict(request, known, conflict.collision, draft)
     except (Invalid, TooLarge, BadRequest) as problem:
         draft.message, draft.errors = heading_of(problem), marks_of(draft.text, problem)
         return _form(request, known, now, draft, status=422)
@@ -201,17 +200,13 @@ def _frame(known: Definition, now: EntryView) -> dict[str, Any]:
     }
 
 
-def _conflict(request: Request, known: Definition, now: EntryView, draft: Draft) -> HttpResponse:
-    """Base, theirs and mine side by side, merged where only one side changed a place."""
-    address: Any = {"actor": request.actor, "namespace": now.namespace, "key": now.key}
-    now = read_entry(**address)
-    try:
-        base = values.load(read_past(**address, at_version=draft.base).value)
-    except (Gone, NotFound):  # never there, or no longer kept
-        base = values.load(known.default)
-    sides = Sides(base, values.load(now.value), values.load(read_value(draft.text).text))
+def _conflict(
+    request: Request, known: Definition, collision: Collision, draft: Draft
+) -> HttpResponse:
+    """The sides of the refusal, merged where only one side changed a place."""
+    now = collision.current
     page_url = entry_url(now.namespace, now.key)
-    context = _frame(known, now) | conflict_context(now, draft.base, draft.text, sides)
+    context = _frame(known, now) | conflict_context(collision, draft.base, draft.text)
     context |= {
         "draft": draft,
         "part": "entry",

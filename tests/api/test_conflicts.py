@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from state_admin.models import EntryRevision
 from tests.builders import Person, make_namespace, make_record, put
 
 MERGE = "application/merge-patch+json"
@@ -65,6 +66,36 @@ def test_merge__unknown_base__is_refused_without_guessing(moved: Person) -> None
     )
     assert answer.status_code == 412
     assert "base" not in answer.json()
+    assert moved.api("GET", "/state/notes/k").json()["version"] == 2
+
+
+@pytest.mark.parametrize("headers", [{}, {"On_Conflict": "merge"}])
+def test_conflict__base_was_removed__carries_the_other_two_sides(
+    moved: Person, headers: dict[str, str]
+) -> None:
+    EntryRevision.objects.filter(version=1).delete()
+    mine = {**BASE, "goal": "ship soon"}
+    body = write(moved, mine, **headers).json()
+    assert body["status"] == 412
+    assert (body["yours"], body["theirs"]["budget"]["eur"], body["mergeable"]) == (mine, 5, False)
+    assert body.keys().isdisjoint({"base", "clashes"})
+    patched = patch(moved, {"goal": "soon"}, **headers).json()
+    assert (patched["status"], patched["theirs"]["budget"]["eur"]) == (412, 5)
+    assert patched["mergeable"] is False
+    assert patched.keys().isdisjoint({"base", "yours", "clashes"})
+    deleted = moved.api("DELETE", "/state/notes/k", If_Match='"1"', **headers).json()
+    assert (deleted["status"], deleted["mergeable"]) == (412, False)
+    assert moved.api("GET", "/state/notes/k").json()["version"] == 2
+
+
+def test_conflict__create_of_what_exists__is_compared_with_the_default(alice: Person) -> None:
+    make_namespace(alice.actor, default={"goal": ""})
+    put(alice.actor, "notes", "k", {"goal": "theirs"})
+    body = {"value": {"goal": "", "n": 1}}
+    refused = alice.api("PUT", "/state/notes/k", body, If_None_Match="*").json()
+    assert (refused["status"], refused["base"], refused["mergeable"]) == (412, {"goal": ""}, True)
+    merged = alice.api("PUT", "/state/notes/k", body, If_Match='"0"', On_Conflict="merge")
+    assert merged.json()["value"] == {"goal": "theirs", "n": 1}
 
 
 def patch(person: Person, operations: Any, *, kind: str = "merge-patch", **headers: str) -> Any:

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.domain.access import Role
+from state_admin.models import EntryRevision
 from state_admin.services.entries import read_entry
 from tests.builders import Person, make_namespace, make_person, make_record, put
 
@@ -143,6 +144,27 @@ def test_journey__conflict__is_resolved_by_editing_the_merge(
     editor(page).press("Control+s")
     expect(page.locator("[data-toast]")).to_contain_text("Saved version 3")
     assert value(alice) == {"goal": "both", "steps": ["a", "b"]}
+
+
+@pytest.mark.usefixtures("team")
+def test_journey__conflict_over_a_removed_version__compares_two_values(
+    watched: Watched, alice: Person
+) -> None:
+    watched.expected.add(409)
+    page = watched.page
+    page.goto("/entry/edit/team/thread::t1")
+    put(alice.actor, "team", "thread::t1", {"goal": "theirs", "steps": ["a", "b"]})
+    EntryRevision.objects.filter(version=1).delete()
+    editor(page).fill('{"goal": "mine", "steps": ["a"]}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").filter(has_text="no longer in the history")).to_be_visible()
+    two = page.get_by_role("region", name="The two versions")
+    expect(two.get_by_role("heading")).to_have_count(2)
+    expect(page.get_by_role("region", name="From theirs to mine")).to_contain_text("/goal")
+    assert violations(page) == []
+    page.get_by_role("button", name="Save mine over theirs").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 3")
+    assert value(alice) == {"goal": "mine", "steps": ["a"]}
 
 
 @pytest.mark.usefixtures("team")

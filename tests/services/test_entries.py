@@ -144,7 +144,8 @@ def test_put__if_version_of_a_missing_entry__is_a_conflict_with_actual_0(alice: 
     make_namespace(alice.actor)
     with pytest.raises(VersionConflict) as refused:
         put(alice.actor, "notes", "k", 3, when=Precondition(1))
-    assert refused.value.data == {"expected": 1, "actual": 0}
+    sides = {"mergeable": False, "yours": 3}  # there is no base, and nothing of theirs
+    assert refused.value.data == {"expected": 1, "actual": 0, **sides}
 
 
 def test_put__same_value__is_a_new_version(alice: Person) -> None:
@@ -311,7 +312,8 @@ def test_patch__if_version_stale__is_refused(alice: Person) -> None:
     put(alice.actor, "notes", "k", 1)
     with pytest.raises(VersionConflict) as refused:
         patch(alice, 2, when=Precondition(5))
-    assert refused.value.data == {"expected": 5, "actual": 1}
+    sides = {"mergeable": False, "theirs": 1}  # there is no base to apply the patch to
+    assert refused.value.data == {"expected": 5, "actual": 1, **sides}
 
 
 def test_patch__deleted_entry__starts_from_the_default_and_goes_on_counting(alice: Person) -> None:

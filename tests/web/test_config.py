@@ -12,7 +12,7 @@ from django.test import Client
 
 from state_admin.domain import values
 from state_admin.domain.config import SCHEMAS, SECRET_PLACES, Kind
-from state_admin.models import AuditRow, ConfigSecret
+from state_admin.models import AuditRow, ConfigSecret, EntryRevision
 from state_admin.services.config import read_record
 from state_admin.services.config_secrets import find_provider_secret
 from state_admin.services.errors import NotFound
@@ -442,3 +442,19 @@ def test_history__old_version__is_restored_with_the_secret_of_now(
     now = stored(registry, Kind.PROVIDERS, "openai")
     assert (now["adapter"], "timeout_secs" in now) == ("openai", False)
     assert secret_of(registry) == SECRET
+
+
+def test_edit__base_was_removed__compares_two_sides_without_secrets(
+    admin: Client, registry: Person
+) -> None:
+    record = {"adapter": "openai", "api_key": SECRET + "-2", "timeout_secs": 5}
+    make_record(registry.actor, "providers", "openai", record)
+    EntryRevision.objects.filter(entry__key="openai", version=1).delete()
+    response = save(admin, '{"adapter": "openai", "timeout_secs": 9}', 1)
+    page = response.content.decode()
+    assert response.status_code == 409
+    assert "Version 1 is no longer in the history" in page
+    assert 'aria-label="The two versions"' in page
+    assert '<td class="path">/timeout_secs</td>' in page
+    assert "canary" not in page
+    assert "$secret" not in page

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from state_admin.models import AuditRow
-from state_admin.services.entries import EntryView, delete_entry, read_entry
+from state_admin.models import AuditRow, EntryRevision
+from state_admin.services.entries import EntryView, delete_entry, put_entry, read_entry
+from state_admin.web import entry_edit
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, put
 
 EDIT = "/entry/edit/team/global"
@@ -155,7 +156,81 @@ def test_edit__deleted_meanwhile__is_a_conflict(
     delete_entry(actor=alice.actor, namespace="team", key="global")
     response = save(admin, {"goal": "mine"}, team.version)
     assert response.status_code == 409
-    assert b"it was deleted since" in response.content
+    page = response.content.decode()
+    assert "it was deleted since" in page
+    assert "Save to write your value again" in page
+    assert '<input type="hidden" name="base" value="0">' in page
+    assert save(admin, {"goal": "mine"}, 0).status_code == 302
+
+
+def test_edit__base_was_removed__says_so_and_compares_two_sides(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    put(alice.actor, "team", "global", {"goal": "theirs", "count": 2})
+    EntryRevision.objects.filter(version=team.version).delete()
+    response = save(admin, {"goal": "mine", "count": 2}, team.version)
+    page = response.content.decode()
+    assert response.status_code == 409
+    assert "Version 1 is no longer in the history, so the changes cannot be merged" in page
+    assert re.findall(r'<pre tabindex="0" aria-label="(\w+)">', page) == ["Theirs", "Mine"]
+    assert "the default" not in page
+    assert 'class="clashes"' not in page
+    differences = page[page.index('class="diff"') : page.index("</table>")]
+    assert re.findall(r'<td class="path">([^<]*)</td>', differences) == ["/goal"]
+    assert re.findall(r"<(del|ins)>([^<]*)<", differences) == [
+        ("del", "&quot;theirs&quot;"),
+        ("ins", "&quot;mine&quot;"),
+    ]
+    edited = re.search(r'<textarea class="editor"[^>]*>\n(.*?)</textarea>', page, re.S)
+    assert edited
+    assert json.loads(unescape(edited[1])) == {"goal": "mine", "count": 2}
+    assert page.count("Save mine over theirs") == 1
+    assert save(admin, {"goal": "mine", "count": 2}, 2).status_code == 302
+
+
+def test_edit__conflict__shows_the_sides_of_the_refusal_not_later_ones(
+    admin: Client, alice: Person, team: EntryView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(alice.actor, "team", "global", {"goal": "refused over"})
+
+    def refuse_and_move(**write: Any) -> Any:
+        try:
+            return put_entry(**write)
+        finally:
+            put(alice.actor, "team", "global", {"goal": "later still"})
+
+    monkeypatch.setattr(entry_edit, "put_entry", refuse_and_move)
+    page = save(admin, {"goal": "mine"}, team.version).content.decode()
+    assert "alice wrote version 2" in page
+    assert "refused over" in page
+    assert "later still" not in page
+    monkeypatch.undo()
+    assert save(admin, {"goal": "both"}, 2).status_code == 409, "the page guards what it showed"
+
+
+def test_edit__conflict__clashes_as_the_api_says(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    put(alice.actor, "team", "global", {"goal": "theirs", "count": 1, "constraints": ["x"]})
+    mine = {"goal": "mine", "count": 1, "constraints": ["y", "z"]}
+    told = alice.api("PUT", "/state/team/global", {"value": mine}, If_Match='"1"').json()
+    page = save(admin, mine, 1).content.decode()
+    clashes = page[page.index('class="clashes"') : page.index("</table>")]
+    pointers = re.findall(r'"mono">(/[^<]*)</th>', clashes)
+    assert pointers == [clash["pointer"] for clash in told["clashes"]] == ["/goal", "/constraints"]
+
+
+def test_create__someone_created_it_meanwhile__starts_from_the_default(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    put(alice.actor, "team", "thread::new", {"goal": "theirs"})
+    path = "/entry/edit/team/thread::new"
+    page = save(admin, {"goal": "", "count": 1}, 0, path=path).content.decode()
+    assert "the default" in page
+    assert "No place clashes" in page
+    merged = re.search(r'<textarea class="editor"[^>]*>\n(.*?)</textarea>', page, re.S)
+    assert merged
+    assert json.loads(unescape(merged[1])) == {"goal": "theirs", "count": 1}
 
 
 def test_create__missing__writes_once(admin: Client, alice: Person, team: EntryView) -> None:

@@ -32,6 +32,6 @@ def test_changes__kind_that_matches_none__is_400_with_the_first_words(
 ) -> None:
     answer = alice.api("GET", f"{path}?kind={glob}")
     assert answer.status_code == 400
-    assert answer.json()["title"] == f"kind matches no kind of change: {glob}"
+    assert answer.json()["detail"] == f"kind matches no kind of change: {glob}"
     assert answer.json()["parameter"] == "kind"
-    assert "compaction, compaction_policy, config" in answer.json()["detail"]
+    assert "compaction, compaction_policy, config" in answer.json()["hint"]

@@ -56,7 +56,7 @@ def test_query__undeclared_parameter__is_400_and_changes_no_row(world: World) ->
         for parameter in {"nonsense", "dry_run"} - allowed.keys():
             answer = send(world, row, f"{parameter}=true")
             problem = answer.json() if answer.status_code == 400 else {}
-            if (problem.get("title", ""), problem.get("allowed")) != (
+            if (problem.get("detail", ""), problem.get("allowed")) != (
                 f"unknown query parameter: {parameter}",
                 list(allowed),
             ):
@@ -92,7 +92,7 @@ def test_query__every_declared_parameter__refuses_a_value_of_another_type(operat
 
 
 @pytest.mark.parametrize(
-    ("path", "title"),
+    ("path", "detail"),
     [
         ("/changes?wait=31", "wait must be an integer between 0 and 30"),
         ("/state/notes/k?wait=31", "wait must be an integer between 0 and 30"),
@@ -109,10 +109,10 @@ def test_query__every_declared_parameter__refuses_a_value_of_another_type(operat
     ],
 )  # fmt: skip
 def test_query__value_that_the_schema_does_not_allow__is_400(
-    path: str, title: str, alice: Person
+    path: str, detail: str, alice: Person
 ) -> None:
     answer = alice.api("GET", path)
-    assert (answer.status_code, answer.json()["title"]) == (400, title)
+    assert (answer.status_code, answer.json()["detail"]) == (400, detail)
 
 
 def test_query__declared_values__have_their_types(alice: Person) -> None:
@@ -176,7 +176,7 @@ def test_patch__without_a_patch_media_type__is_415_with_accept_patch(
 
 def test_patch__without_a_body__is_400(world: World) -> None:
     answer = call(world.secrets["admin"], "PATCH", "/state/notes/k", b"", content_type=MERGE_PATCH)
-    assert (answer.status_code, answer.json()["title"]) == (400, "the request body is missing")
+    assert (answer.status_code, answer.json()["detail"]) == (400, "the request body is missing")
 
 
 @pytest.mark.parametrize("content_type", [UPDATE, f"{UPDATE}; charset=utf-8", UPDATE.upper()])

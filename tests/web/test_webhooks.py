@@ -67,7 +67,7 @@ def test_webhook__made__its_secret_is_shown_exactly_once(admin: Client, alice: P
     ("changes", "said"),
     [
         ({"url": "ftp://x"}, "must begin with https"),
-        ({"kinds": "entry.put UPPER"}, "must be a name"),
+        ({"kinds": "entry.put UPPER"}, "must be a kind of change"),
         ({"begins": "x" * 600}, "at most 512 bytes"),
         ({"name": ""}, "This field is required"),
     ],

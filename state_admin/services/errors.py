@@ -30,6 +30,11 @@ class Problem(Exception):
     slug: ClassVar[str]
     status: ClassVar[int]
     title: ClassVar[str]
+    # What the page of the type says. Backquotes mark code.
+    meaning: ClassVar[str]
+    causes: ClassVar[tuple[str, ...]]
+    remedy: ClassVar[str]
+    members: ClassVar[dict[str, str]] = {}
 
     def __init__(self, detail: str, *, hint: str = "", **data: Any) -> None:
         super().__init__(detail)
@@ -70,24 +75,58 @@ class BadRequest(Problem):
     slug = "bad-request"
     status = 400
     title = "Malformed request"
+    meaning = "The request is malformed. Nothing was changed."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The body is not JSON, or it contains an unknown field.",
+        "A query parameter is unknown, missing or out of range.",
+        "A header has an invalid value, for example an ETag without quotes.",
+        "A cursor was not issued by this API, or belongs to other filters.",
+    )
+    remedy = "Correct the request. Sending it again unchanged fails again."
 
 
 class Unauthenticated(Problem):
     slug = "unauthenticated"
     status = 401
     title = "Authentication required"
+    meaning = "The request has no credentials, or they are not valid."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The Authorization header is missing or does not start with `Bearer`.",
+        "The token is unknown, expired or revoked.",
+        "The browser session has ended.",
+    )
+    remedy = "Send `Authorization: Bearer ch_…` with a valid token, or sign in again."
 
 
 class Forbidden(Problem):
     slug = "forbidden"
     status = 403
     title = "Permission denied"
+    meaning = "The credentials are valid, but they do not permit this operation."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The role is too low: viewers read, editors also write, admins also register and delete.",
+        "The token is limited to other namespaces or threads.",
+        "The namespace is managed by the server and has its own paths.",
+    )
+    remedy = "Ask an admin of the workspace for the role, or use a token that covers the resource."
 
 
 class QuotaExceeded(Problem):
     slug = "quota-exceeded"
     status = 403
     title = "Quota exceeded"
+    meaning = "The write would exceed a limit of the workspace. Nothing was changed."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The workspace holds as many entries, bytes or threads as its quota permits.",
+        "The workspace has as many webhooks, saved views or policies as permitted.",
+    )
+    remedy = (
+        "Delete what is no longer needed, or ask the operator of the server to raise the quota."
+    )
+    members: ClassVar[dict[str, str]] = {
+        "limit": "the quota",
+        "used": "how much of it is used",
+    }
 
 
 class NotFound(Problem):
@@ -96,11 +135,30 @@ class NotFound(Problem):
     slug = "not-found"
     status = 404
     title = "Resource not found"
+    meaning = (
+        "The resource does not exist, or the credentials do not permit seeing it. The "
+        "response does not tell the two apart."
+    )
+    causes: ClassVar[tuple[str, ...]] = (
+        "The path or the id is misspelled.",
+        "The resource was deleted or has expired.",
+        "The resource is in another workspace, or outside the limits of the token.",
+    )
+    remedy = "Check the path, the workspace of the token (`GET /api/v1/me`) and its limits."
 
 
 class NotRegistered(NotFound):
     slug = "not-registered"
     title = "Profile key not registered"
+    meaning = (
+        "The namespace (profile key) is not registered in this workspace, so it has no entries."
+    )
+    causes: ClassVar[tuple[str, ...]] = (
+        "The namespace is misspelled.",
+        "The namespace was never registered, or it was deleted.",
+        "The namespace is in another workspace, or outside the limits of the token.",
+    )
+    remedy = "Register it with `PUT /api/v1/namespaces/{namespace}`, or correct the name."
 
     def __init__(self, namespace: str) -> None:
         super().__init__(
@@ -114,12 +172,26 @@ class MethodNotAllowed(Problem):
     slug = "method-not-allowed"
     status = 405
     title = "Method not allowed"
+    meaning = "The path exists, but it does not support the HTTP method."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The method is wrong, for example `POST` where the path takes `PUT`.",
+        "An `/mcp` request uses `GET` or `DELETE`: the endpoint has no sessions.",
+    )
+    remedy = "Use one of the methods in the `Allow` header."
+    members: ClassVar[dict[str, str]] = {
+        "allowed": "the methods of the path",
+    }
 
 
 class NotAcceptable(Problem):
     slug = "not-acceptable"
     status = 406
     title = "No acceptable media type"
+    meaning = "The server cannot produce a response of a media type that the `Accept` header names."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The `Accept` header excludes every media type of the path.",
+    )
+    remedy = "Send `Accept: application/json`, or leave the header out."
 
 
 class Conflict(Problem):
@@ -128,11 +200,41 @@ class Conflict(Problem):
     slug = "conflict"
     status = 409
     title = "Conflict with the current state"
+    meaning = (
+        "The request is valid, but the current state of a resource does not permit it."
+        " Nothing was changed."
+    )
+    causes: ClassVar[tuple[str, ...]] = (
+        "A resource with this id already exists with other content.",
+        "The resource is in a state that excludes the operation, for example a run that is done.",
+        "Another client made the same decision first.",
+        "The resource is still in use by others.",
+    )
+    remedy = "Read the resource again, then decide whether the operation is still needed."
 
 
 class RevisionConflict(Conflict):
     slug = "revision-conflict"
     title = "Revision conflict"
+    meaning = (
+        "The thread state changed after the revision that the commit is based on. No "
+        "part of the commit was applied. The status is 412 if the revision came from "
+        "an `If-Match` header, otherwise 409."
+    )
+    causes: ClassVar[tuple[str, ...]] = (
+        "Another run, a person or a retry committed to the thread in the meantime.",
+        "The commit repeats an earlier commit without its `Idempotency-Key`.",
+    )
+    remedy = (
+        "Read the state again and apply the change to it, or send `on_conflict: "
+        "rebase` to apply commutative updates to the current revision."
+    )
+    members: ClassVar[dict[str, str]] = {
+        "expected": "the revision that the request is based on",
+        "actual": "the current revision",
+        "keys": "the state keys that both changed",
+        "conflicts": "for each key, the values at the base, now, and as requested",
+    }
 
     def __init__(
         self,
@@ -156,6 +258,19 @@ class Superseded(Conflict):
 
     slug = "fencing-token-superseded"
     title = "Fencing token superseded"
+    meaning = (
+        "The fencing token is not the newest token of the run: another worker leased "
+        "the run, or the lease was released. Nothing was changed."
+    )
+    causes: ClassVar[tuple[str, ...]] = (
+        "The worker paused longer than its lease, and another worker took the run over.",
+        "An operator released the lease.",
+    )
+    remedy = "Stop working on the run. Its new owner continues from the last committed step."
+    members: ClassVar[dict[str, str]] = {
+        "given": "the token of the request",
+        "current": "the newest token",
+    }
 
     def __init__(self, given: int, current: int) -> None:
         super().__init__(
@@ -172,6 +287,14 @@ class InFlight(Problem):
     slug = "in-flight"
     status = 409
     title = "Request in progress"
+    meaning = "Another request with the same `Idempotency-Key` is still running."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The client timed out and retried while the server was still working on the first request.",
+    )
+    remedy = (
+        "Wait for the time in the `Retry-After` header and repeat the request. It "
+        "returns the stored response of the first request."
+    )
 
 
 class Unreadable(Conflict):
@@ -179,6 +302,12 @@ class Unreadable(Conflict):
 
     slug = "unreadable"
     title = "Secret cannot be decrypted"
+    meaning = "A secret is stored, but none of the configured keys decrypts it."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The key was removed from `CONFIG_SECRET_KEYS`, or `SECRET_KEY` changed.",
+        "The database was restored next to another key.",
+    )
+    remedy = "Restore the key, or write the secret again."
 
 
 class Gone(Problem):
@@ -187,6 +316,16 @@ class Gone(Problem):
     slug = "gone"
     status = 410
     title = "No longer available"
+    meaning = "The resource existed and is no longer available."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The cursor of the change feed is older than the retention time.",
+        "The version or revision was removed by history compaction.",
+        "The stored response of an idempotent request was deleted by a redaction or an erasure.",
+    )
+    remedy = (
+        "Read the current state and continue from there. A label or a pin protects a "
+        "version or revision from compaction."
+    )
 
 
 class VersionConflict(Problem):
@@ -195,6 +334,29 @@ class VersionConflict(Problem):
     slug = "version-conflict"
     status = 412
     title = "Version conflict"
+    meaning = (
+        "A precondition failed: the resource is not at the version that the request "
+        "expects. Nothing was changed."
+    )
+    causes: ClassVar[tuple[str, ...]] = (
+        "Another client changed the resource after it was read.",
+        "`If-None-Match: *` was sent for a resource that exists.",
+        "`expected_message_count` is not the number of messages of the thread.",
+    )
+    remedy = (
+        "Read the resource again, apply the change to the new version, and send its "
+        "ETag. `merge=true` lets the server merge changes to different parts of a "
+        "value."
+    )
+    members: ClassVar[dict[str, str]] = {
+        "expected": "the version that the request expects; 0 means that it must not exist",
+        "actual": "the current version; 0 means that it does not exist",
+        "base": "the value at the expected version",
+        "theirs": "the current value",
+        "yours": "the value of the request",
+        "mergeable": "whether the changes touch different parts",
+        "clashes": "the JSON pointers that both changed, with the values of each side",
+    }
 
     def __init__(
         self,
@@ -220,18 +382,43 @@ class TooLarge(Problem):
     slug = "too-large"
     status = 413
     title = "Content too large"
+    meaning = "The body or the resulting value exceeds a size limit. Nothing was changed."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The request body is larger than the server accepts.",
+        "The value is larger than `max_value_bytes` of its namespace or state key.",
+        "A patch or an append makes a stored value too large.",
+    )
+    remedy = (
+        "Send less, or split the value into several entries. An admin can raise `max_value_bytes`."
+    )
+    members: ClassVar[dict[str, str]] = {
+        "limit": "the limit in bytes",
+        "actual": "the size in bytes",
+    }
 
 
 class UnsupportedMediaType(Problem):
     slug = "unsupported-media-type"
     status = 415
     title = "Unsupported media type"
+    meaning = "The server does not accept the media type of the request body on this path."
+    causes: ClassVar[tuple[str, ...]] = (
+        "`PATCH` needs the media type of a patch, for example `application/merge-patch+json`.",
+        "The body is not JSON, or the `Content-Type` header is missing or lists several types.",
+    )
+    remedy = "Set `Content-Type` to a media type that the path documents."
 
 
 class MisdirectedRequest(Problem):
     slug = "misdirected-request"
     status = 421
     title = "Host not served here"
+    meaning = "The server does not serve the host that the request names."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The `Host` header names a host that is not in `ALLOWED_HOSTS`.",
+        "A DNS name of another site points to this server.",
+    )
+    remedy = "Use the address of the server. An operator adds further names to `ALLOWED_HOSTS`."
 
 
 class Invalid(Problem):
@@ -240,6 +427,17 @@ class Invalid(Problem):
     slug = "invalid"
     status = 422
     title = "Validation failed"
+    meaning = "The request is well-formed, but its content is not valid. Nothing was changed."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The value does not match the JSON Schema of its namespace or state key.",
+        "A field has the wrong type or is out of range.",
+        "A schema, reducer or policy is not valid.",
+        "The `Idempotency-Key` was used for a different request.",
+    )
+    remedy = "Correct the values that `errors` lists."
+    members: ClassVar[dict[str, str]] = {
+        "errors": "each JSON pointer into the body and what is wrong there",
+    }
 
     def __init__(
         self, detail: str, faults: Sequence[Fault] = (), *, hint: str = "", **data: Any
@@ -254,12 +452,34 @@ class RateLimited(Problem):
     slug = "rate-limited"
     status = 429
     title = "Rate limit exceeded"
+    meaning = "The client sent too many requests."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The token exceeds its requests per minute.",
+        "A token or user has too many open streams.",
+        "There were too many failed sign-in attempts.",
+    )
+    remedy = (
+        "Wait for the number of seconds in the `Retry-After` header. An admin can "
+        "raise the limit of a token."
+    )
+    members: ClassVar[dict[str, str]] = {
+        "retry_after": "the number of seconds to wait",
+        "limit": "the limit",
+    }
 
 
 class InternalError(Problem):
     slug = "internal"
     status = 500
     title = "Internal server error"
+    meaning = "An unexpected error occurred in the server.."
+    causes: ClassVar[tuple[str, ...]] = (
+        "A defect in the server, or a failure of the system it runs on.",
+    )
+    remedy = (
+        "Retry once with the same `Idempotency-Key`. If the error persists, give the "
+        "request id (`instance`) to the operator: the server's log contains the cause."
+    )
 
     def __init__(self) -> None:
         super().__init__(
@@ -274,6 +494,16 @@ class Unavailable(Problem):
     slug = "unavailable"
     status = 503
     title = "Service unavailable"
+    meaning = "The server or its database cannot serve the request now."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The database is restarting, locked, overloaded or read-only.",
+        "The server has too many requests waiting, or is shutting down.",
+    )
+    remedy = (
+        "Retry after the time in the `Retry-After` header, with the same `Idempotency-"
+        "Key`. The outcome of a write is unknown if the connection was lost during "
+        "commit."
+    )
 
 
 class TooSlow(Problem):
@@ -282,3 +512,59 @@ class TooSlow(Problem):
     slug = "too-slow"
     status = 503
     title = "Stream reader too slow"
+    meaning = (
+        "The reader of an event stream does not keep up, and the server closed the "
+        "stream. This document is the data of the last event (`closed`), never a "
+        "response."
+    )
+    causes: ClassVar[tuple[str, ...]] = (
+        "The client does not read while events arrive.",
+        "The network is slower than the changes.",
+    )
+    remedy = (
+        "Reconnect with the id of the last event (`Last-Event-ID`). No event is lost "
+        "within the retention time."
+    )
+
+
+_EXAMPLES: tuple[Problem, ...] = (
+    BadRequest("unknown query parameter: prefx", hint="Known here: cursor, limit, prefix."),
+    Unauthenticated("the token is not valid", hint="It is unknown, expired or revoked."),
+    Forbidden("this needs the role editor", hint="You are viewer here."),
+    QuotaExceeded("quota exceeded: entries", limit=1000, used=1000),
+    NotFound("thread not found: t1"),
+    NotRegistered("team_context"),
+    MethodNotAllowed(
+        "POST is not allowed on this path",
+        hint="Allowed methods: GET, PUT, PATCH, DELETE.",
+        allowed=["GET", "PUT", "PATCH", "DELETE"],
+    ),
+    NotAcceptable("Could not satisfy the request Accept header."),
+    Conflict("run is done: r1", hint="Start a new run on the thread."),
+    RevisionConflict(4, 6, keys=["plan"]),
+    Superseded(1, 2),
+    InFlight("a request with this Idempotency-Key is still in flight"),
+    Unreadable("the secret cannot be decrypted", hint="Write it again."),
+    Gone(
+        "the cursor has expired",
+        hint="Changes are kept for a limited time. Read the state, then follow from now.",
+    ),
+    VersionConflict(1, 2),
+    TooLarge("the body has more than 8388608 bytes", limit=8388608),
+    UnsupportedMediaType("unsupported media type: text/plain"),
+    MisdirectedRequest("the host is not served here"),
+    Invalid(
+        "the value does not satisfy the schema of team_context",
+        [Fault("/value/goal", "1 is not of type 'string'")],
+    ),
+    RateLimited("more than 600 calls in a minute", retry_after=3, limit=600),
+    InternalError(),
+    Unavailable("the database did not respond in time"),
+    TooSlow("the reader does not keep up with the stream"),
+)
+
+
+def example_of(kind: type[Problem]) -> dict[str, Any]:
+    """An example document of a type, for its page."""
+    example = next(problem for problem in _EXAMPLES if type(problem) is kind)
+    return example.document("5f0c7e2a9d3b4c1e8a6f")

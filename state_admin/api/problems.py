@@ -23,15 +23,6 @@ log = structlog.get_logger()
 # depends on the request. A full disk and too many connections are OperationalErrors.
 _CLOSED = {"42501", "25006"}
 
-_DRF: tuple[type[Problem], ...] = (
-    errors.Unauthenticated,
-    errors.Forbidden,
-    errors.NotFound,
-    errors.MethodNotAllowed,
-    errors.NotAcceptable,
-    errors.UnsupportedMediaType,
-)
-
 
 def answer_problem(problem: Problem, request: HttpRequest | None = None) -> HttpResponse:
     """The response for a problem."""
@@ -109,18 +100,16 @@ def _problem_of(error: Exception, request: Any) -> Problem:
 
 
 def _problem_of_drf(error: drf.APIException, request: Any) -> Problem:
-    kinds = {kind.status: kind for kind in _DRF}
-    kind = kinds.get(error.status_code, errors.BadRequest)
-    detail = str(error.detail if isinstance(error.detail, str) else error.default_detail)
-    if kind is errors.MethodNotAllowed and request is not None:
+    if isinstance(error, drf.MethodNotAllowed) and request is not None:
         view = request.parser_context.get("view")
         allowed = getattr(view, "allowed_methods", [])
-        return kind(
+        return errors.MethodNotAllowed(
             f"{request.method} is not allowed on this path",
             hint=f"Allowed methods: {', '.join(allowed)}.",
             allowed=allowed,
         )
-    return kind(detail)
+    detail = error.detail if isinstance(error.detail, str) else error.default_detail
+    return errors.problem_of_status(error.status_code, str(detail))
 
 
 def _is_conditional(request: Any) -> bool:

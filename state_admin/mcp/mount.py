@@ -10,12 +10,19 @@ import asyncio
 import json
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from state_admin.services.errors import MEDIA_TYPE, MethodNotAllowed, NotFound, Problem
+from state_admin.services.errors import (
+    MEDIA_TYPE,
+    MethodNotAllowed,
+    NotFound,
+    Problem,
+    problem_of_status,
+)
 
 from .host import Caller, Message, Receive, Send
 
@@ -92,10 +99,22 @@ async def refuse(
 
 
 def _patient(scope: Message, send: Send) -> Send:
-    """`send`, which gives up on who does not read, and tells the id of the request."""
+    """`send` with a timeout for clients that do not read, and with the id of the request. An error
+    that the SDK reports in plain text becomes a problem document."""
     caller = scope.get(Caller.KEY)
+    request_id = caller.actor.request_id if caller is not None else uuid.uuid4().hex
+    failed: Message = {}
+    text = bytearray()
 
     async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_plain_error(message):
+            failed.update(message)
+            return
+        if failed:
+            text.extend(message.get("body", b""))
+            if not message.get("more_body"):
+                await _refuse_plain(send, failed, text.decode(errors="replace"), request_id)
+            return
         if message["type"] == "http.response.start" and caller is not None:
             told = (b"x-request-id", caller.actor.request_id.encode())
             message = {**message, "headers": [*message["headers"], told]}
@@ -103,3 +122,15 @@ def _patient(scope: Message, send: Send) -> Send:
             await send(message)
 
     return sending
+
+
+def _is_plain_error(start: Message) -> bool:
+    kind = dict(start.get("headers", ())).get(b"content-type", b"")
+    return start["status"] >= 400 and not kind.startswith(b"application/")
+
+
+async def _refuse_plain(send: Send, start: Message, text: str, request_id: str) -> None:
+    problem = problem_of_status(start["status"], text or HTTPStatus(start["status"]).phrase)
+    allow = dict(start["headers"]).get(b"allow")
+    async with asyncio.timeout(_STALLED):
+        await refuse(send, problem, request_id, {"allow": allow.decode()} if allow else None)

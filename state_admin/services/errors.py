@@ -45,7 +45,6 @@ class Problem(Exception):
     def document(self, request_id: str = "", *, status: int | None = None) -> dict[str, Any]:
         """The problem document. `status` replaces the status of the type."""
         body: dict[str, Any] = {
-            **{name: _as_json(member) for name, member in self.data.items()},
             "type": f"/problems/{self.slug}",
             "title": self.title,
             "status": status or self.status,
@@ -55,6 +54,8 @@ class Problem(Exception):
             body["hint"] = self.hint
         if request_id:
             body["instance"] = request_id
+        for name, member in self.data.items():
+            body.setdefault(name, _as_json(member))
         return body
 
 
@@ -525,6 +526,30 @@ class TooSlow(Problem):
         "Reconnect with the id of the last event (`Last-Event-ID`). No event is lost "
         "within the retention time."
     )
+
+
+_OF_STATUS: dict[int, type[Problem]] = {
+    kind.status: kind
+    for kind in (
+        BadRequest,
+        Unauthenticated,
+        Forbidden,
+        NotFound,
+        MethodNotAllowed,
+        NotAcceptable,
+        TooLarge,
+        UnsupportedMediaType,
+        MisdirectedRequest,
+        Unavailable,
+    )
+}
+
+
+def problem_of_status(status: int, detail: str) -> Problem:
+    """The problem for an error that a library reports as a status and a message."""
+    if status >= 500 and status not in _OF_STATUS:
+        return InternalError()
+    return _OF_STATUS.get(status, BadRequest)(detail)
 
 
 _EXAMPLES: tuple[Problem, ...] = (

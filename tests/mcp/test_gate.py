@@ -95,6 +95,24 @@ def test_body__too_large__413(mcp: MCP, alice: Person, declared: bool) -> None:
     assert mcp.post(sent, alice.token)[0] == 413  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "kind"),
+    [
+        (b"hi", {"Content_Type": "text/plain"}, 400, "bad-request"),
+        (b"[" + b" " * MAX_BODY + b"]", {}, 413, "too-large"),
+    ],
+)
+def test_error__of_the_sdk_in_plain_text__becomes_a_problem_document(
+    mcp: MCP, alice: Person, body: bytes, headers: dict[str, str], status: int, kind: str
+) -> None:
+    answered, told, content = mcp.post(body, alice.token, **headers)
+    document = json.loads(content)
+    assert (answered, told["content-type"]) == (status, "application/problem+json")
+    assert (document["status"], document["type"]) == (status, f"/problems/{kind}")
+    assert document["detail"]
+    assert document["instance"] == told["x-request-id"]
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_method__not_post__405(mcp: MCP, alice: Person, method: str) -> None:
     status, told, _ = mcp.post(b"", alice.token, method)

@@ -84,6 +84,11 @@ class BadRequest(Problem):
         "A cursor was not issued by this API, or belongs to other filters.",
     )
     remedy = "Correct the request. Sending it again unchanged fails again."
+    members: ClassVar[dict[str, str]] = {
+        "parameter": "the query parameter that is wrong",
+        "allowed": "the query parameters of the operation",
+        "errors": "each JSON pointer into the body and what is wrong there",
+    }
 
 
 class Unauthenticated(Problem):
@@ -407,7 +412,8 @@ class UnsupportedMediaType(Problem):
         "`PATCH` needs the media type of a patch, for example `application/merge-patch+json`.",
         "The body is not JSON, or the `Content-Type` header is missing or lists several types.",
     )
-    remedy = "Set `Content-Type` to a media type that the path documents."
+    remedy = "Set `Content-Type` to one of the media types in `supported`."
+    members: ClassVar[dict[str, str]] = {"supported": "the media types of the operation"}
 
 
 class MisdirectedRequest(Problem):
@@ -576,7 +582,11 @@ _EXAMPLES: tuple[Problem, ...] = (
     ),
     VersionConflict(1, 2),
     TooLarge("the body has more than 8388608 bytes", limit=8388608),
-    UnsupportedMediaType("unsupported media type: text/plain"),
+    UnsupportedMediaType(
+        "unsupported Content-Type: text/plain",
+        hint="Send one of: application/json.",
+        supported=["application/json"],
+    ),
     MisdirectedRequest("the host is not served here"),
     Invalid(
         "the value does not satisfy the schema of team_context",

@@ -174,7 +174,7 @@ def test_problem__two_occurrences__share_the_title_and_differ_in_the_message(ali
 
 def test_revision_conflict__from_a_header__is_412_in_the_status_and_the_body(alice: Person) -> None:
     make_thread(alice.actor, "t1")
-    answer = alice.api("PATCH", "/threads/t1", {"title": "x"}, If_Match='"7"')
+    answer = alice.api("POST", "/threads/t1/restore", {"revision": 0}, If_Match='"7"')
     assert (answer.status_code, answer["ETag"]) == (412, '"0"')
     assert answer.json()["type"] == "/problems/revision-conflict"
     assert answer.json()["status"] == 412

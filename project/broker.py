@@ -26,6 +26,7 @@ from pgmq.install import get_embedded_install_sql
 from psycopg_pool import ConnectionPool
 
 from project.env import BadSetting
+from project.postgres import session
 from project.postgres.base import connect_embedded, is_dead
 
 log = structlog.get_logger(__name__)
@@ -247,9 +248,10 @@ def _connect(**params: Any) -> psycopg.Connection[Any]:
     def connect(params: dict[str, Any]) -> psycopg.Connection[Any]:
         return psycopg.Connection.connect(**params)
 
-    if connections["default"].settings_dict.get("EMBEDDED"):
-        return connect_embedded(connect, params)
-    return connect(params)
+    embedded = connections["default"].settings_dict.get("EMBEDDED")
+    connection = connect_embedded(connect, params) if embedded else connect(params)
+    session.prepare(connection)
+    return connection
 
 
 class _OurConnection(psycopg.Connection[tuple[Any, ...]]):

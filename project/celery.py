@@ -18,6 +18,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 from django.conf import settings
 
 from project import broker
+from project.env import BadSetting
+from project.failures import describe_error
+from project.postgres.gate import refuse_unsafe_server
 
 log = structlog.get_logger(__name__)
 
@@ -67,14 +70,23 @@ def import_tasks(**_: Any) -> None:
         importlib.import_module(f"{TASKS}.{module.name}")
 
 
+@signals.worker_init.connect
+@signals.beat_init.connect
+def prepare(**_: Any) -> None:
+    """Refuse to start on a database server that is not safe to use; create the queues."""
+    try:
+        refuse_unsafe_server()
+        broker.prepare()
+    except BadSetting as error:
+        sys.exit(str(error))
+    except Exception as error:
+        log.error("broker.unreachable", error=describe_error(error))
+        sys.exit(1)
+
+
 def run(role: str) -> None:
     """Be the worker or the beat until SIGTERM. (Celery's own command line costs 0.3 s to import.)"""
     django.setup()
-    try:
-        broker.prepare()
-    except Exception as error:
-        log.error("broker.unreachable", error=type(error).__name__)
-        sys.exit(1)
     # Celery warns about root because of pickle; we accept JSON only.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser")
     if role == "beat":

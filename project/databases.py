@@ -30,7 +30,9 @@ def from_url(url: str | None) -> dict[str, Any]:
             "options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS}"
             f" -c lock_timeout={LOCK_TIMEOUT_MS}"
             " -c idle_in_transaction_session_timeout=60000"
-            " -c timezone=UTC",
+            " -c timezone=UTC"
+            # Every role may set this one; project/postgres/session.py sets the others.
+            " -c log_parameter_max_length_on_error=0",
             "application_name": env.str("COMMONHOLD_ROLE", "commonhold"),
             # For the hand-written statements (state_admin/models/hot.py); Django's own never are.
             "prepare_threshold": 2,
@@ -48,9 +50,11 @@ def from_url(url: str | None) -> dict[str, Any]:
         **{
             k: v
             for k, v in parts.items()
-            if k not in ("dbname", "user", "password", "host", "port")
+            if k not in ("dbname", "user", "password", "host", "port", "options")
         },
     }
+    if "options" in parts:  # after ours: the last one wins
+        options["options"] += f" {parts['options']}"
     return {
         **common,
         "NAME": parts.get("dbname", "commonhold"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from pathlib import Path
 
 from environs import Env
@@ -30,17 +31,27 @@ def secret(name: str) -> str | None:
 
 
 def data_dir() -> Path:
-    """Where the embedded PostgreSQL and generated secrets live; made on first use, 0700."""
+    """Where the embedded PostgreSQL and generated secrets live. Created on first use, mode 0700; other
+    users lose the right to read or write a folder that was there before."""
     path = Path(env.str("COMMONHOLD_DATA_DIR", str(BASE_DIR / ".data"))).expanduser().absolute()
+    advice = "set COMMONHOLD_DATA_DIR to a folder of yours"
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         usable = os.access(path, os.R_OK | os.W_OK | os.X_OK)
+        mode = stat.S_IMODE(path.stat().st_mode)
     except OSError:
-        usable = False
+        usable, mode = False, 0
     if not usable:
-        raise BadSetting(
-            f"Cannot use the data folder {path}; set COMMONHOLD_DATA_DIR to a folder of yours"
-        )
+        raise BadSetting(f"Cannot use the data folder {path}; {advice}")
+    if mode & stat.S_ISVTX:
+        raise BadSetting(f"The data folder {path} is shared by all users; {advice}")
+    if mode & 0o066:  # passing through is allowed: PostgreSQL may run as another user (binaries.py)
+        try:
+            path.chmod(mode & 0o700)
+        except OSError:
+            raise BadSetting(
+                f"The data folder {path} is open to other users and belongs to one; {advice}"
+            ) from None
     return path
 
 

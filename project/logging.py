@@ -1,25 +1,67 @@
 """Logs as events: structlog for us and for the standard library, one line each.
 
-No bodies, no tokens, no values: events carry ids, counts and times.
+No bodies, no tokens, no values: events carry ids, counts and times. Texts of errors, and what
+libraries put into their messages, may quote values; both are left out.
 """
 
 from __future__ import annotations
 
+import logging
 import logging.config
+import sys
+import threading
+from collections.abc import Mapping
 from typing import Any
 
 import structlog
+from structlog.typing import EventDict, ExcInfo
 
 from project.env import env
+from project.failures import describe_error, format_traceback
 
 _ROLE = env.str("COMMONHOLD_ROLE", "")
+_OURS = ("project", "state_admin")
 
 
-def _add_role(_: Any, __: str, event: dict[str, Any]) -> dict[str, Any]:
+def _add_role(_: Any, __: str, event: EventDict) -> EventDict:
     """Which of the processes speaks: web, worker, beat or the supervisor."""
     if _ROLE:
         event["role"] = _ROLE
     return event
+
+
+def _leave_out_values(_: Any, __: str, event: EventDict) -> EventDict:
+    """Of a library's record keep the template, not the arguments it would be filled with."""
+    record: logging.LogRecord = event["_record"]
+    arguments = event.pop("positional_args", None) or ()
+    context = arguments if isinstance(arguments, Mapping) else {}
+    event["event"] = str(record.msg).partition("\n")[0]
+    errors = [a for a in (context.values() or arguments) if isinstance(a, BaseException)]
+    if errors:
+        event["errors"] = [describe_error(error) for error in errors]
+    if record.name == "django.request":
+        event.update(_describe_request(record))
+    elif record.name == "celery.app.trace":
+        event.update(event="task.failed", task=context.get("name"), id=context.get("id"))
+    return event
+
+
+def _describe_request(record: logging.LogRecord) -> dict[str, Any]:
+    """The route rather than the path: a path may hold a key, or the secret of a login link."""
+    request = getattr(record, "request", None)
+    match = getattr(request, "resolver_match", None)
+    found = {
+        "event": "request.failed",
+        "status": getattr(record, "status_code", None),
+        "method": getattr(request, "method", None),
+        "route": match.route if match else None,
+        "request_id": getattr(request, "request_id", None),
+    }
+    return {name: what for name, what in found.items() if what is not None}
+
+
+def _format_exception(exc_info: ExcInfo) -> str:
+    return format_traceback(exc_info[1])
 
 
 def logging_config(*, level: str, as_json: bool) -> None:
@@ -34,13 +76,17 @@ def logging_config(*, level: str, as_json: bool) -> None:
     render: Any = (
         structlog.processors.JSONRenderer()
         if as_json
-        else structlog.dev.ConsoleRenderer(colors=False)
+        else structlog.dev.ConsoleRenderer(
+            colors=False, exception_formatter=structlog.dev.plain_traceback
+        )
     )
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
+    # What libraries say below WARNING is for their own developers, and may hold whole statements.
+    quiet = max(logging.WARNING, logging.getLevelNamesMapping().get(level, logging.WARNING))
     logging.config.dictConfig(
         {
             "version": 1,
@@ -48,23 +94,45 @@ def logging_config(*, level: str, as_json: bool) -> None:
             "formatters": {
                 "events": {
                     "()": structlog.stdlib.ProcessorFormatter,
-                    "foreign_pre_chain": shared,
+                    "foreign_pre_chain": [_leave_out_values, *shared],
+                    "use_get_message": False,
+                    "pass_foreign_args": True,
                     "processors": [
                         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                        structlog.processors.format_exc_info,
+                        structlog.processors.ExceptionRenderer(_format_exception),
                         render,
                     ],
                 }
             },
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "events"}},
-            "root": {"handlers": ["stderr"], "level": level},
+            "root": {"handlers": ["stderr"], "level": quiet},
             "loggers": {
+                **{name: {"level": level} for name in _OURS},
                 "django.request": {"level": "ERROR"},
                 "django.security.DisallowedHost": {"level": "ERROR"},
-                "celery": {"level": "WARNING"},
-                "_granian": {"level": "WARNING"},
-                "kombu": {"level": "WARNING"},
-                "granian": {"level": "WARNING"},
             },
         }
     )
+    if _ROLE:
+        log_crashes()
+
+
+def log_crashes() -> None:
+    """Log what nobody caught, in any thread, in place of Python's own report, which quotes values."""
+    log = structlog.get_logger(__name__)
+
+    def crashed(kind: type[BaseException], error: BaseException, *_: Any) -> None:
+        if not isinstance(error, KeyboardInterrupt):
+            log.critical("process.crashed", exc_info=error)
+
+    def thread_crashed(found: threading.ExceptHookArgs) -> None:
+        if found.exc_value is not None and not isinstance(found.exc_value, SystemExit):
+            name = found.thread.name if found.thread else None
+            log.error("thread.crashed", thread=name, exc_info=found.exc_value)
+
+    def ignored(found: sys.UnraisableHookArgs) -> None:
+        log.error("error.ignored", exc_info=found.exc_value)
+
+    sys.excepthook = crashed
+    threading.excepthook = thread_crashed
+    sys.unraisablehook = ignored

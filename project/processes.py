@@ -44,14 +44,19 @@ def main(role: str) -> None:
     die_with_parent()
     if os.environ.get("COMMONHOLD_SUPERVISOR", str(os.getppid())) != str(os.getppid()):
         sys.exit("The supervisor is gone.")  # it died before we could ask the kernel
-    if role == "web":
-        from project.server import serve
+    from project.env import BadSetting
 
-        serve()
-    else:
-        from project import celery
+    try:
+        if role == "web":
+            from project.server import serve
 
-        celery.run(role)
+            serve()
+        else:
+            from project import celery
+
+            celery.run(role)
+    except BadSetting as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from project.env import BadSetting, data_dir
+from project.postgres.session import UnsafeServer
 from project.server import DRAIN_SECONDS
 
-_OLDEST_POSTGRESQL = 15
 _MIGRATION_LOCK = 0x5747_0002
 
 
@@ -90,25 +90,13 @@ def killed_run_patience(claim: Claim) -> float:
 
 
 def reach_database() -> None:
-    """Start or reach PostgreSQL. The sentence never holds the password."""
+    """Start or reach a PostgreSQL that is safe to use. The message never contains the password."""
     try:
         connection.ensure_connection()
     except OperationalError as error:
+        if isinstance(error.__cause__, UnsafeServer):
+            raise BadSetting(str(error)) from None
         raise BadSetting(_why_no_database(str(error))) from None
-    version = connection.get_database_version()[0]
-    if version < _OLDEST_POSTGRESQL:
-        raise BadSetting(
-            f"The database server is PostgreSQL {version}; Commonhold needs {_OLDEST_POSTGRESQL} or "
-            "newer. Check DATABASE_URL."
-        )
-    with connection.cursor() as cursor:
-        for setting in ("fsync", "synchronous_commit"):
-            cursor.execute("SELECT current_setting(%s)", [setting])
-            if cursor.fetchone() in (("off",), ("local",)):
-                raise BadSetting(
-                    f"The database server runs with {setting} off: acknowledged writes would be "
-                    "lost in a crash; switch it on"
-                )
 
 
 def _why_no_database(said: str) -> str:

@@ -22,6 +22,7 @@ from django.db import connections
 from project import broker, startup
 from project.children import Child
 from project.env import BadSetting
+from project.logging import log_crashes
 from project.postgres.base import embedded
 from project.server import DRAIN_SECONDS
 
@@ -54,6 +55,7 @@ class Supervisor:
         self._wakeup.setblocking(False)
 
     def run(self) -> None:
+        log_crashes()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler no byte is written

@@ -10,6 +10,7 @@ from django.db import connections
 
 from project.postgres.base import embedded
 from project.postgres.server import PORT
+from project.postgres.session import hide_values
 
 
 async def connect(name: str) -> psycopg.AsyncConnection[Any]:
@@ -26,4 +27,6 @@ async def connect(name: str) -> psycopg.AsyncConnection[Any]:
         cluster = embedded()
         await asyncio.to_thread(cluster.acquire)
         params |= {"host": str(cluster.socket_folder), "port": PORT}
-    return await psycopg.AsyncConnection.connect(**params, autocommit=True)
+    connection = await psycopg.AsyncConnection.connect(**params, autocommit=True)
+    await hide_values(connection)
+    return connection

@@ -1,4 +1,5 @@
-"""Django's PostgreSQL backend with two additions: an embedded server, and no dead connections.
+"""Django's PostgreSQL backend with three additions: an embedded server, no dead connections, and
+none to a server that is not safe to use.
 
 The embedded server is started by whoever connects first (manage.py, pytest, a worker): a hook in
 manage.py would miss pytest, which reads the settings before any of our code runs.
@@ -19,6 +20,7 @@ from django.db.backends.postgresql import base
 from psycopg import sql
 
 from project.env import data_dir
+from project.postgres import session
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
 
@@ -73,13 +75,17 @@ def _create_database(name: str, params: dict[str, Any]) -> None:
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """`EMBEDDED: True` in DATABASES means the cluster in the data folder."""
+    """`EMBEDDED: True` in DATABASES means the cluster in the data folder.
+
+    OperationalError caused by session.UnsafeServer: the server must not be used.
+    """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         connect = super().get_new_connection
-        if self.settings_dict.get("EMBEDDED"):
-            return connect_embedded(connect, conn_params)
-        return connect(conn_params)
+        embedded = self.settings_dict.get("EMBEDDED")
+        connection = connect_embedded(connect, conn_params) if embedded else connect(conn_params)
+        session.prepare(connection)
+        return connection
 
     def close_if_unusable_or_obsolete(self) -> None:
         """Called by Django before and after every request and task: drop a connection that died.

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from project.postgres import binaries
 from project.postgres.binaries import ClusterError
+from project.postgres.session import PRIVATE_LOG
 
 PORT = 5432
 # The shortest limit of sockaddr_un among the systems we run on (macOS: 104 with the final zero).
@@ -37,7 +38,6 @@ max_connections = 100
 jit = off
 wal_compression = on
 max_wal_size = 2GB
-log_min_duration_statement = 1s
 timezone = 'UTC'
 log_timezone = 'UTC'
 """
@@ -48,7 +48,15 @@ _ALWAYS = (
     "full_page_writes=on",
     "listen_addresses=",
     "unix_socket_permissions=0700",
+    *(f"{name}={value}" for name, value in PRIVATE_LOG.items()),
 )
+
+
+def _open_private(path: str, flags: int) -> int:
+    """Open a file that only its owner may read, whatever its mode was before."""
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return descriptor
 
 
 class Server:
@@ -214,7 +222,7 @@ class Server:
             self.log.rename(self.log.with_suffix(".log.1"))
         options = [part for setting in _ALWAYS for part in ("-c", setting)]
         command = ["-D", self.data, "-k", self.socket_folder, "-p", PORT, *options]
-        with self.log.open("ab") as log:
+        with open(self.log, "ab", opener=_open_private) as log:
             self._child = subprocess.Popen(
                 [*who.prefix, *map(str, [programs / "postgres", *command])],
                 stdout=log,

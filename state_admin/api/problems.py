@@ -12,6 +12,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions as drf
 
+from project.failures import describe_error
 from state_admin.domain import values
 from state_admin.domain.values import MalformedJSON, RefusedJSON
 from state_admin.services import errors
@@ -81,14 +82,14 @@ def _problem_of(error: Exception, request: Any) -> Problem:
         case DjangoSuspicious():
             return errors.BadRequest("the request is malformed")
         case OperationalError() | InterfaceError():
-            log.warning("database.unavailable", error=str(error).strip())
+            log.warning("database.unavailable", error=describe_error(error))
             return errors.Unavailable(
                 "the database did not respond in time",
                 hint="The outcome is unknown if the connection was lost during commit."
                 " Retry with the same Idempotency-Key.",
             )
         case DatabaseError() if getattr(error.__cause__, "sqlstate", "") in _CLOSED:
-            log.error("database.closed", error=str(error).strip())
+            log.error("database.closed", error=describe_error(error))
             return errors.Unavailable(
                 "the database refused the operation (read-only or missing privileges)",
                 hint="Nothing was changed. The server's log has the cause.",

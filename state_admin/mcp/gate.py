@@ -12,6 +12,7 @@ import structlog
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
+from project.failures import describe_error
 from state_admin.domain.access import Actor
 from state_admin.services import actors
 from state_admin.services.errors import (
@@ -60,7 +61,7 @@ class Gate:
         except Unauthenticated as problem:
             return Refusal(problem, request_id, {"www-authenticate": 'Bearer realm="commonhold"'})
         except django.db.Error as error:
-            log.warning("database.unavailable", error=str(error).strip())
+            log.warning("database.unavailable", error=describe_error(error))
             busy = Unavailable("the database did not respond in time")
             return Refusal(busy, request_id, {"retry-after": "1"})
         scope[Caller.KEY] = Caller(actor, scope)

@@ -29,6 +29,7 @@ from mcp_types import (
     SubscriptionsListenResult,
 )
 
+from project.failures import describe_error
 from state_admin.models import ApiToken
 from state_admin.models.feed_sql import FeedFilter, FeedRow
 from state_admin.streams.hub import Hub, Subscription, Unready
@@ -148,7 +149,7 @@ class Listening:
             try:
                 live = await self.host.in_thread(functools.partial(_live, set(seen.values())))
             except django.db.Error as error:  # nobody can say: they stay until it is known
-                log.warning("streams.unchecked", error=str(error).strip())
+                log.warning("streams.unchecked", error=describe_error(error))
                 continue
             for listener, token in seen.items():
                 if token not in live:

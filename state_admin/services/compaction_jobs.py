@@ -295,7 +295,7 @@ def _finish(job: Compaction, status: CompactionStatus, detail: str) -> Compactio
     )
     if not closed:
         raise _Lost
-    log.info("compaction.finished", compaction=job.public_id, status=status.value, detail=detail)
+    log.info("compaction.finished", compaction=job.public_id, status=status.value)
     return status
 
 
@@ -316,5 +316,5 @@ def _queue_again(
     )
     if not queued:
         raise _Lost
-    log.info("compaction.postponed", compaction=job.public_id, detail=words)
+    log.info("compaction.postponed", compaction=job.public_id)
     return CompactionStatus.QUEUED

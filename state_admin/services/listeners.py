@@ -16,6 +16,7 @@ from typing import Protocol
 import django.db
 import structlog
 
+from project.failures import describe_error
 from state_admin.domain.access import Actor
 from state_admin.models import ApiToken
 from state_admin.streams.channel import Channel
@@ -126,7 +127,7 @@ class _Open:
             try:
                 welcome = await seen[0].channel.in_thread(functools.partial(_still_welcome, seen))
             except django.db.Error as error:  # nobody can say: they stay until it is known
-                log.warning("streams.unchecked", error=str(error).strip())
+                log.warning("streams.unchecked", error=describe_error(error))
                 continue
             for listener in seen:
                 if listener not in welcome:

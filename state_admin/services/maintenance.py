@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
+from project.failures import describe_error
 from state_admin.models import (
     Change,
     Entry,
@@ -170,7 +171,7 @@ def run_sweep(name: str, work: Callable[[], Report]) -> Report | None:
         try:
             report = work()
         except Exception as error:
-            row.update(finished_at=Now(), error=f"{type(error).__name__}: {error}")
+            row.update(finished_at=Now(), error=describe_error(error))
             raise
         row.update(finished_at=Now(), report=report, error="")
         if any(report.values()):

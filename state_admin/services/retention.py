@@ -192,7 +192,7 @@ def run_retention(compaction_id: str) -> CompactionStatus | None:
                 _close(mine, CompactionStatus.DONE, detail)
                 break
             _move_on(mine)
-    log.info("compaction.finished", compaction=compaction_id, detail=detail)
+    log.info("compaction.finished", compaction=compaction_id)
     return CompactionStatus.DONE
 
 

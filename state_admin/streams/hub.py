@@ -16,6 +16,7 @@ from typing import Any
 import psycopg
 import structlog
 
+from project.failures import describe_error
 from state_admin.domain.access import Actor
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
@@ -170,7 +171,7 @@ class Hub:
                     await connection.close()
             except Exception as error:
                 if not failures:
-                    log.warning("feed.lost", error=str(error).strip() or type(error).__name__)
+                    log.warning("feed.lost", error=describe_error(error))
                 await asyncio.sleep(_BACKOFF[min(failures, len(_BACKOFF) - 1)])
                 failures += 1
 

@@ -15,6 +15,7 @@ import pytest
 from project.postgres.binaries import ClusterError
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
+from project.postgres.session import PRIVATE_LOG
 from tests.patience import PATIENCE
 from tests.project.running import Running, is_alive, wait_for
 
@@ -215,6 +216,22 @@ def test_cluster__durability_switched_off_in_its_files__stays_on(cluster, settin
     cluster.acquire()
 
     assert ask(cluster, f"SHOW {setting}") == "on"
+
+
+def test_cluster__statements_logged_by_its_files__are_not(cluster):
+    cluster.acquire()
+    cluster.release()
+    with (cluster.data / "postgresql.conf").open("a") as conf:
+        conf.write("log_statement = all\nlog_min_duration_statement = 0\n")
+    cluster.log.chmod(0o644)
+
+    cluster.acquire()
+
+    assert ask(cluster, "SELECT 'canary'") == "canary"
+    assert "canary" not in cluster.log.read_text()
+    for name, value in PRIVATE_LOG.items():
+        assert ask(cluster, f"SELECT current_setting('{name}')") == value
+    assert cluster.log.stat().st_mode & 0o777 == 0o600
 
 
 def test_cluster__own_tuning_after_the_include__wins(cluster):

@@ -1,0 +1,36 @@
+"""The check that a process runs when it starts, before it serves requests or jobs."""
+
+from __future__ import annotations
+
+import psycopg
+import structlog
+from django.db import DEFAULT_DB_ALIAS, connections
+
+from project.env import BadSetting
+from project.postgres.session import UnsafeServer, find_log_leaks
+
+log = structlog.get_logger(__name__)
+
+
+def refuse_unsafe_server() -> None:
+    """BadSetting when DATABASE_URL names a server that is not safe to use.
+
+    An unreachable server is no reason to refuse: it may be restarting, and every later connection
+    is checked as well (session.prepare). Neither is a server that logs values, which is reported.
+    The embedded server needs no check here: its settings are on its command line.
+    """
+    default = connections[DEFAULT_DB_ALIAS]
+    if default.settings_dict.get("EMBEDDED"):
+        return
+    try:
+        # Closed again at once: the web server forks after this.
+        with default.get_new_connection(default.get_connection_params()) as connection:
+            connection.autocommit = True
+            leaks = find_log_leaks(connection)
+    except UnsafeServer as error:
+        raise BadSetting(str(error)) from None
+    except psycopg.OperationalError:
+        log.warning("database.unreachable")
+        return
+    if leaks:
+        log.warning("database.logs_values", settings=sorted(leaks))

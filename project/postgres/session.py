@@ -1,0 +1,114 @@
+"""What every connection of ours requires of its server: durable writes, and no values in its log.
+
+The settings are read over the connection itself, so those of its role and database count too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import psycopg
+
+OLDEST: Final = 15
+
+# Server settings under which PostgreSQL logs neither statements nor parameters, nor messages that
+# quote them: "log" leaves out ERROR and WARNING, whose texts quote the input, and "terse" leaves out
+# DETAIL and CONTEXT. What the server itself reports (LOG, FATAL, PANIC) is still logged.
+PRIVATE_LOG: Final = {
+    "log_min_messages": "log",
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+    "log_statement": "none",
+    "log_min_duration_statement": "-1",
+    "log_min_duration_sample": "-1",
+    "log_transaction_sample_rate": "0",
+    "log_parameter_max_length": "0",
+    "log_parameter_max_length_on_error": "0",
+    "debug_print_parse": "off",
+    "debug_print_rewritten": "off",
+    "debug_print_plan": "off",
+}
+_OF_EXTENSIONS = {"auto_explain.log_min_duration": "-1"}
+_REQUIRED = ", ".join(f"('{k}', '{v}')" for k, v in {**PRIVATE_LOG, **_OF_EXTENSIONS}.items())
+_LEAKS: Final = f"""
+SELECT name, current_setting(name, true) FROM (VALUES {_REQUIRED}) AS required(name, value)
+WHERE current_setting(name, true) <> value
+"""
+# Without the privilege (a superuser has it) the setting stays as it is: find_log_leaks reports it.
+_HIDE: Final = f"""
+SELECT set_config(name, value, false) FROM (VALUES {_REQUIRED}) AS required(name, value)
+WHERE current_setting(name, true) <> value AND has_parameter_privilege(name, 'SET')
+"""
+
+_DURABILITY: Final = """
+SELECT name, setting, source FROM pg_settings
+WHERE (name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off')
+    OR (name = 'standard_conforming_strings' AND setting <> 'on')
+ORDER BY name
+"""
+_EFFECTS = {
+    "fsync": "acknowledged writes can be lost in a crash",
+    "full_page_writes": "a crash can damage pages",
+    "synchronous_commit": "acknowledged writes can be lost in a crash",
+    "standard_conforming_strings": "backslashes in strings are read as escapes",
+}
+_REMEDIES = {
+    "global": "ALTER ROLE ALL RESET {0}",
+    "database": "ALTER DATABASE … RESET {0}",
+    "user": "ALTER ROLE … RESET {0}",
+    "database user": "ALTER ROLE … IN DATABASE … RESET {0}",
+    "client": "remove it from the options of DATABASE_URL",
+    "command line": "remove it from the command line of the server",
+}
+
+
+class UnsafeServer(psycopg.OperationalError):
+    """The server could lose or misread acknowledged writes. The message says what to change."""
+
+
+def prepare(connection: psycopg.Connection[Any]) -> None:
+    """Make a new connection fit for use: outside of any transaction, and left in the same mode.
+
+    UnsafeServer: the server must not be used; the connection is closed then.
+    """
+    autocommit = connection.autocommit
+    try:
+        connection.autocommit = True
+        check_server(connection)
+        connection.execute(_HIDE)
+        connection.autocommit = autocommit
+    except BaseException:
+        connection.close()
+        raise
+
+
+async def hide_values(connection: psycopg.AsyncConnection[Any]) -> None:
+    """Keep the values of this connection's statements out of the server's log."""
+    await connection.execute(_HIDE)
+
+
+def check_server(connection: psycopg.Connection[Any]) -> None:
+    """UnsafeServer unless the version, the encoding and the durability settings are as required."""
+    major = connection.info.server_version // 10_000
+    if major < OLDEST:
+        raise UnsafeServer(
+            f"The database server is PostgreSQL {major}; Commonhold requires {OLDEST} or newer. "
+            "Check DATABASE_URL."
+        )
+    faults = []
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        faults.append(
+            f"the database is encoded in {encoding}, which cannot store every text: create it "
+            "with ENCODING 'UTF8' TEMPLATE template0"
+        )
+    for name, setting, source in connection.execute(_DURABILITY).fetchall():
+        remedy = _REMEDIES.get(source, "set {0} = on in postgresql.conf and reload the server")
+        faults.append(f"{name} is {setting}, so {_EFFECTS[name]}: {remedy.format(name)}")
+    if faults:
+        raise UnsafeServer(f"The database server is not safe to use: {'; '.join(faults)}.")
+
+
+def find_log_leaks(connection: psycopg.Connection[Any]) -> dict[str, str]:
+    """The settings of this connection under which the server may log values, by name."""
+    return dict(connection.execute(_LEAKS).fetchall())

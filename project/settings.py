@@ -120,6 +120,7 @@ BROKER_VISIBILITY_SECONDS = env.int("BROKER_VISIBILITY_SECONDS", 300)
 # People and programs -------------------------------------------------------------------------
 
 AUTH_USER_MODEL = "state_admin.User"
+PASSWORD_HASHERS = ["project.hashing.QueuedPasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {

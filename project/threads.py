@@ -16,6 +16,16 @@ T = TypeVar("T")
 # A stuck reader holds a thread, so lent threads are replaced; beyond this many, they are not.
 _MOST_LENT = 32
 
+_current = threading.local()
+
+
+def lend_current_thread() -> None:
+    """Called where a request starts to wait for long: another thread takes the place of this one.
+    Nothing happens in a thread that is not one of `Threads`."""
+    threads: Threads | None = getattr(_current, "threads", None)
+    if threads is not None:
+        threads.lend()
+
 
 class Threads:
     """`count` threads take jobs from one queue. A job that turns long lends its thread away."""
@@ -69,6 +79,7 @@ class Threads:
         threading.Thread(target=self._work, name="request", daemon=True).start()
 
     def _work(self) -> None:
+        _current.threads = self
         while not getattr(self._local, "leaving", False):
             job = self._jobs.get()
             job()

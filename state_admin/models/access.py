@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import timedelta
 from typing import Self
 
 from django.contrib.auth.models import AbstractUser
@@ -107,6 +108,11 @@ class LoginLink(models.Model):
         constraints = [models.UniqueConstraint(fields=["digest"], name="login_links_digest_unique")]
 
 
+class LoginAttemptQuerySet(models.QuerySet["LoginAttempt"]):
+    def recent(self, window: timedelta) -> Self:
+        return self.filter(at__gt=Now() - window)
+
+
 class LoginAttempt(models.Model):
     """A password login that was tried and has not succeeded: what throttling counts."""
 
@@ -114,9 +120,11 @@ class LoginAttempt(models.Model):
     address = models.GenericIPAddressField()
     at = models.DateTimeField(db_default=Now(), editable=False)
 
+    objects = LoginAttemptQuerySet.as_manager()
+
     class Meta:
         db_table = "login_attempts"
         indexes = [
-            # Throttling counts the newest attempts of one name from one address.
-            models.Index(fields=["username", "address", "at"], name="login_attempts_recent"),
+            # Throttling counts the newest attempts from one address, in all and with one name.
+            models.Index(fields=["address", "at"], name="login_attempts_of_address"),
         ]

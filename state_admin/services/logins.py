@@ -10,42 +10,72 @@ from datetime import timedelta
 from django.contrib.auth import authenticate
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db import transaction
-from django.db.models.functions import Now
+from django.db import connection, transaction
+from django.db.models import Count, Q
 
+from project import hashing
 from state_admin.domain.values import Fault
 from state_admin.models import LoginAttempt, User
 
 from . import journal
 from .actors import actors_of_user
-from .errors import Invalid, RateLimited
+from .errors import Invalid, RateLimited, Unavailable
 
+# Failures within WINDOW after which further attempts are refused: with one name from one address, and
+# with whatever names from one address.
 MOST_FAILURES = 10
+MOST_FAILURES_OF_ADDRESS = 50
 WINDOW = timedelta(minutes=15)
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
 
 def check_password(*, username: str, password: str, address: str) -> User | None:
-    """The user with this password, or None. RateLimited after too many failures in a while.
+    """The user with this password, or None.
 
-    The attempt is stored before the password is looked at, so that many tries at once count too;
-    a success forgets the failures before it.
+    RateLimited after too many failures in a while, Unavailable while too many others sign in. For a
+    name that nobody has the same is done as for one with another password. Callers from addresses
+    without recent failures are served first, so that attempts from elsewhere do not keep them out.
     """
     username, address = username[:150], _subscriber(address)
-    tries = LoginAttempt.objects.filter(username=username, address=address)
-    LoginAttempt.objects.create(username=username, address=address)
-    if tries.filter(at__gt=Now() - WINDOW).count() > MOST_FAILURES:
-        seconds = int(WINDOW.total_seconds())
-        raise RateLimited(
-            "too many failed logins",
-            hint=f"Wait {seconds // 60} minutes, or ask for a login link.",
-            retry_after=seconds,
-        )
-    user = authenticate(username=username, password=password)
+    attempt, failures = _record_attempt(username, address)
+    try:
+        with hashing.ranked(failures):
+            user = authenticate(username=username, password=password)
+    except hashing.Busy:
+        attempt.delete()
+        raise _busy() from None
     if not isinstance(user, User):
-        LoginAttempt.objects.filter(at__lt=Now() - WINDOW).delete()
         return None
-    tries.delete()
+    LoginAttempt.objects.filter(username=username, address=address).delete()
     return user
+
+
+def _record_attempt(username: str, address: str) -> tuple[LoginAttempt, int]:
+    """Count the attempt before the password is checked, so that simultaneous ones count as well, and
+    return how many failures from the address there were before. Refused attempts are not counted."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(_LOCK, [f"login attempts {address}"])
+        of_address = LoginAttempt.objects.filter(address=address).recent(WINDOW)
+        found = of_address.aggregate(
+            all=Count("pk"), named=Count("pk", filter=Q(username=username))
+        )
+        if found["named"] >= MOST_FAILURES or found["all"] >= MOST_FAILURES_OF_ADDRESS:
+            seconds = int(WINDOW.total_seconds())
+            raise RateLimited(
+                "too many failed logins",
+                hint=f"Wait {seconds // 60} minutes, or ask for a login link.",
+                retry_after=seconds,
+            )
+        return LoginAttempt.objects.create(username=username, address=address), found["all"]
+
+
+def _busy() -> Unavailable:
+    return Unavailable(
+        "too many people are signing in",
+        hint="Nothing was changed. Try again in a few seconds.",
+        retry_after=5,
+    )
 
 
 def _subscriber(address: str) -> str:
@@ -68,14 +98,17 @@ def start_session(
 
 
 def set_password(*, user: User, password: str, request_id: str = "") -> None:
-    """Give `user` a new password. Invalid says what is wrong with it."""
+    """Give `user` a new password. Invalid says what is wrong with it. Unavailable: try again."""
     try:
         validate_password(password, user)
     except ValidationError as refused:
         faults = [Fault("", message) for message in refused.messages]
         raise Invalid("this password will not do", faults) from refused
+    try:
+        user.set_password(password)  # outside of the transaction, because it may wait
+    except hashing.Busy:
+        raise _busy() from None
     with transaction.atomic():
-        user.set_password(password)
         user.save(update_fields=["password"])
         _record(user, "password.set", request_id)
 

@@ -17,6 +17,7 @@ from state_admin.models import (
     Change,
     Entry,
     IdempotencyRecord,
+    LoginAttempt,
     LoginLink,
     OnExpiry,
     Operation,
@@ -112,12 +113,14 @@ def purge_leftovers() -> Report:
     old = Change.objects.filter(at__lt=Now() - settings.CHANGE_RETENTION - timedelta(hours=1))
     answers = IdempotencyRecord.objects.filter(created_at__lt=Now() - day)
     links, _ = LoginLink.objects.filter(expires_at__lt=Now() - day).delete()
+    attempts, _ = LoginAttempt.objects.filter(at__lt=Now() - day).delete()
     sessions, _ = UserSession.objects.filter(expire_date__lt=Now()).delete()
     Presence.objects.filter(seen_at__lt=Now() - day).delete()
     minutes, _ = Traffic.objects.timed().filter(minute__lt=Now() - traffic.RETENTION).delete()
     return {
         "changes": in_batches(lambda: _delete(old), PURGE_BATCH),
         "idempotency_records": in_batches(lambda: _delete(answers), PURGE_BATCH),
+        "login_attempts": attempts,
         "login_links": links,
         "sessions": sessions,
         "traffic_minutes": minutes,

@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from state_admin.models import Membership, User
-from state_admin.services.errors import Invalid, NotFound, RateLimited
+from state_admin.services.errors import Invalid, NotFound, RateLimited, Unavailable
 from state_admin.services.logins import check_password, set_password, start_session
 from state_admin.services.users import use_login_link
 
@@ -45,21 +45,25 @@ def login(request: HttpRequest) -> HttpResponse:
             return redirect(after)
         return render(request, "account/login.html", {"next": after, "sso": settings.OIDC})
     username = request.POST.get("username", "").replace("\0", "")
-    error, status = "", 422
+    error, status, retry_after = "", 422, None
     try:
         user = check_password(
             username=username,
             password=request.POST.get("password", ""),
             address=_address(request),
         )
-    except RateLimited as problem:
+    except (RateLimited, Unavailable) as problem:
         error, status = sentences_of(problem), problem.status
+        retry_after = problem.data.get("retry_after")
     else:
         if user is not None:
             return enter(request, user, method=PASSWORD, after=after)
         error = "This name and password do not belong together."
     shown = {"next": after, "username": username, "error": error, "sso": settings.OIDC}
-    return render(request, "account/login.html", shown, status=status)
+    response = render(request, "account/login.html", shown, status=status)
+    if retry_after is not None:
+        response["Retry-After"] = str(retry_after)
+    return response
 
 
 @never_cache
@@ -125,13 +129,13 @@ def password(request: Request) -> HttpResponse:
     try:
         _check_new_password(request, given, needs_old=bool(shown["needs_old"]))
         set_password(user=request.user, password=given, request_id=request.request_id)
-    except (Invalid, RateLimited) as problem:
+    except (Invalid, RateLimited, Unavailable) as problem:
         shown |= {
             "message": heading_of(problem),
             "hint": problem.hint,
             "errors": problem.data.get("errors"),
         }
-        return render(request, "account/password.html", shown, status=422)
+        return render(request, "account/password.html", shown, status=problem.status)
     auth.update_session_auth_hash(request, request.user)
     request.session.pop(_CAME_BY_LINK, None)
     toast(request, "Password set")

@@ -17,6 +17,7 @@ from state_admin.models import (
     Change,
     EntryRevision,
     IdempotencyRecord,
+    LoginAttempt,
     LoginLink,
     Sweep,
     UserSession,
@@ -71,6 +72,9 @@ def test_purge__leftovers__removes_what_outlived_its_promise_only(alice: Person)
     users.make_login_link(alice.user)
     LoginLink.objects.update(expires_at=Now() - timedelta(days=2))
     users.make_login_link(alice.user)
+    for days in (2, 0):
+        row = LoginAttempt.objects.create(username="alice", address="192.0.2.1")
+        LoginAttempt.objects.filter(pk=row.pk).update(at=Now() - timedelta(days=days))
     alice.browser()
     UserSession.objects.update(expire_date=Now() - timedelta(seconds=1))
     alice.browser()
@@ -78,7 +82,9 @@ def test_purge__leftovers__removes_what_outlived_its_promise_only(alice: Person)
     assert report["changes"] == 1
     assert report["idempotency_records"] == 1
     assert report["login_links"] == 1
+    assert report["login_attempts"] == 1
     assert report["sessions"] == 1
+    assert LoginAttempt.objects.count() == 1
     assert UserSession.objects.count() == 1
     assert set(maintenance.purge_leftovers().values()) == {0}
     assert IdempotencyRecord.objects.get().scope == "young"

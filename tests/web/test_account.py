@@ -10,9 +10,10 @@ from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
+from project import hashing
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, LoginAttempt, LoginLink, UserSession
-from state_admin.services import journal
+from state_admin.services import journal, logins
 from state_admin.services.logins import MOST_FAILURES, set_password
 from state_admin.services.users import make_login_link
 from state_admin.services.workspaces import add_member, ensure_workspace
@@ -69,6 +70,37 @@ def test_login__too_many_failures__refuses_even_the_right_one(
     assert not logged_in(client)
     LoginAttempt.objects.update(at=timezone.now() - timedelta(minutes=16))
     assert log_in(client).status_code == 302
+
+
+def test_login__address_failed_with_many_names__is_told_when_to_come_back(
+    client: Client, known: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logins, "MOST_FAILURES_OF_ADDRESS", 2)
+    for name in ("a", "b"):
+        assert log_in(client, "wrong", name).status_code == 422
+    refused = log_in(client)
+    assert refused.status_code == 429
+    assert refused["Retry-After"] == "900"
+    assert b"Too many failed logins. Wait 15 minutes" in refused.content
+    assert log_in(Client(REMOTE_ADDR="10.0.0.9")).status_code == 302
+
+
+def test_passwords__queue_is_full__503_and_nothing_is_changed(
+    client: Client, known: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object) -> str:
+        raise hashing.Busy
+
+    log_in(client)
+    with monkeypatch.context() as patch:
+        patch.setattr(hashing.QUEUE, "run", run)
+        refused = log_in(Client())
+        assert refused.status_code == 503
+        assert refused["Retry-After"] == "5"
+        assert b"Try again in a few seconds" in refused.content
+        form = {"old_password": GOOD, "password": GOOD + "!", "again": GOOD + "!"}
+        assert client.post("/password", form).status_code == 503
+    assert log_in(Client()).status_code == 302
 
 
 def test_login__many_addresses_of_one_subscriber__are_throttled_together(

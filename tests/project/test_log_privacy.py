@@ -22,7 +22,7 @@ import pytest
 
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
-from tests.project.conftest import Start, _end_postgresql
+from tests.project.conftest import Start, end_postgresql
 from tests.project.running import Running, free_port, wait_for
 
 CANARY = "canary5d0c3f7e"
@@ -101,7 +101,7 @@ class Deployment:
 def folder() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="ch"))
     yield path
-    _end_postgresql(path)
+    end_postgresql(path)
     shutil.rmtree(path, ignore_errors=True)
 
 

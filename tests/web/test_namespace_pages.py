@@ -39,7 +39,7 @@ def test_register__valid__is_there_for_programs(admin: Client, alice: Person) ->
         ({"schema": '{"$ref": "http://169.254.169.254/"}'}, "nothing is fetched"),
         ({"default": "3"}, "The default does not satisfy the schema"),
         ({"default": "nope"}, "The default is not JSON"),
-        ({"name": "no spaces"}, "Not a namespace name"),
+        ({"name": "no spaces"}, "Invalid namespace name"),
         ({"name": ""}, "This field is required"),
         ({"ttl_seconds": "-1"}, "greater than or equal to 1"),
     ],

@@ -68,7 +68,7 @@ def test_shared__of_another__is_listed_but_not_deleted(
 def test_save__viewer__keeps_private_ones_only(viewer: Client) -> None:
     save(viewer, "runs", "status=done", shared="on")
     assert not SavedView.objects.exists()
-    assert b"this needs the role editor" in viewer.get("/runs").content
+    assert b"This needs the role editor" in viewer.get("/runs").content
     save(viewer, "runs", "status=done")
     assert not SavedView.objects.get().shared
 

@@ -96,19 +96,32 @@ class NamespaceDetail(Endpoint):
 
     @extend_schema(operation_id="register_namespace", request=NamespaceBody)
     def put(self, request: Request, namespace: str) -> HttpResponse:
-        """Register, or change; `If-Match` names the schema version that is changed, and
-        `If-None-Match: *` only registers. `?dry_run=true` tells which entries a new schema would
-        break."""
-        dry_run = self.query["dry_run"]
+        """Register, or replace what is registered. `If-Match` names the schema version to replace,
+        and `If-None-Match: *` only registers. `?dry_run=true` returns the entries that a new schema
+        would make invalid.
+
+        `?if_exists=accept` never changes a registered namespace: the registered definition is
+        returned if it is compatible, otherwise the response is 409 `schema-conflict` and `errors`
+        lists the differences. Schemas are compatible if they are the same except for optional
+        fields: `properties` of one schema that the other lacks, that neither requires, and that
+        the other allows (it does not restrict `additionalProperties`). Annotations such as `title`
+        and `description` do not count. Defaults may differ by such fields only. A `schema` or
+        `default` that the body omits is compatible; the other members of the body are used only
+        when the namespace is created."""
         body = NamespaceBody.take(request.data)
-        made = namespaces.register_namespace(
-            actor=self.actor,
-            name=namespace,
-            expected_version=etags.precondition(request).version,
-            dry_run=dry_run,
-            reason=self.reason,
+        arguments = {
+            "actor": self.actor,
+            "name": namespace,
+            "expected_version": etags.precondition(request).version,
+            "dry_run": self.query["dry_run"],
+            "reason": self.reason,
             **namespace_content(body),
-        )
+        }
+        if self.query["if_exists"] == "accept":
+            definition = {part: body.get(part) for part in ("schema", "default")}
+            made = namespaces.ensure_namespace(**{**arguments, **definition})
+        else:
+            made = namespaces.register_namespace(**arguments)
         if made.violations is not None:
             broken = {"count": made.violations.count, "first": made.violations.first}
             return answer({"would_change": made.changed, "violations": broken})

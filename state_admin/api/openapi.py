@@ -108,7 +108,10 @@ OPERATIONS: dict[str, Operation] = {
     "list_namespaces": _list("Namespace", prefix=TEXT, plugin=TEXT),
     "get_namespace": Operation(_ok("Namespace")),
     "register_namespace": Operation(
-        _ok("Namespace", 200, 201), headers=_GUARDS[:2], dry_run=ref("DryRegistration")
+        _ok("Namespace", 200, 201),
+        {"if_exists": {**one_of(["replace", "accept"]), "default": "replace"}},
+        _GUARDS[:2],
+        dry_run=ref("DryRegistration"),
     ),
     "unregister_namespace": Operation(
         {204: None}, {"entries": one_of(["retain", "delete"])}, dry_run=ref("NamespaceRemoval")

@@ -259,6 +259,40 @@ class RevisionConflict(Conflict):
         )
 
 
+class SchemaConflict(Conflict):
+    """A namespace is registered with an incompatible definition (domain/evolution.py)."""
+
+    slug = "schema-conflict"
+    title = "Schema conflict"
+    meaning = (
+        "The namespace is registered with a schema or default that is not compatible with the "
+        "requested one. Definitions are compatible if they differ only by optional fields. "
+        "Nothing was changed."
+    )
+    causes: ClassVar[tuple[str, ...]] = (
+        "The type of a field changed between two versions of a program.",
+        "A new field is required, or the schema does not allow additional properties.",
+        "Two programs use one namespace for different values.",
+    )
+    remedy = (
+        "Register a definition that differs only by optional fields, use another namespace, or "
+        "replace the registered definition: `replace=True` in the clients, a PUT without "
+        "`if_exists=accept` in the API."
+    )
+    members: ClassVar[dict[str, str]] = {
+        "errors": "the differences: each `pointer` into the body, and a `message`",
+        "schema_version": "the version of the registered schema",
+    }
+
+    def __init__(self, namespace: str, schema_version: int, faults: Sequence[Fault]) -> None:
+        super().__init__(
+            f"schema conflict: namespace {namespace} is registered with an incompatible definition",
+            hint="Change only optional fields, or replace the registered definition.",
+            errors=[{"pointer": f.pointer, "message": f.message} for f in faults],
+            schema_version=schema_version,
+        )
+
+
 class Superseded(Conflict):
     """The worker's fencing token is not the newest: the run was leased to another worker."""
 
@@ -573,6 +607,11 @@ _EXAMPLES: tuple[Problem, ...] = (
     NotAcceptable("Could not satisfy the request Accept header."),
     Conflict("run is done: r1", hint="Start a new run on the thread."),
     RevisionConflict(4, 6, keys=["plan"]),
+    SchemaConflict(
+        "team_context",
+        3,
+        [Fault("/schema/properties/goal/type", 'registered: "string"; offered: "array"')],
+    ),
     Superseded(1, 2),
     InFlight("a request with this Idempotency-Key is still in flight"),
     Unreadable("the secret cannot be decrypted", hint="Write it again."),

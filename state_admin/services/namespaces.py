@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Model
 from django.db.models.functions import Now
 
-from state_admin.domain import config, schemas, scopes, values
+from state_admin.domain import config, evolution, schemas, scopes, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Fault, Raw
 from state_admin.models import Entry, Namespace, NamespaceVersion, database
@@ -18,7 +18,7 @@ from state_admin.models import Entry, Namespace, NamespaceVersion, database
 from . import journal
 from .actors import require, require_open
 from .clearing import clear_entries
-from .errors import Conflict, Forbidden, Invalid, NotRegistered, VersionConflict
+from .errors import Conflict, Forbidden, Invalid, NotRegistered, SchemaConflict, VersionConflict
 
 DEFAULT_MAX_VALUE_BYTES = 1024 * 1024
 MAX_VALUE_BYTES = 8 * 1024 * 1024
@@ -145,6 +145,8 @@ def register_namespace(
     """
     require(actor, Role.ADMIN)
     _check_name(actor, name)
+    if max_value_bytes == DEFAULT_MAX_VALUE_BYTES:
+        max_value_bytes = None  # what is read back and written again is no change
     content = {
         "schema": schema.text,
         "default": default.text,
@@ -155,16 +157,7 @@ def register_namespace(
         "history_keep_last": history_keep_last,
         "history_keep_seconds": history_keep_seconds,
     }
-    validator = _compile(schema)
-    try:
-        values.check(default)
-    except values.RefusedJSON as refused:
-        raise Invalid(
-            "the default cannot be stored", refused.faults, within="/default"
-        ) from refused
-    faults = validator.faults(default.value)
-    if faults:
-        raise Invalid("the default does not satisfy the schema", faults, within="/default")
+    validator = _check_definition(schema, default)
 
     if dry_run:
         found = Namespace.objects.filter(workspace_id=actor.workspace_id, name=name).first()
@@ -207,6 +200,87 @@ def register_namespace(
             held.refresh_from_db()
     _definitions.pop((actor.workspace_id, name), None)
     return Registered(held, created or revived, changed)
+
+
+def ensure_namespace(
+    *,
+    actor: Actor,
+    name: str,
+    schema: Raw | None,
+    default: Raw | None,
+    plugin: str = "",
+    expected_version: int | None = None,
+    dry_run: bool = False,
+    **settings: Any,
+) -> Registered:
+    """Register `name` if it is not registered, else accept what is registered, unchanged.
+
+    Raises SchemaConflict when the registered schema or default is not compatible with the given
+    one (domain/evolution.py); None is compatible with everything. `settings`, the other arguments
+    of register_namespace, count only when the namespace is created.
+    """
+    require(actor, Role.ADMIN)
+    _check_name(actor, name)
+    created = schema or Raw("{}", {}), default or Raw("null", None)
+    if default is None:  # what a missing value would be is checked when it is created
+        _compile(created[0])
+    else:
+        _check_definition(*created)
+    while True:
+        held = Namespace.objects.visible_to(actor).registered().filter(name=name).first()
+        if held is not None:
+            _refuse_owned(held, plugin, expected_version)
+            if faults := _differences(held, schema, default):
+                raise SchemaConflict(name, held.schema_version, faults)
+            return Registered(held, False, False, Violations(0, []) if dry_run else None)
+        try:
+            return register_namespace(
+                actor=actor,
+                name=name,
+                schema=created[0],
+                default=created[1],
+                plugin=plugin,
+                expected_version=expected_version or 0,
+                dry_run=dry_run,
+                **settings,
+            )
+        except VersionConflict:
+            if expected_version is not None:
+                raise
+            # Somebody registered it since it was read: compare with theirs.
+
+
+def _differences(held: Namespace, schema: Raw | None, default: Raw | None) -> list[Fault]:
+    """Why what is registered is not compatible with the given definition, [] if it is."""
+    registered = values.load(held.schema or "{}")
+    faults: list[Fault] = []
+    if schema is not None:
+        faults = evolution.schema_differences(registered, schema.value)
+    if faults or default is None:
+        return [Fault("/schema" + fault.pointer, fault.message) for fault in faults]
+    faults = evolution.default_differences(
+        values.load(held.default or "null"),
+        default.value,
+        registered,
+        {} if schema is None else schema.value,
+    )
+    # Without a schema of its own, the default has to satisfy the registered one.
+    faults = faults or define(held).validator.faults(default.value)
+    return [Fault("/default" + fault.pointer, fault.message) for fault in faults]
+
+
+def _check_definition(schema: Raw, default: Raw) -> schemas.Validator:
+    """The compiled schema. Raises Invalid for what cannot be registered."""
+    validator = _compile(schema)
+    try:
+        values.check(default)
+    except values.RefusedJSON as refused:
+        raise Invalid(
+            "the default cannot be stored", refused.faults, within="/default"
+        ) from refused
+    if faults := validator.faults(default.value):
+        raise Invalid("the default does not satisfy the schema", faults, within="/default")
+    return validator
 
 
 def _refuse_owned(held: Namespace | None, plugin: str, expected_version: int | None) -> None:

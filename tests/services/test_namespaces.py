@@ -119,6 +119,101 @@ def test_race__changes_of_one_version__exactly_one_lands(alice: Person) -> None:
     assert Namespace.objects.get(name="notes").schema_version == 2
 
 
+# Accepting what is registered --------------------------------------------------------------------
+
+GOAL = {"type": "object", "properties": {"goal": TEXT}}
+GOAL_AND_BUDGET = {"type": "object", "properties": {"goal": TEXT, "budget": {}}}
+
+
+def ensure(person: Person, **body: Any) -> Any:
+    return person.api("PUT", "/namespaces/notes?if_exists=accept", body)
+
+
+def test_accept__absent__creates(alice: Person) -> None:
+    made = ensure(alice, schema=GOAL, default={}, ttl_seconds=60)
+    assert (made.status_code, made.json()["ttl_seconds"]) == (201, 60)
+
+
+@pytest.mark.parametrize("body", [
+    {"schema": GOAL, "default": {}},
+    {"schema": GOAL_AND_BUDGET, "default": {"budget": 1}},
+    {"schema": {"title": "Renamed", **GOAL}, "description": "another", "ttl_seconds": 5},
+    {"default": {"mine": 1}},
+    {},
+])  # fmt: skip
+def test_accept__compatible__returns_what_is_registered_and_changes_nothing(
+    alice: Person, body: dict[str, Any]
+) -> None:
+    registered = ensure(alice, schema=GOAL, default={}).json()
+    accepted = ensure(alice, **body)
+    assert (accepted.status_code, accepted.json()) == (200, registered)
+    assert accepted["ETag"] == '"1"'
+    assert AuditRow.objects.filter(namespace="notes").count() == 1
+
+
+@pytest.mark.parametrize(("body", "pointer"), [
+    ({"schema": {**GOAL, "required": ["goal"]}, "default": {"goal": ""}}, "/schema/required"),
+    ({"schema": GOAL, "default": {"goal": "x"}}, "/default/goal"),
+    ({"schema": TEXT, "default": ""}, "/schema/type"),
+    ({"default": {"goal": 5}}, "/default/goal"),
+])  # fmt: skip
+def test_accept__incompatible__is_409_with_the_differences_and_changes_nothing(
+    alice: Person, body: dict[str, Any], pointer: str
+) -> None:
+    ensure(alice, schema=GOAL, default={})
+    for path in (
+        "/namespaces/notes?if_exists=accept",
+        "/namespaces/notes?if_exists=accept&dry_run=true",
+    ):
+        refused = alice.api("PUT", path, body)
+        assert refused.status_code == 409
+        problem = refused.json()
+        assert problem["type"] == "/problems/schema-conflict"
+        assert "namespace notes is registered with an incompatible definition" in str(problem)
+        assert problem["schema_version"] == 1
+        assert pointer in [error["pointer"] for error in problem["errors"]]
+    assert Namespace.objects.get(name="notes").schema_version == 1
+
+
+def test_accept__definition_that_cannot_be_registered__is_refused(alice: Person) -> None:
+    ensure(alice, schema=GOAL, default={})
+    assert ensure(alice, schema={"type": "nonsense"}).status_code == 422
+    assert ensure(alice, schema=TEXT, default=1).status_code == 422
+
+
+def test_accept__namespace_of_a_plugin__is_refused(alice: Person) -> None:
+    register(alice, plugin="kit")
+    refused = ensure(alice)
+    assert refused.status_code == 409
+    assert "key already registered: notes" in refused.content.decode()
+
+
+def test_accept__with_a_precondition__compares_the_version(alice: Person) -> None:
+    path = "/namespaces/notes?if_exists=accept"
+    assert alice.api("PUT", path, {}, If_Match='"1"').status_code == 412
+    assert alice.api("PUT", path, {}, If_None_Match="*").status_code == 201
+    assert alice.api("PUT", path, {}, If_None_Match="*").status_code == 412
+    assert alice.api("PUT", path, {}, If_Match='"1"').status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_accept__workers_start_at_once__one_definition_is_registered_and_all_go_on(
+    alice: Person,
+) -> None:
+    schemas = [{**GOAL, "properties": {"goal": TEXT, f"new{n}": {}}} for n in range(8)]
+
+    def start(schema: Any) -> Registered:
+        return namespaces.ensure_namespace(
+            actor=alice.actor, name="notes", schema=raw(schema), default=raw({})
+        )
+
+    landed, lost = split(race([partial(start, schema) for schema in schemas]))
+    assert (len(landed), lost) == (8, [])
+    assert sum(each.created for each in landed) == 1
+    assert len({each.namespace.schema for each in landed}) == 1
+    assert Namespace.objects.get(name="notes").schema_version == 1
+
+
 # Unregistering beside writes ---------------------------------------------------------------------
 
 

@@ -4,7 +4,10 @@ import { StateScope, Commonhold, profileKey } from "@commonhold/client";
 
 const TeamContext = profileKey("team_context", {
   default: { goal: "", constraints: [] },
-  json_schema: { type: "object", properties: { constraints: { type: "array" } } },
+  json_schema: {
+    type: "object",
+    properties: { goal: { type: "string" }, constraints: { type: "array", items: { type: "string" } } },
+  },
 });
 
 const state = Commonhold.fromEnv();

@@ -18,7 +18,7 @@ import { Watch, type WatchOptions } from "./changes.js";
 import { isObject, same } from "./json.js";
 import { decode, encode, nameOf, type Namespace, type ProfileKey } from "./keys.js";
 import { Paged, type Page } from "./pages.js";
-import { KeyDecode, VersionConflict } from "./problems.js";
+import { KeyDecode, NotRegistered, VersionConflict } from "./problems.js";
 import type {
   BatchOperation,
   Body,
@@ -58,6 +58,14 @@ export interface Filters {
   thread?: string | undefined;
   run?: string | undefined;
   kind?: string | undefined;
+}
+
+/** How a registered namespace may change. */
+export interface Replacing {
+  /** Replace what is registered. */
+  replace?: boolean;
+  /** Only that schema version (0: not registered), else VersionConflict. */
+  if_version?: number;
 }
 
 const MEDIA = {
@@ -258,13 +266,34 @@ export class Commonhold {
 
   // Typed values ------------------------------------------------------------------------------
 
-  /** Register the namespaces of keys, with their default and JSON Schema; needs the role admin. */
-  async register(...keys: ProfileKey<any>[]): Promise<NamespaceInfo[]> {
+  /**
+   * Register the namespaces of keys, with their default and JSON Schema; needs the role admin. A namespace that is
+   * registered already stays as it is: it is accepted if its schema and default are the same except for optional
+   * fields, else SchemaConflict with the differences. With `{ replace: true }` behind the keys, schema and default
+   * are replaced and the other settings kept: VersionConflict if somebody else changes the namespace at the same
+   * time, or if its schema version is not `if_version`.
+   */
+  async register(...keys: ProfileKey<any>[] | [...keys: ProfileKey<any>[], options: Replacing]): Promise<NamespaceInfo[]> {
     const registered: NamespaceInfo[] = [];
+    const options = (keys.find((each) => !("name" in each)) ?? {}) as Replacing;
     for (const key of keys) {
-      registered.push(await this.namespaces.register(key.name, { schema: key.json_schema, default: key.default }));
+      if (!("name" in key)) continue;
+      const definition = { schema: key.json_schema, default: key.default, ...options };
+      const kept = options.replace ? await this.settingsOf(key) : {};
+      registered.push(await this.namespaces.register(key.name, { ...kept, ...definition }));
     }
     return registered;
+  }
+
+  /** What a replaced definition keeps, and the version it replaces. */
+  private async settingsOf(key: ProfileKey<any>): Promise<Body<"NamespaceBody"> & { if_version: number }> {
+    try {
+      const { description, max_value_bytes, ttl_seconds, history, schema_version } = await this.namespaces.get(key);
+      return { description, max_value_bytes, ttl_seconds, history, if_version: schema_version };
+    } catch (error) {
+      if (error instanceof NotRegistered) return { if_version: 0 };
+      throw error;
+    }
   }
 
   /** The value; the default if there is none, and nothing is written. KeyDecode: what is stored does not fit. */
@@ -310,18 +339,25 @@ export class Commonhold {
 export class Namespaces {
   constructor(private readonly api: Commonhold) {}
 
-  /** Register or change; the same again changes nothing. */
+  /**
+   * Register, or accept what is registered, unchanged, if its schema and default are compatible: the same except for
+   * optional fields; else SchemaConflict. The other settings are used only when the namespace is created. With
+   * `replace` everything is replaced; `if_version` is the schema version to replace (0: not registered).
+   */
   register(
     name: string,
     {
       signal,
       reason,
       idempotency_key,
+      replace = false,
+      if_version,
       ...body
-    }: Body<"NamespaceBody", { schema?: unknown; default?: unknown }> & Writing = {},
+    }: Body<"NamespaceBody", { schema?: unknown; default?: unknown }> & Replacing & Writing = {},
   ): Promise<NamespaceInfo> {
     const path = `/namespaces/${segment(name)}`;
-    return this.api.send({ method: "PUT", path, body, signal, reason, idempotency_key });
+    const query = replace ? {} : { if_exists: "accept" };
+    return this.api.send({ method: "PUT", path, query, body, signal, reason, idempotency_key, if_version });
   }
 
   get(namespace: Namespace, { signal }: Sending = {}): Promise<NamespaceInfo> {

@@ -2,7 +2,7 @@
 
 export { RETRIES, type Call, type Guarded, type Retries, type Sending, type Writing } from "./calls.js";
 export { Watch, type WatchOptions } from "./changes.js";
-export { Commonhold, type ClientOptions, type Filters, type Namespaces } from "./client.js";
+export { Commonhold, type ClientOptions, type Filters, type Namespaces, type Replacing } from "./client.js";
 export {
   StateKey,
   StateScope,

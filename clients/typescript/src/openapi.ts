@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: cf45f96c4764b5e00ec180d5eb12e582ea78a3aab0a47b549ffd20be49d49917
+// sha256 of docs/openapi.json: 5b7f045e422af8e8a695aaa89c19e9ba5d8951be0b3c626b5088cf531c19fe15
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -935,9 +935,18 @@ export interface paths {
         /** @description One namespace. ETag is its schema version. */
         get: operations["get_namespace"];
         /**
-         * @description Register, or change; `If-Match` names the schema version that is changed, and
-         *     `If-None-Match: *` only registers. `?dry_run=true` tells which entries a new schema would
-         *     break.
+         * @description Register, or replace what is registered. `If-Match` names the schema version to replace,
+         *     and `If-None-Match: *` only registers. `?dry_run=true` returns the entries that a new schema
+         *     would make invalid.
+         *
+         *     `?if_exists=accept` never changes a registered namespace: the registered definition is
+         *     returned if it is compatible, otherwise the response is 409 `schema-conflict` and `errors`
+         *     lists the differences. Schemas are compatible if they are the same except for optional
+         *     fields: `properties` of one schema that the other lacks, that neither requires, and that
+         *     the other allows (it does not restrict `additionalProperties`). Annotations such as `title`
+         *     and `description` do not count. Defaults may differ by such fields only. A `schema` or
+         *     `default` that the body omits is compatible; the other members of the body are used only
+         *     when the namespace is created.
          */
         put: operations["register_namespace"];
         post?: never;
@@ -2862,7 +2871,7 @@ export interface components {
             status: number;
             /** @description Constant per problem type */
             title: string;
-            /** @description The problem type, and the path of the page that explains it: `/problems/bad-request` (400 Malformed request), `/problems/unauthenticated` (401 Authentication required), `/problems/forbidden` (403 Permission denied), `/problems/quota-exceeded` (403 Quota exceeded), `/problems/not-found` (404 Resource not found), `/problems/not-registered` (404 Profile key not registered), `/problems/method-not-allowed` (405 Method not allowed), `/problems/not-acceptable` (406 No acceptable media type), `/problems/conflict` (409 Conflict with the current state), `/problems/revision-conflict` (409 Revision conflict), `/problems/fencing-token-superseded` (409 Fencing token superseded), `/problems/unreadable` (409 Secret cannot be decrypted), `/problems/in-flight` (409 Request in progress), `/problems/gone` (410 No longer available), `/problems/version-conflict` (412 Version conflict), `/problems/too-large` (413 Content too large), `/problems/unsupported-media-type` (415 Unsupported media type), `/problems/misdirected-request` (421 Host not served here), `/problems/invalid` (422 Validation failed), `/problems/rate-limited` (429 Rate limit exceeded), `/problems/internal` (500 Internal server error), `/problems/unavailable` (503 Service unavailable), `/problems/too-slow` (503 Stream reader too slow) */
+            /** @description The problem type, and the path of the page that explains it: `/problems/bad-request` (400 Malformed request), `/problems/unauthenticated` (401 Authentication required), `/problems/forbidden` (403 Permission denied), `/problems/quota-exceeded` (403 Quota exceeded), `/problems/not-found` (404 Resource not found), `/problems/not-registered` (404 Profile key not registered), `/problems/method-not-allowed` (405 Method not allowed), `/problems/not-acceptable` (406 No acceptable media type), `/problems/conflict` (409 Conflict with the current state), `/problems/revision-conflict` (409 Revision conflict), `/problems/schema-conflict` (409 Schema conflict), `/problems/fencing-token-superseded` (409 Fencing token superseded), `/problems/unreadable` (409 Secret cannot be decrypted), `/problems/in-flight` (409 Request in progress), `/problems/gone` (410 No longer available), `/problems/version-conflict` (412 Version conflict), `/problems/too-large` (413 Content too large), `/problems/unsupported-media-type` (415 Unsupported media type), `/problems/misdirected-request` (421 Host not served here), `/problems/invalid` (422 Validation failed), `/problems/rate-limited` (429 Rate limit exceeded), `/problems/internal` (500 Internal server error), `/problems/unavailable` (503 Service unavailable), `/problems/too-slow` (503 Stream reader too slow) */
             type: string;
         } & {
             [key: string]: unknown;
@@ -5795,6 +5804,7 @@ export interface operations {
         parameters: {
             query?: {
                 dry_run?: boolean;
+                if_exists?: "replace" | "accept";
             };
             header?: {
                 "Change-Reason"?: string;

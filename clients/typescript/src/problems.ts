@@ -96,6 +96,12 @@ export class RevisionConflict extends Conflict {
   readonly actual = this.document["actual"] as number;
 }
 
+/** A namespace is registered with an incompatible schema or default; `errors` lists the differences. */
+export class SchemaConflict extends Conflict {
+  /** Of the registered one. */
+  readonly schema_version = this.document["schema_version"] as number;
+}
+
 /**
  * A precondition on a version failed; nothing changed. `base`: the value you started from, `theirs`:
  * what stands there, `yours`: what you sent; `clashes`: the pointers both changed. Each only where known.
@@ -145,6 +151,7 @@ const BY_SLUG: Record<string, typeof Problem> = {
   "not-acceptable": NotAcceptable,
   conflict: Conflict,
   "revision-conflict": RevisionConflict,
+  "schema-conflict": SchemaConflict,
   "version-conflict": VersionConflict,
   "fencing-token-superseded": Superseded,
   unreadable: Unreadable,

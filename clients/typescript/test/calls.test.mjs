@@ -12,12 +12,14 @@ import {
   QuotaExceeded,
   RateLimited,
   RevisionConflict,
+  SchemaConflict,
   Commonhold,
   CommonholdError,
   Superseded,
   Unavailable,
   Unreachable,
   VersionConflict,
+  profileKey,
 } from "../dist/index.js";
 import { hangUp, json, problem, serving, silence } from "./server.mjs";
 
@@ -80,6 +82,28 @@ test("a commit whose updates is an object is refused saying that a list is expec
   const updates = { key: "offers", update: 1 };
   assert.throws(() => state.runs.commit("r1", { updates }), { name: "TypeError", message: /^updates must be a list/ });
   assert.deepEqual(asked, []);
+});
+
+test("register accepts what is compatible, and replaces only when asked, over the version it read", async (t) => {
+  const stored = { schema_version: 4, description: "d", max_value_bytes: 9, ttl_seconds: null, history: {}, plugin: "" };
+  const { asked, state } = await serving(t, json(stored));
+  const key = profileKey("team", { default: { goal: "" }, json_schema: { type: "object" } });
+  await state.register(key);
+  await state.register(key, { replace: true });
+  await state.register(key, { replace: true, if_version: 3 });
+  const puts = asked.filter(({ method }) => method === "PUT");
+  assert.deepEqual(
+    puts.map(({ url, headers }) => [url, headers["if-match"]]),
+    [
+      ["/api/v1/namespaces/team?if_exists=accept", undefined],
+      ["/api/v1/namespaces/team", '"4"'],
+      ["/api/v1/namespaces/team", '"3"'],
+    ],
+  );
+  const definition = { schema: { type: "object" }, default: { goal: "" } };
+  assert.deepEqual(JSON.parse(puts[0].body), definition);
+  const { schema_version, plugin, ...kept } = stored;
+  assert.deepEqual(JSON.parse(puts[1].body), { ...kept, ...definition });
 });
 
 test("a reason of several lines and a token out of a file are sent as one line", async (t) => {
@@ -165,6 +189,7 @@ test("every problem has its class, chosen by type, else by status", async (t) =>
     ["quota-exceeded", 403, QuotaExceeded],
     ["version-conflict", 412, VersionConflict],
     ["revision-conflict", 409, RevisionConflict],
+    ["schema-conflict", 409, SchemaConflict],
     ["fencing-token-superseded", 409, Superseded],
     ["gone", 410, Gone],
     ["something-new", 404, NotFound],

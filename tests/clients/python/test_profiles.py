@@ -14,6 +14,7 @@ from commonhold import (
     KeyDecode,
     NotRegistered,
     ProfileKey,
+    SchemaConflict,
     StateScope,
     VersionConflict,
     profile_key,
@@ -72,10 +73,10 @@ def test_read__unregistered__is_the_exact_error(state: Commonhold) -> None:
 
 
 def test_read__a_value_the_schema_refuses_now__raises_and_is_no_default(team: Commonhold) -> None:
-    team.namespaces.register("team_context", schema={}, default={})
+    team.namespaces.register("team_context", schema={}, default={}, replace=True)
     team.put("team_context", SCOPE, {"goal": "x", "extra": 1})
     strict = {"type": "object", "properties": {"extra": {"type": "string"}}}
-    team.namespaces.register("team_context", schema=strict, default={})
+    team.namespaces.register("team_context", schema=strict, default={}, replace=True)
     assert team.get("team_context", SCOPE).valid is False
     with pytest.raises(KeyDecode, match=r"^failed to decode key team_context: the stored value"):
         team.read(TeamContext, SCOPE)
@@ -84,7 +85,7 @@ def test_read__a_value_the_schema_refuses_now__raises_and_is_no_default(team: Co
 
 
 def test_read__a_value_of_another_type__raises(team: Commonhold) -> None:
-    team.namespaces.register("team_context", schema={}, default={})
+    team.namespaces.register("team_context", schema={}, default={}, replace=True)
     team.put("team_context", SCOPE, {"goal": 7})
     with pytest.raises(KeyDecode, match=r"^failed to decode key team_context: /goal: 7 is not"):
         team.read(TeamContext, SCOPE)
@@ -100,7 +101,7 @@ def test_edit__changes_nothing__writes_nothing(team: Commonhold) -> None:
 
 
 def test_edit__members_it_does_not_know__stay(team: Commonhold) -> None:
-    team.namespaces.register("team_context", schema={}, default={})
+    team.namespaces.register("team_context", schema={}, default={}, replace=True)
     team.put("team_context", SCOPE, {"goal": "a", "later": {"n": [1]}})
     with team.edit(TeamContext, SCOPE) as value:
         value.goal = "b"
@@ -190,3 +191,101 @@ def test_edit__async__by_block_and_by_function(
 
     found = run(work())
     assert (found.goal, found.counts) == ("async", {"n": 20})
+
+
+# Registering in a rolling deployment -------------------------------------------------------------
+
+
+class OldPlan(ProfileKey, key="plan"):
+    goal: str = ""
+
+
+class NewPlan(ProfileKey, key="plan"):
+    goal: str = ""
+    budget: float = 0.0
+
+
+class OtherPlan(ProfileKey, key="plan"):
+    goal: list[str] = []
+
+
+def exchange(state: Commonhold) -> None:
+    """A worker of either version works on what the other one wrote."""
+    with state.edit(NewPlan, "k") as new:
+        new.goal, new.budget = "Ship", 5.5
+    with state.edit(OldPlan, "k") as old:
+        assert old.goal == "Ship"
+        old.goal = "Rest"
+    assert state.read(NewPlan, "k") == NewPlan("Rest", 5.5)
+    state.write(OldPlan, "fresh", OldPlan("Old"))
+    assert state.read(NewPlan, "fresh") == NewPlan("Old", 0.0)
+    assert (state.read(NewPlan, "none"), state.read(OldPlan, "none").goal) == (NewPlan(), "")
+
+
+@pytest.mark.parametrize("first", [OldPlan, NewPlan])
+def test_register__old_and_new_workers_in_turn__work_side_by_side(
+    state: Commonhold, first: type[ProfileKey]
+) -> None:
+    (registered,) = state.register(first)
+    for worker in (NewPlan, OldPlan, NewPlan, OldPlan):
+        (accepted,) = state.register(worker)
+        assert accepted.document == registered.document
+    exchange(state)
+
+
+def test_register__incompatible__raises_the_difference_and_changes_nothing(
+    state: Commonhold,
+) -> None:
+    (registered,) = state.register(OldPlan)
+    state.write(OldPlan, "k", OldPlan("Ship"))
+    with pytest.raises(SchemaConflict, match="plan is registered with an incompatible") as caught:
+        state.register(OtherPlan)
+    assert caught.value.schema_version == registered.schema_version == 1
+    assert {error["pointer"]: error["message"] for error in caught.value.errors} == {
+        "/schema/properties/goal/type": 'registered: "string"; offered: "array"',
+        "/schema/properties/goal/items": 'registered: nothing; offered: {"type":"string"}',
+    }
+    assert state.namespaces.get("plan").document == registered.document
+    assert state.read(OldPlan, "k").goal == "Ship"
+
+
+def test_register__another_default__is_a_difference(state: Commonhold) -> None:
+    state.register(profile_key("language", str, default="de"))
+    with pytest.raises(SchemaConflict) as caught:
+        state.register(profile_key("language", str, default="en"))
+    assert caught.value.errors == [
+        {"pointer": "/default", "message": 'registered: "de"; offered: "en"'}
+    ]
+
+
+def test_register__replace__is_guarded_and_keeps_the_other_settings(state: Commonhold) -> None:
+    state.namespaces.register(
+        "plan", description="kept", ttl_seconds=3600, history={"keep_last": 5}, replace=True
+    )
+    with pytest.raises(SchemaConflict):
+        state.register(OldPlan)
+    with pytest.raises(VersionConflict):
+        state.register(OldPlan, replace=True, if_version=7)
+    (replaced,) = state.register(OldPlan, replace=True, if_version=1)
+    assert (replaced.schema_version, replaced.default) == (2, {"goal": ""})
+    assert (replaced.description, replaced.ttl_seconds) == ("kept", 3600)
+    assert replaced.document["history"] == {"keep_last": 5, "keep_seconds": None}
+    (replaced,) = state.register(OtherPlan, replace=True)
+    assert replaced.schema_version == 3
+    assert state.register(OtherPlan, replace=True)[0].schema_version == 3
+    (created,) = state.register(profile_key("absent", str, default=""), replace=True)
+    assert created.schema_version == 1
+
+
+def test_register__async__has_the_same_rule(state: Commonhold, web: Running, alice: Person) -> None:
+    state.register(OldPlan)
+
+    async def work() -> tuple[int, int]:
+        async with AsyncCommonhold(f"http://127.0.0.1:{web.port}", alice.token) as client:
+            (accepted,) = await client.register(NewPlan)
+            with pytest.raises(SchemaConflict):
+                await client.register(OtherPlan)
+            (replaced,) = await client.register(OtherPlan, replace=True)
+            return accepted.schema_version, replaced.schema_version
+
+    assert run(work()) == (1, 2)

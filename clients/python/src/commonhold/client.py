@@ -16,7 +16,7 @@ from commonhold.calls import Call, Reply, Request, Retries, Sleep, exchange, one
 from commonhold.changes import HEARTBEAT_TIMEOUT, AsyncWatch, Feed, Watch
 from commonhold.entries import Entries, Filters, Namespaces, query_of, register_namespace
 from commonhold.keys import Profile, encode, profile_of
-from commonhold.problems import VersionConflict
+from commonhold.problems import NotRegistered, VersionConflict
 from commonhold.profiles import (
     ATTEMPTS,
     ProfileAccess,
@@ -201,9 +201,28 @@ class Commonhold(Entries["Commonhold"]):
             return self.profile.edit(key, scope, attempts=attempts)
         return self.profile.edit(key, scope, change, attempts=attempts)
 
-    def register(self, *keys: type[Any] | Profile[Any]) -> list[Namespace]:
-        """Register the namespaces of ProfileKeys, with their schema and default."""
-        return [self.send(registration(key)) for key in keys]
+    def register(
+        self, *keys: type[Any] | Profile[Any], replace: bool = False, if_version: int | None = None
+    ) -> list[Namespace]:
+        """Register the namespaces of ProfileKeys, with their schema and default; returns what is
+        registered then.
+
+        A namespace that is registered already stays as it is: it is accepted if its schema and
+        default are the same except for optional fields, so that old and new versions of a program
+        run side by side, else SchemaConflict with the differences. With `replace` the schema and
+        default are replaced and the other settings kept: VersionConflict if somebody else changes
+        the namespace at the same time, or if its schema version is not `if_version`.
+        """
+        if not replace:
+            return [self.send(registration(key, if_version=if_version)) for key in keys]
+        found = []
+        for key in keys:
+            try:
+                stored: Namespace | None = self.namespaces.get(key)
+            except NotRegistered:
+                stored = None
+            found.append(self.send(replacement(key, stored, if_version)))
+        return found
 
     def watch(
         self,
@@ -368,9 +387,20 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
             done: T = end.value
             return done
 
-    async def register(self, *keys: type[Any] | Profile[Any]) -> list[Namespace]:
-        """Register the namespaces of ProfileKeys, with their schema and default."""
-        return [await self.send(registration(key)) for key in keys]
+    async def register(
+        self, *keys: type[Any] | Profile[Any], replace: bool = False, if_version: int | None = None
+    ) -> list[Namespace]:
+        """See Commonhold.register."""
+        if not replace:
+            return [await self.send(registration(key, if_version=if_version)) for key in keys]
+        found = []
+        for key in keys:
+            try:
+                stored: Namespace | None = await self.namespaces.get(key)
+            except NotRegistered:
+                stored = None
+            found.append(await self.send(replacement(key, stored, if_version)))
+        return found
 
     def watch(
         self,
@@ -421,8 +451,22 @@ def _page(pages: Any) -> Page[Any]:
     return pages
 
 
-def registration(key: type[Any] | Profile[Any]) -> Call[Namespace]:
+def registration(key: type[Any] | Profile[Any], **options: Any) -> Call[Namespace]:
     """The call that registers a ProfileKey's namespace."""
     profile = profile_of(key)
     default = encode(profile, profile.default())
-    return register_namespace(profile.name, schema=schema_of(profile.kind), default=default)
+    return register_namespace(
+        profile.name, schema=schema_of(profile.kind), default=default, **options
+    )
+
+
+def replacement(
+    key: type[Any] | Profile[Any], stored: Namespace | None, if_version: int | None
+) -> Call[Namespace]:
+    """The call that replaces schema and default and keeps the other settings of `stored`."""
+    settings = stored.document if stored is not None else {}
+    names = ("description", "max_value_bytes", "ttl_seconds", "history")
+    kept = {name: settings.get(name) for name in names}
+    current = stored.schema_version if stored is not None else 0
+    expected = current if if_version is None else if_version
+    return registration(key, **kept, replace=True, if_version=expected)

@@ -280,10 +280,15 @@ def register_namespace(
     plugin: str | None = None,
     ttl_seconds: int | None = None,
     max_value_bytes: int | None = None,
-    history: Mapping[str, int] | None = None,
+    history: Mapping[str, int | None] | None = None,
+    replace: bool = False,
+    if_version: int | None = None,
     reason: str = "",
 ) -> Call[Namespace]:
-    """Register or change; the same again changes nothing."""
+    """Register, or accept what is registered, unchanged, if its schema and default are compatible:
+    the same except for optional fields; else SchemaConflict. The other settings are used only when
+    the namespace is created. With `replace` everything is replaced; `if_version` is the schema
+    version to replace (0: not registered), else VersionConflict."""
     body = given(
         schema=schema,
         description=description,
@@ -295,7 +300,9 @@ def register_namespace(
     if default is not NOTHING:
         body["default"] = default
     path = f"/namespaces/{segment(name)}"
-    return Call("PUT", path, Namespace.read, body=body, headers={"Change-Reason": reason})
+    query = {} if replace else {"if_exists": "accept"}
+    headers = _guard(if_version, reason)
+    return Call("PUT", path, Namespace.read, query, body=body, headers=headers)
 
 
 def unregister_namespace(

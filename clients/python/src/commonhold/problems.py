@@ -139,6 +139,17 @@ class RevisionConflict(Conflict, _Raced):
     slug = "revision-conflict"
 
 
+class SchemaConflict(Conflict):
+    """A namespace is registered with an incompatible schema or default; `errors` lists the
+    differences. `schema_version` is the version of the registered one."""
+
+    slug = "schema-conflict"
+
+    @property
+    def schema_version(self) -> int:
+        return int(self.document["schema_version"])
+
+
 class VersionConflict(_Raced):
     """A precondition on a version failed; nothing changed.
 

@@ -53,8 +53,11 @@ def test_api__trail_takes_nothing__is_a_problem_and_nothing_is_stored(alice: Per
 def test_record__several_traces__are_a_row_each_with_the_actors_stamp(alice: Person) -> None:
     AuditRow.objects.all().delete()
     Change.objects.all().delete()
-    traces = [journal.Trace("a.b", key="x", version=5, detail={"n": 1}), journal.Trace("c.d")]
+    traces = [
+        journal.Trace("plugin.install", key="x", version=5, detail={"n": 1}),
+        journal.Trace("erase"),
+    ]
     journal.record(alice.actor, traces, reason="because")
     rows = [(r.action, r.key, r.version, r.reason) for r in AuditRow.objects.order_by("id")]
-    assert rows == [("a.b", "x", 5, "because"), ("c.d", "", 0, "because")]
-    assert [r.kind for r in Change.objects.order_by("id")] == ["a.b", "c.d"]
+    assert rows == [("plugin.install", "x", 5, "because"), ("erase", "", 0, "because")]
+    assert [r.kind for r in Change.objects.order_by("id")] == ["plugin.install", "erase"]

@@ -16,7 +16,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check e2e chaos bench compat dist test-dist docs client-types screenshots vendor lock audit clean
+.PHONY: help run test check e2e chaos bench compat guides dist test-dist docs client-types screenshots vendor lock audit clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ bench: $(VENV)/dev.stamp $(PEERS)/peers.stamp ## speed, side by side; TRANSCRIPT
 
 compat: $(VENV)/dev.stamp ## the frameworks' own suites against a running server (asks the network)
 	$(BIN)/python -m compat
+
+guides: $(VENV)/dev.stamp ## every code block of README and guides against a running server (network, Node 20, npm)
+	$(PYTEST) -m guides -n 0 $(ARGS)
 
 dist: $(BUILD)/build.stamp ## build the wheel, the sdist and the npm tarball of the clients into dist/ (Node 20, npm)
 	rm -rf dist

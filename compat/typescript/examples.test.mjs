@@ -1,8 +1,8 @@
-// The guide's blocks and the examples run as they stand, in order, against a running server.
+// The examples run as they are, against a running server.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 
@@ -26,12 +26,3 @@ for (const [name, printed] of [
     assert.match(stdout.trim(), printed);
   });
 }
-
-test("the guide's blocks run", async () => {
-  const guide = await readFile(new URL("docs/guides/typescript.md", root), "utf8");
-  const blocks = [...guide.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block);
-  assert.equal(blocks.length, 5);
-  await writeFile(`${folder}/guide.mjs`, blocks.join("\n"));
-  const { stdout } = await run(process.execPath, [`${folder}/guide.mjs`], { timeout: 60_000 });
-  assert.match(stdout, /profile key not registered: nobody/);
-});

@@ -154,7 +154,10 @@ class TestDist:
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--silent")
         tarball = artefact("commonhold-client-*.tgz")
         run(tmp_path, NPM, "install", *options, tarball, f"@inngest/agent-kit@{version}")
-        (tmp_path / "program.mjs").write_text(first_block("typescript.md", "ts"))
+        (tmp_path / "program.mts").write_text(first_block("typescript.md", "ts"))
+        compiler = BASE_DIR / "clients/typescript/node_modules/.bin/tsc"
+        compile_options = ("--strict", "--target", "es2022", "--module", "nodenext")
+        run(tmp_path, compiler, *compile_options, "--skipLibCheck", "program.mts")
         printed = run(tmp_path, "node", "program.mjs", **environment(web, alice))
         assert "Ship the feature" in printed
         imported = (

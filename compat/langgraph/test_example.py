@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-from guides import run_example, run_guide
-
-
-def test_guide__python_blocks__run() -> None:
-    run_guide("langgraph")
+from examples import run_example
 
 
 def test_example__without_a_model__runs() -> None:

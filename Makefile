@@ -52,7 +52,7 @@ compat: $(VENV)/dev.stamp ## the frameworks' own suites against a running server
 	$(BIN)/python -m compat
 
 guides: $(VENV)/dev.stamp ## every code block of README and guides against a running server (network, Node 20, npm)
-	$(PYTEST) -m guides -n 0 $(ARGS)
+	$(PYTEST) tests/docs -m guides -n 0 $(ARGS)
 
 dist: $(BUILD)/build.stamp ## build the wheel, the sdist and the npm tarball of the clients into dist/ (Node 20, npm)
 	rm -rf dist

@@ -21,6 +21,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -136,6 +137,7 @@ def install(suite: Suite) -> None:
     stamp.touch()
 
 
+@cache
 def _build_typescript_client() -> None:
     client = CLIENTS / "typescript"
     _npm(client, "ci", "--ignore-scripts", "--no-audit", "--no-fund")

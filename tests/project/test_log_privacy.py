@@ -72,8 +72,10 @@ class Deployment:
         self, method: str, path: str, body: Any = None, token: str | None = None, **headers: str
     ) -> int:
         sent = {"Authorization": f"Bearer {token or self.token}", **headers}
-        sent.setdefault("Content-Type", "application/json")
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = body if isinstance(body, bytes) else b""
+        if body is not None:
+            sent.setdefault("Content-Type", "application/json")
+            data = data or json.dumps(body).encode()
         return self.send(method, path, data, sent)[0]
 
     def send(

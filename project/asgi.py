@@ -7,12 +7,14 @@ import functools
 import importlib
 
 from django.conf import settings
+from django.db import Error as DatabaseError
 
+from project.bodies import Headers, Limits
 from project.bridge import Bridge, Stream
 from project.channel import Message, Receive, Send
 from project.postgres.aio import connect
 from project.wsgi import application as django
-from state_admin.services import token_cache
+from state_admin.services import actors, token_cache
 from state_admin.services.traffic import counter
 from state_admin.streams.hub import ENVIRON, Hub
 
@@ -23,11 +25,34 @@ STREAMS: dict[str, Stream] = {}
 
 HUB = Hub(functools.partial(connect, "commonhold feed"))
 
+
+async def identify(headers: Headers) -> str:
+    """The owner of the token in `headers`, or "" when there is no valid one. Agent Protocol clients
+    send it as `x-api-key`."""
+    presented = headers.get(b"authorization", b"").decode("latin-1").partition(" ")[2].strip()
+    token = presented or headers.get(b"x-api-key", b"").decode("latin-1")
+    if not token:
+        return ""
+    actor = actors.cached_actor(token)
+    if actor is None:
+        try:
+            actor = await application.in_thread(lambda: actors.actor_of_token(token, counts=False))
+        except DatabaseError:  # the request meets it again, and is refused in the usual form
+            return ""
+    return f"token:{actor.id}" if actor else ""
+
+
 application = Bridge(
     django,
     streams=STREAMS,
     threads=settings.WEB_THREADS,
-    max_body=settings.MAX_BODY_BYTES,
+    limits=Limits(
+        one=settings.MAX_BODY_BYTES,
+        total=settings.BODY_MEMORY_BYTES,
+        idle_seconds=settings.BODY_IDLE_SECONDS,
+        min_rate=settings.BODY_MIN_RATE,
+    ),
+    identify=identify,
     trust_proxy=settings.TRUST_PROXY_HEADERS,
     # What lets views follow the change feed without a thread (state_admin/api/waiting.py).
     environ={ENVIRON: HUB},

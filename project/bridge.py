@@ -11,65 +11,44 @@ import asyncio
 import contextlib
 import functools
 import io
-import json
 import signal
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
+import structlog
+from django.http import HttpRequest
+
+from project.bodies import Bodies, Body, Identify, Limits
 from project.channel import Answer, Channel, Message, OnLoop, Receive, Send
-from project.exchange import STALLED, Application, Exchange
+from project.exchange import Application, Exchange
 from project.paths import RAW_PATH
 from project.threads import Threads
-from state_admin.services.errors import MEDIA_TYPE, BadRequest, Problem, TooLarge, Unavailable
+from state_admin.api import problems
+from state_admin.services.errors import BadRequest, Problem, Unavailable
+
+log = structlog.get_logger(__name__)
 
 Stream = Callable[[Message, Receive, Send], Awaitable[None]]
 T = TypeVar("T")
 
-# How much of a body that is too large anyway is read to let the client finish.
-_MOST_DISCARDED = 64 * 1024 * 1024
-_DISCARD_SECONDS = 5.0
-_DISCARD_PAUSE = 0.3
-# How long a body may go on arriving when the process is told to end.
+# Seconds until the work that is done at the end of the process is given up.
 _LAST_SECONDS = 2.0
 # Requests of one process waiting or running; beyond, 503 now is better than an answer too late.
 _MOST_REQUESTS = 512
-# Answers of one process that go on on the loop. Connections beyond (server.py) are for requests.
+# Answers of one process that go on on the loop, and requests of native applications. Connections
+# beyond (server.py) are for requests.
 _MOST_CHANNELS = 3072
-# Bodies held in memory by one process at once.
-_MOST_BODY_BYTES = 64 * 1024 * 1024
 _CHORE_SECONDS = 10.0
-
-
-class Refused(Exception):
-    """The bridge responds itself, without Django. `unread`: the client is still sending its body."""
-
-    def __init__(self, problem: Problem, *, unread: bool = False) -> None:
-        super().__init__(problem.detail)
-        self.problem, self.unread = problem, unread
-
-    def answer(self) -> Answer:
-        request_id = uuid.uuid4().hex
-        status = self.problem.status
-        body = json.dumps(self.problem.document(request_id)).encode()
-        headers = [
-            (b"content-type", MEDIA_TYPE.encode()),
-            (b"content-length", str(len(body)).encode()),
-            (b"x-request-id", request_id.encode()),
-            (b"connection", b"close"),  # the rest of the body is not read
-        ]
-        if status == 503:
-            headers.append((b"retry-after", b"1"))
-        start = {"type": "http.response.start", "status": status, "headers": headers}
-        return Answer(start, body)
 
 
 class Bridge:
     """The ASGI application. `streams` maps path prefixes to native ASGI applications; `environ` goes
-    into the environ of every request. `chore` is done every ten seconds and once more at the end,
-    in a thread of the requests."""
+    into the environ of every request. `identify` returns the owner of the token in the headers of a
+    request (project/bodies.py). `chore` is done every ten seconds and once more at the end, in a
+    thread of the requests."""
 
     def __init__(
         self,
@@ -77,7 +56,8 @@ class Bridge:
         *,
         streams: dict[str, Stream],
         threads: int,
-        max_body: int,
+        limits: Limits,
+        identify: Identify,
         trust_proxy: bool = False,
         environ: Mapping[str, Any] | None = None,
         chore: Callable[[], None] | None = None,
@@ -86,16 +66,15 @@ class Bridge:
         self.chore = chore
         self.environ = dict(environ or {})
         self.streams = streams
-        self.max_body = max_body
         self.trust_proxy = trust_proxy
         self.threads = Threads(threads)
         self.draining = asyncio.Event()
+        self.bodies = Bodies(limits, identify)
         self._channels: set[Channel] = set()
-        self._arriving: set[asyncio.Timeout] = set()
         # Waking a thousand parked polls must leave threads for everybody else.
         self._turns = asyncio.Semaphore(max(1, threads // 2))
         self._requests = 0
-        self._body_bytes = 0
+        self._native = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -143,75 +122,79 @@ class Bridge:
         self.draining.set()
         for channel in list(self._channels):
             channel.end("draining")
-        soon = asyncio.get_running_loop().time() + _LAST_SECONDS
-        for patience in self._arriving:
-            patience.reschedule(soon)
+        self.bodies.drain()
 
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
-        held = 0
-        self._requests += 1
+        body: Body | None = None
         try:
-            if self._requests > _MOST_REQUESTS:
-                raise Refused(Unavailable("too many requests are waiting"))
             environ = self._environ(scope)
-            declared = environ.get("CONTENT_LENGTH", "0")
-            body = b""
-            if declared != "0" or "HTTP_TRANSFER_ENCODING" in environ:
-                held = self._reserve(declared)
-                body = await self._arrival(receive)
-                environ["CONTENT_LENGTH"] = str(len(body))
-            environ["wsgi.input"] = io.BytesIO(body)
-            exchange = Exchange(self.wsgi, environ, receive, send)
-            answer = await exchange.ask(self.threads)
+            content = b""
+            if environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ:
+                headers = dict(scope["headers"])
+                body = Body(self.bodies, headers, environ["REMOTE_ADDR"], receive)
+                content = await body.read()
+                environ["CONTENT_LENGTH"] = str(len(content))
+            environ["wsgi.input"] = io.BytesIO(content)
+            with self._request():
+                exchange = Exchange(self.wsgi, environ, receive, send)
+                answer = await exchange.ask(self.threads)
             if answer is not None and answer.on_loop is not None:
                 await self._go_on(answer, answer.on_loop, environ, receive, send)
             elif answer is not None:
                 await exchange.answer(answer)
-        except _Disconnected:
-            return
-        except Refused as refused:
-            await self._refuse(refused, receive, send)
+        except Problem as problem:
+            await self._refuse(problem, body, send)
         finally:
-            self._requests -= 1
-            self._body_bytes -= held
+            if body is not None:
+                body.release()
 
     async def _serve_natively(
         self, stream: Stream, scope: Message, receive: Receive, send: Send
     ) -> None:
         """The body is bounded and awaited here, as for Django; the rest is the application's."""
-        held = 0
+        body: Body | None = None
         try:
             headers = dict(scope["headers"])
-            declared = headers.get(b"content-length", b"0").decode("latin-1")
             unread = [{"type": "http.request", "body": b"", "more_body": False}]
-            if declared != "0" or b"transfer-encoding" in headers:
-                held = self._reserve(declared)
-                unread[0]["body"] = await self._arrival(receive)
+            if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
+                body = Body(self.bodies, headers, self._address(scope, headers), receive)
+                unread[0]["body"] = await body.read()
 
             async def receive_rest() -> Message:
                 return unread.pop() if unread else await receive()
 
-            await stream(scope, receive_rest, send)
-        except _Disconnected:
-            return
-        except Refused as refused:
-            await self._refuse(refused, receive, send)
+            self._check_channels()
+            self._native += 1
+            try:
+                await stream(scope, receive_rest, send)
+            finally:
+                self._native -= 1
+        except Problem as problem:
+            await self._refuse(problem, body, send)
         finally:
-            self._body_bytes -= held
+            if body is not None:
+                body.release()
+
+    @contextlib.contextmanager
+    def _request(self) -> Iterator[None]:
+        """Count a request that waits for a thread or has one. Raises Unavailable beyond the limit."""
+        if self._requests >= _MOST_REQUESTS:
+            raise _busy()
+        self._requests += 1
+        try:
+            yield
+        finally:
+            self._requests -= 1
 
     async def ask(self, scope: Message, body: bytes = b"") -> Answer:
         """What Django says to a request that a native application makes. It must not stream."""
-        self._requests += 1
         try:
-            if self._requests > _MOST_REQUESTS:
-                raise Refused(Unavailable("too many requests are waiting"))
             environ = self._environ(scope)
             environ["wsgi.input"] = io.BytesIO(body)
-            answer = await Exchange(self.wsgi, environ, _nobody, _nobody).ask(self.threads)
-        except Refused as refused:
-            return refused.answer()
-        finally:
-            self._requests -= 1
+            with self._request():
+                answer = await Exchange(self.wsgi, environ, _nobody, _nobody).ask(self.threads)
+        except Problem as problem:
+            return _refusal(problem)
         if answer is None:
             raise TypeError("a native application must not ask for a stream")
         return answer
@@ -220,10 +203,13 @@ class Bridge:
         """The result of `work`, which may touch the database."""
         return await self.threads.run(work)
 
-    async def _refuse(self, refused: Refused, receive: Receive, send: Send) -> None:
-        if refused.unread:
-            await self._discard(receive)
-        answer = refused.answer()
+    async def _refuse(self, problem: Problem, body: Body | None, send: Send) -> None:
+        """Respond with a problem, without Django."""
+        if body is not None:
+            body.release()
+            await body.discard()
+        answer = _refusal(problem)
+        log.info("request.refused", problem=problem.slug, reason=str(problem))
         await send(answer.start)
         await send({"type": "http.response.body", "body": answer.body})
 
@@ -236,8 +222,7 @@ class Bridge:
         send: Send,
     ) -> None:
         """The answer waits without a thread: it is none of the requests that wait for one."""
-        if len(self._channels) >= _MOST_CHANNELS:
-            raise Refused(Unavailable("too many requests are waiting"))
+        self._check_channels()
 
         async def ask(extra: Mapping[str, Any]) -> Answer:
             again = {**environ, "wsgi.input": io.BytesIO(), **extra}
@@ -248,72 +233,23 @@ class Bridge:
 
         channel = Channel(first, on_loop, ask, self.threads, self._turns, receive, send)
         self._channels.add(channel)
-        self._requests -= 1
         try:
             if self.draining.is_set():
                 channel.end("draining")
             await channel.run()
         finally:
-            self._requests += 1
             self._channels.discard(channel)
 
-    def _reserve(self, declared: str) -> int:
-        """Room for the body, or a refusal before a byte of it is read."""
-        size = int(declared) if declared.isdecimal() else 0
-        if size > self.max_body:
-            raise self._too_large(unread=True)
-        if self._body_bytes + size > max(_MOST_BODY_BYTES, self.max_body):
-            raise Refused(Unavailable("too many large bodies at once"))
-        self._body_bytes += size
-        return size
+    def _check_channels(self) -> None:
+        if len(self._channels) + self._native >= _MOST_CHANNELS:
+            raise _busy()
 
-    def _too_large(self, *, unread: bool) -> Refused:
-        return Refused(
-            TooLarge(f"the body has more than {self.max_body} bytes", limit=self.max_body),
-            unread=unread,
-        )
-
-    async def _discard(self, receive: Receive) -> None:
-        """Read on and forget. Most clients send all of a body before they look for the answer, and
-        would meet a broken connection instead of the refusal. Who sends nothing waits for it."""
-        left = _MOST_DISCARDED
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_DISCARD_SECONDS):
-                while left > 0:
-                    message = await asyncio.wait_for(receive(), _DISCARD_PAUSE)
-                    if message["type"] != "http.request" or not message.get("more_body"):
-                        return
-                    left -= len(message.get("body", b""))
-
-    async def _arrival(self, receive: Receive) -> bytes:
-        """The whole body. _Disconnected also for who sends it too slowly."""
-        try:
-            async with asyncio.timeout(STALLED) as patience:
-                self._arriving.add(patience)
-                try:
-                    return await self._body(receive)
-                finally:
-                    self._arriving.discard(patience)
-        except TimeoutError:
-            raise _Disconnected from None
-
-    async def _body(self, receive: Receive) -> bytes:
-        message = await receive()
-        if message["type"] == "http.request" and not message.get("more_body"):
-            body: bytes = message.get("body", b"")
-            if len(body) > self.max_body:
-                raise self._too_large(unread=False)
-            return body
-        parts = bytearray()
-        while True:
-            if message["type"] == "http.disconnect":
-                raise _Disconnected
-            parts += message.get("body", b"")
-            if len(parts) > self.max_body:
-                raise self._too_large(unread=bool(message.get("more_body")))
-            if not message.get("more_body"):
-                return bytes(parts)
-            message = await receive()
+    def _address(self, scope: Message, headers: Mapping[bytes, bytes]) -> str:
+        """The address of the client: with a trusted proxy, the last one of X-Forwarded-For."""
+        if self.trust_proxy and (forwarded := headers.get(b"x-forwarded-for")) is not None:
+            return forwarded.decode("latin-1").rpartition(",")[2].strip()
+        address: str = (scope.get("client") or ("", 0))[0]
+        return address
 
     def _environ(self, scope: Message) -> dict[str, Any]:
         raw_path: bytes = scope["raw_path"]
@@ -324,7 +260,7 @@ class Bridge:
             try:
                 path.decode()
             except UnicodeDecodeError:  # Django would percent-encode it again: two names, one key
-                raise Refused(BadRequest("the path is not percent-encoded UTF-8")) from None
+                raise BadRequest("the path is not percent-encoded UTF-8") from None
         client, server = scope.get("client") or ("", 0), scope.get("server") or ("", 0)
         environ: dict[str, Any] = {
             "REQUEST_METHOD": scope["method"],
@@ -353,9 +289,8 @@ class Bridge:
             if key in environ:
                 text = environ[key] + (";" if key == "HTTP_COOKIE" else ",") + text
             environ[key] = text
-        if self.trust_proxy and "HTTP_X_FORWARDED_FOR" in environ:
-            # The last entry is the one our own proxy wrote.
-            environ["REMOTE_ADDR"] = environ["HTTP_X_FORWARDED_FOR"].rpartition(",")[2].strip()
+        if self.trust_proxy:
+            environ["REMOTE_ADDR"] = self._address(scope, dict(scope["headers"]))
         return environ
 
 
@@ -368,8 +303,27 @@ def _environ_key(name: bytes) -> str | None:
     return key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
 
 
-class _Disconnected(Exception):
-    pass
+def _busy() -> Unavailable:
+    return Unavailable("too many requests are waiting")
+
+
+def _refusal(problem: Problem) -> Answer:
+    """The problem document. It closes the connection, because the body may not have been read."""
+    request = HttpRequest()
+    request.request_id = uuid.uuid4().hex  # type: ignore[attr-defined]
+    response = problems.answer_problem(problem, request)
+    headers = {
+        **response.headers,
+        "Content-Length": str(len(response.content)),
+        "X-Request-ID": request.request_id,  # type: ignore[attr-defined]
+        "Connection": "close",
+    }
+    start = {
+        "type": "http.response.start",
+        "status": response.status_code,
+        "headers": [(name.lower().encode(), text.encode()) for name, text in headers.items()],
+    }
+    return Answer(start, response.content)
 
 
 async def _nobody(*_: Any) -> Any:

@@ -17,8 +17,8 @@ log = structlog.get_logger(__name__)
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-# A client that sends its body, or takes our answer, slower than this is gone.
-STALLED = 60.0
+# A client that does not take a part of our answer for so long is gone.
+_STALLED = 60.0
 _CHUNK = 64 * 1024
 
 
@@ -109,7 +109,7 @@ class Exchange:
             await work
 
         try:
-            asyncio.run_coroutine_threadsafe(step(), self.loop).result(STALLED)
+            asyncio.run_coroutine_threadsafe(step(), self.loop).result(_STALLED)
         except FutureTimeout:
             self.gone = True
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import importlib
+import resource
 import signal
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from granian import Granian
-from granian.constants import Interfaces, Loops
+from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 
 from project.processes import die_with_parent
@@ -19,6 +20,10 @@ from project.processes import die_with_parent
 DRAIN_SECONDS = 10
 # Connections of one worker. Open streams count, so it is far above the requests it can serve.
 _CONNECTIONS = 4096
+# File descriptors of a worker that are not client connections: databases, logs, pipes.
+_OTHER_FILES = 256
+# Read buffer of a connection. It bounds the headers of a request (431 beyond) and a part of a body.
+_BUFFER_BYTES = 64 * 1024
 
 
 def load(target: str) -> Any:
@@ -32,6 +37,18 @@ def load(target: str) -> Any:
     die_with_parent()
     module, _, name = target.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def _connections() -> int:
+    """Return how many connections a worker accepts, and raise its limit of open files to fit them.
+    A worker without free file descriptors could not connect to the database."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = _CONNECTIONS + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return max(1, soft - _OTHER_FILES)
+    return _CONNECTIONS
 
 
 def serve(target: str = "project.asgi:application", **options: Any) -> None:
@@ -48,12 +65,17 @@ def serve(target: str = "project.asgi:application", **options: Any) -> None:
             "address": settings.HOST,
             "port": settings.PORT,
             "interface": Interfaces.ASGI,
+            # With "auto", granian detects HTTP/2 by the first bytes, and waits for them without a timeout.
+            "http": HTTPModes.http1,
             "loop": Loops.uvloop,
             "workers": settings.WEB_WORKERS,
             "backlog": 2048,
-            "backpressure": _CONNECTIONS,
+            "backpressure": _connections(),
             "websockets": False,
-            "http1_settings": HTTP1Settings(header_read_timeout=30_000),
+            "http1_settings": HTTP1Settings(
+                header_read_timeout=round(settings.HEADER_SECONDS * 1000),
+                max_buffer_size=_BUFFER_BYTES,
+            ),
             "workers_kill_timeout": DRAIN_SECONDS,
             "respawn_failed_workers": True,
             "respawn_interval": 0.5,

@@ -176,6 +176,13 @@ CONTENT_SECURITY_POLICY = {
 CHANGE_RETENTION = timedelta(days=env.int("CHANGE_RETENTION_DAYS", 7))
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 8 * 1024 * 1024 + 64 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+# A connection is closed when the headers of its next request take longer.
+HEADER_SECONDS = env.float("HEADER_SECONDS", 30.0)
+# Request bodies in the memory of one web process. A token or an address may hold a quarter of it.
+BODY_MEMORY_BYTES = env.int("BODY_MEMORY_BYTES", 64 * 1024 * 1024)
+# 408 after this many seconds without a byte of the body, or below this many bytes per second.
+BODY_IDLE_SECONDS = env.float("BODY_IDLE_SECONDS", 15.0)
+BODY_MIN_RATE = env.int("BODY_MIN_RATE", 16 * 1024)
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["state_admin.api.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [],

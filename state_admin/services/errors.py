@@ -200,6 +200,18 @@ class NotAcceptable(Problem):
     remedy = "Send `Accept: application/json`, or leave the header out."
 
 
+class RequestTimeout(Problem):
+    slug = "request-timeout"
+    status = 408
+    title = "Request timeout"
+    meaning = "The body of the request arrived too slowly. The server closed the connection."
+    causes: ClassVar[tuple[str, ...]] = (
+        "The client announced a body and did not send it, or stopped in the middle.",
+        "The connection is slower than the minimum rate of the server.",
+    )
+    remedy = "Send the body without pauses, then retry. For slow networks, raise `BODY_IDLE_SECONDS` or lower `BODY_MIN_RATE`."
+
+
 class Conflict(Problem):
     """The request is valid, but the current state does not permit it."""
 
@@ -577,6 +589,7 @@ _OF_STATUS: dict[int, type[Problem]] = {
         NotFound,
         MethodNotAllowed,
         NotAcceptable,
+        RequestTimeout,
         TooLarge,
         UnsupportedMediaType,
         MisdirectedRequest,
@@ -605,6 +618,10 @@ _EXAMPLES: tuple[Problem, ...] = (
         allowed=["GET", "PUT", "PATCH", "DELETE"],
     ),
     NotAcceptable("Could not satisfy the request Accept header."),
+    RequestTimeout(
+        "the request body arrived too slowly",
+        hint="Send at least 16384 bytes per second, with no pause longer than 15 seconds.",
+    ),
     Conflict("run is done: r1", hint="Start a new run on the thread."),
     RevisionConflict(4, 6, keys=["plan"]),
     SchemaConflict(

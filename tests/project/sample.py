@@ -12,12 +12,13 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.urls import path, re_path
 
+from project.env import env
 from project.settings import *  # noqa: F403
 
 ROOT_URLCONF = __name__
 MIDDLEWARE: list[str] = []
 WEB_WORKERS = 1
-MAX_BODY_BYTES = 100_000
+MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 100_000)
 
 
 def note(line: str) -> None:
@@ -74,6 +75,14 @@ def crash(request: HttpRequest) -> HttpResponse:
     os._exit(9)
 
 
+def bodies(request: HttpRequest) -> JsonResponse:
+    """The request bodies of this process: bytes held, and how many are being received."""
+    from project.asgi import application
+
+    ledger = application.bodies.ledger
+    return JsonResponse({"held": ledger.held, "receiving": len(application.bodies.receiving)})
+
+
 def ok(request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok")
 
@@ -85,5 +94,6 @@ urlpatterns = [
     path("wait", wait),
     path("stream", stream),
     path("crash", crash),
+    path("bodies", bodies),
     re_path(r"(?s).*", echo),
 ]

@@ -15,11 +15,14 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
+from project import bridge as bridges
+from project.bodies import Limits
 from project.bridge import Bridge
 from project.paths import RAW_PATH
 from project.postgres.cluster import Cluster
 from tests.loops import run
 from tests.patience import PATIENCE
+from tests.project.attacking import resident_megabytes
 from tests.project.running import Running, free_port, is_alive, wait_for
 
 SAMPLE = "tests.project.sample"
@@ -208,22 +211,14 @@ def test_stream__reader_leaves__generator_is_closed(server, folder):
 def test_stream__slow_readers__others_are_served_and_memory_stays(server):
     """Each slow reader holds a thread and one part of the answer, not the answer."""
     readers = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
-    worker = max(path for path in Path("/proc").iterdir() if path.name == str(server.pid))
     for reader in readers:
         reader.sendall(b"GET /stream?count=100000&size=8000 HTTP/1.1\r\nHost: h\r\n\r\n")
         assert reader.recv(1000)
 
     assert server.get("/healthz") == (200, b"ok")
-    assert resident_megabytes(int(worker.name)) < 300
+    assert resident_megabytes(server) < 300
     for reader in readers:
         reader.close()
-
-
-def resident_megabytes(pid: int) -> float:
-    from tests.project.running import children
-
-    pages = [int(Path(f"/proc/{p}/statm").read_text().split()[1]) for p in [pid, *children(pid)]]
-    return max(pages) * os.sysconf("SC_PAGESIZE") / 1e6
 
 
 def test_requests__more_than_threads__all_answered(shared):
@@ -304,10 +299,17 @@ def ask(bridge: Bridge, scope: dict, *incoming: dict) -> list[dict]:
     return sent
 
 
+async def nobody(_: Any) -> str:
+    return ""
+
+
+def bridge_of(wsgi: Any, **options: Any) -> Bridge:
+    options = {"streams": {}, "threads": 1, "limits": Limits(one=1), "identify": nobody} | options
+    return Bridge(wsgi, **options)
+
+
 def silent_bridge(**streams: Any) -> Bridge:
-    return Bridge(
-        lambda *_: [], streams={f"/{name}": s for name, s in streams.items()}, threads=1, max_body=1
-    )
+    return bridge_of(lambda *_: [], streams={f"/{name}": s for name, s in streams.items()})
 
 
 def test_stream__path_with_its_prefix__is_answered_natively():
@@ -331,6 +333,23 @@ def test_stream__body_too_large__413_and_the_application_is_not_asked(declared):
     assert sent[0]["status"] == 413
 
 
+def test_stream__more_than_may_be_open__503(monkeypatch):
+    """/mcp, streams and long polls together."""
+    monkeypatch.setattr(bridges, "_MOST_CHANNELS", 1)
+
+    async def native(scope: dict, receive: Any, send: Any) -> None:
+        if scope["path"] == "/events/outer":
+            await bridge({**scope, "path": "/events/inner"}, receive, send)
+        else:
+            raise AssertionError
+
+    bridge = silent_bridge(events=native)
+    sent = ask(bridge, {"type": "http", "path": "/events/outer", "headers": []})
+
+    assert sent[0]["status"] == 503
+    assert (b"retry-after", b"1") in sent[0]["headers"]
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_chore__at_the_end__is_done_and_does_not_stop_it(fails, monkeypatch):
     monkeypatch.setattr(signal, "signal", lambda *_: None)  # this is not the main thread
@@ -341,7 +360,7 @@ def test_chore__at_the_end__is_done_and_does_not_stop_it(fails, monkeypatch):
         if fails:
             raise OSError
 
-    bridge = Bridge(lambda *_: [], streams={}, threads=1, max_body=1, chore=chore)
+    bridge = bridge_of(lambda *_: [], chore=chore)
     phases = [{"type": f"lifespan.{phase}"} for phase in ("startup", "shutdown")]
     sent = ask(bridge, {"type": "lifespan"}, *phases)
 
@@ -358,7 +377,7 @@ def test_ask__by_a_native_application__django_answers_in_a_thread():
         start_response("201 Created", [("X-Path", f"{environ['PATH_INFO']} {environ[RAW_PATH]}")])
         return HttpResponse(environ["wsgi.input"].read())
 
-    bridge = Bridge(wsgi, streams={}, threads=1, max_body=1)
+    bridge = bridge_of(wsgi)
     scope = {
         "type": "http",
         "method": "POST",

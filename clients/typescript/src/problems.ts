@@ -87,6 +87,8 @@ export class NotFound extends Problem {}
 export class NotRegistered extends NotFound {}
 export class MethodNotAllowed extends Problem {}
 export class NotAcceptable extends Problem {}
+/** The body of the request arrived too slowly. */
+export class RequestTimeout extends Problem {}
 /** The current state does not permit it. */
 export class Conflict extends Problem {}
 
@@ -149,6 +151,7 @@ const BY_SLUG: Record<string, typeof Problem> = {
   "not-registered": NotRegistered,
   "method-not-allowed": MethodNotAllowed,
   "not-acceptable": NotAcceptable,
+  "request-timeout": RequestTimeout,
   conflict: Conflict,
   "revision-conflict": RevisionConflict,
   "schema-conflict": SchemaConflict,
@@ -172,6 +175,7 @@ const BY_STATUS: Record<number, typeof Problem> = {
   404: NotFound,
   405: MethodNotAllowed,
   406: NotAcceptable,
+  408: RequestTimeout,
   409: Conflict,
   410: Gone,
   413: TooLarge,

@@ -115,6 +115,12 @@ class NotAcceptable(Problem):
     slug = "not-acceptable"
 
 
+class RequestTimeout(Problem):
+    """The body of the request arrived too slowly."""
+
+    slug = "request-timeout"
+
+
 class Conflict(Problem):
     """The present state forbids it."""
 
@@ -272,6 +278,7 @@ _BY_STATUS: dict[int, type[Problem]] = {
     404: NotFound,
     405: MethodNotAllowed,
     406: NotAcceptable,
+    408: RequestTimeout,
     409: Conflict,
     410: Gone,
     413: TooLarge,

@@ -1,0 +1,249 @@
+"""Receives request bodies within limits of memory and time.
+
+granian limits neither: it passes on what arrives and waits for the rest without a timeout. This module
+counts the bytes as they arrive, so a `Content-Length` alone reserves nothing and a chunked body counts
+what was sent. The bytes are charged to a client (the owner of a valid token, or else an address) until
+the request is answered. Each client has a share of the memory, and all clients without a token
+together have half of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from project.channel import Receive
+from state_admin.services.errors import (
+    BadRequest,
+    Problem,
+    RequestTimeout,
+    TooLarge,
+    Unavailable,
+)
+
+Headers = Mapping[bytes, bytes]
+# The owner of the valid token in the headers of a request, or "".
+Identify = Callable[[Headers], Awaitable[str]]
+
+# Bodies up to this size are not counted: the number of requests bounds them.
+_UNCOUNTED = 4 * 1024
+# Each part of a body takes one turn of the event loop, so a body of one-byte chunks is expensive. A
+# body may have this many parts, and one more for every 64 bytes.
+_FREE_PARTS = 4096
+_BYTES_PER_PART = 64
+# Seconds that a body may still take to arrive once the process is shutting down.
+_DRAIN_SECONDS = 2.0
+# How much of a refused body is read, so that the client can finish sending and read the response.
+_MOST_DISCARDED = 64 * 1024 * 1024
+_DISCARD_SECONDS = 5.0
+_DISCARD_PAUSE = 0.3
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of the request bodies of one process."""
+
+    one: int  # bytes of one body
+    total: int = 64 * 1024 * 1024  # bytes of all bodies in memory
+    idle_seconds: float = 15.0  # longest time without a byte; also the time before min_rate applies
+    min_rate: int = 16 * 1024  # bytes per second, averaged over the whole body
+
+    @property
+    def share(self) -> int:
+        """Bytes that one client may hold."""
+        return max(self.one, self.total // 4)
+
+    @property
+    def anonymous(self) -> int:
+        """Bytes that all clients without a token may hold together."""
+        return max(self.one, self.total // 2)
+
+
+class Client(NamedTuple):
+    """The owner of a valid token, or an address."""
+
+    name: str
+    has_token: bool
+
+
+class Ledger:
+    """The bytes of request bodies in the memory of this process, by client."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.held = 0
+        self.held_anonymously = 0
+        self._held_by: Counter[Client] = Counter()
+
+    def charge(self, client: Client, size: int) -> None:
+        """Count `size` more bytes of a client. Raises Unavailable beyond a limit."""
+        anonymous = 0 if client.has_token else size
+        if (
+            self._held_by[client] + size > self.limits.share
+            or self.held_anonymously + anonymous > self.limits.anonymous
+            or self.held + size > max(self.limits.one, self.limits.total)
+        ):
+            raise Unavailable(
+                "too many large request bodies are being received",
+                hint="Retry, with fewer large requests at the same time.",
+            )
+        self.held += size
+        self.held_anonymously += anonymous
+        self._held_by[client] += size
+
+    def clients(self) -> list[Client]:
+        """The clients that hold bytes."""
+        return list(self._held_by)
+
+    def release(self, client: Client, size: int) -> None:
+        self.held -= size
+        self.held_anonymously -= 0 if client.has_token else size
+        self._held_by[client] -= size
+        if not self._held_by[client]:
+            del self._held_by[client]
+
+
+class Bodies:
+    """All bodies of one process. `identify` is called at most once for each."""
+
+    def __init__(self, limits: Limits, identify: Identify) -> None:
+        self.limits, self.identify = limits, identify
+        self.ledger = Ledger(limits)
+        self.receiving: set[asyncio.Timeout] = set()
+        # Deadline of all bodies, in the time of the event loop. Set when the process is shutting down.
+        self.end = math.inf
+
+    def drain(self) -> None:
+        """Shut down: give the bodies that are arriving two more seconds."""
+        self.end = asyncio.get_running_loop().time() + _DRAIN_SECONDS
+        for timeout in self.receiving:
+            with contextlib.suppress(RuntimeError):  # it has just expired
+                timeout.reschedule(self.end)
+
+
+class Body:
+    """The body of one request. Its bytes are counted until `release` is called."""
+
+    def __init__(self, bodies: Bodies, headers: Headers, address: str, receive: Receive) -> None:
+        self._bodies, self._headers, self._address = bodies, headers, address
+        self._receive = receive
+        self._content = bytearray()
+        self._client: Client | None = None  # once bytes are counted
+        self._charged = 0
+        self._begun = False  # reading has begun, so granian has sent `100 Continue`
+        self._unread = True  # the client may still be sending
+
+    async def read(self) -> bytes:
+        """Return the whole body. Raises BadRequest, TooLarge, RequestTimeout or Unavailable."""
+        self._check_headers()
+        try:
+            async with asyncio.timeout(None) as timeout:
+                self._bodies.receiving.add(timeout)
+                try:
+                    await self._receive_parts(timeout)
+                finally:
+                    self._bodies.receiving.discard(timeout)
+        except TimeoutError:
+            self._unread = False
+            if self._bodies.end < math.inf:
+                raise Unavailable("the server is shutting down") from None
+            raise RequestTimeout(
+                "the request body arrived too slowly",
+                hint=f"Send at least {self._bodies.limits.min_rate} bytes per second, with no"
+                f" pause longer than {self._bodies.limits.idle_seconds:g} seconds.",
+            ) from None
+        content = bytes(self._content)
+        self._content.clear()
+        return content
+
+    def release(self) -> None:
+        """Stop counting the bytes of this body."""
+        self._content.clear()
+        if self._client is not None:
+            self._bodies.ledger.release(self._client, self._charged)
+            self._charged = 0
+
+    async def discard(self) -> None:
+        """Read the rest of a refused body and drop it. Most clients send the whole body before they
+        read the response, and closing the connection earlier would reset it. A client that waits for
+        `100 Continue` sends no body and needs no wait."""
+        if not self._unread or (b"expect" in self._headers and not self._begun):
+            return
+        left = _MOST_DISCARDED
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DISCARD_SECONDS):
+                while left > 0:
+                    message = await asyncio.wait_for(self._receive(), _DISCARD_PAUSE)
+                    if message["type"] != "http.request" or not message.get("more_body"):
+                        return
+                    left -= max(len(message.get("body", b"")), _BYTES_PER_PART)
+
+    def _check_headers(self) -> None:
+        codings = self._headers.get(b"transfer-encoding", b"chunked")
+        if codings.strip().lower() != b"chunked":
+            raise BadRequest(
+                "Transfer-Encoding must be chunked",
+                hint="This server decodes no other transfer coding.",
+            )
+        if int(self._headers.get(b"content-length", b"0")) > self._bodies.limits.one:
+            raise self._too_large()
+
+    async def _receive_parts(self, timeout: asyncio.Timeout) -> None:
+        clock, limits = asyncio.get_running_loop().time, self._bodies.limits
+        started = progress = clock()
+        parts = 0
+        while True:
+            slowest = started + limits.idle_seconds + len(self._content) / limits.min_rate
+            timeout.reschedule(min(progress + limits.idle_seconds, slowest, self._bodies.end))
+            self._begun = True
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                self._unread = False
+                raise BadRequest("the request body is incomplete or its chunks are malformed")
+            part: bytes = message.get("body", b"")
+            self._unread = message.get("more_body", False)
+            size = len(self._content) + len(part)
+            if size > limits.one:
+                raise self._too_large()
+            if size > _UNCOUNTED and self._client is None:
+                timeout.reschedule(None)  # the client does not cause this delay
+                before = clock()
+                self._client = await self._identify()
+                started += clock() - before
+            if self._client is not None:
+                self._bodies.ledger.charge(self._client, size - self._charged)
+                self._charged = size
+            self._content += part
+            if not self._unread:
+                return
+            parts += 1
+            if parts > _FREE_PARTS + size / _BYTES_PER_PART:
+                raise BadRequest("the request body has too many small chunks")
+            progress = clock() if part else progress
+
+    async def _identify(self) -> Client:
+        owner = await self._bodies.identify(self._headers)
+        return Client(owner or _network(self._address), bool(owner))
+
+    def _too_large(self) -> Problem:
+        limit = self._bodies.limits.one
+        return TooLarge(f"the body has more than {limit} bytes", limit=limit)
+
+
+def _network(address: str) -> str:
+    """The address, or its /64 network: an IPv6 client usually has a whole one."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:  # from a trusted proxy, or a socket without an address
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return address
+    if parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, 64), strict=False))

@@ -26,10 +26,15 @@ from django.middleware.security import SecurityMiddleware
 from django_htmx.middleware import HtmxMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from project.hosts import check_host
 from project.paths import encode_path
+from state_admin.api import problems
+from state_admin.services.errors import Problem
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
+# Load balancers and monitors request these by IP address. They use no cookie and build no link.
+PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _SAFE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}\Z")
 
 
@@ -54,15 +59,37 @@ class RequestId:
         return response
 
 
+class AllowedHosts:
+    """Refuses a Host header that ALLOWED_HOSTS does not list, on every path except PROBES.
+
+    Django checks the header only where a view or a page layer reads it, and logs a traceback.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path_info not in PROBES:
+            try:
+                check_host(request.META.get("HTTP_HOST", request.META["SERVER_NAME"]))
+            except Problem as problem:
+                return problems.answer_problem(problem, request)
+        return self.get_response(request)
+
+
 def _for_pages(layer: type[Any]) -> type[Any]:
     class ForPages(layer):  # type: ignore[misc]
         def __call__(self, request: HttpRequest) -> Any:
-            if request.path_info.startswith(settings.API_PREFIX):
-                return self.get_response(request)
-            return super().__call__(request)
+            if _is_page(request.path_info):
+                return super().__call__(request)
+            return self.get_response(request)
 
     ForPages.__name__ = ForPages.__qualname__ = layer.__name__
     return ForPages
+
+
+def _is_page(path: str) -> bool:
+    return path not in PROBES and not path.startswith(settings.API_PREFIX)
 
 
 Security = _for_pages(SecurityMiddleware)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
 
@@ -24,7 +26,10 @@ CONFIG_SECRET_KEYS = [
 PORT = env.int("PORT", 8000)
 HOST = env.str("HOST", "127.0.0.1")
 SITE_URL = env.str("SITE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+ALLOWED_HOSTS = [
+    *env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"]),
+    re.sub(r":\d+$", "", urlsplit(SITE_URL).netloc),
+]
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
 WEB_WORKERS = env.int("WEB_WORKERS", 2)
 WEB_THREADS = env.int("WEB_THREADS", 4)
@@ -47,9 +52,10 @@ INSTALLED_APPS = [
     "state_admin",
 ]
 
-# All but the first are skipped for the API (project/middleware.py says why).
+# All but the first two are skipped for the API (project/middleware.py says why).
 MIDDLEWARE = [
     "project.middleware.RequestId",
+    "project.middleware.AllowedHosts",
     "project.middleware.Security",
     "project.middleware.ContentSecurityPolicy",
     "project.middleware.StaticFiles",
@@ -80,7 +86,7 @@ CORS_ALLOW_HEADERS = [
 ]
 CORS_EXPOSE_HEADERS = ["ETag", "Retry-After", "X-Request-ID"]
 if CORS_ALLOWED_ORIGINS:
-    MIDDLEWARE.insert(1, "corsheaders.middleware.CorsMiddleware")
+    MIDDLEWARE.insert(2, "corsheaders.middleware.CorsMiddleware")
 # The checks look for Django's own layers by name; ours are subclasses of them.
 SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 import uuid
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 import django.db
 import structlog
 from django.conf import settings
-from django.http.request import split_domain_port, validate_host
 
 from project.failures import describe_error
+from project.hosts import check_host
 from state_admin.domain.access import Actor
 from state_admin.services import actors
 from state_admin.services.errors import (
     Forbidden,
-    MisdirectedRequest,
     Problem,
     Unauthenticated,
     Unavailable,
@@ -49,9 +47,11 @@ class Gate:
         headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
         given = headers.get(b"x-request-id", "")
         request_id = given if _SAFE_ID.match(given) else uuid.uuid4().hex
-        place = headers.get(b"host", "")
-        if not _is_ours(place):
-            return Refusal(MisdirectedRequest("the host is not served here"), request_id)
+        place = ",".join(t.decode("latin-1") for name, t in scope["headers"] if name == b"host")
+        try:
+            check_host(place)
+        except Problem as problem:
+            return Refusal(problem, request_id)
         if not _is_welcome(headers.get(b"origin"), place, scope["scheme"]):
             return Refusal(Forbidden("requests from this origin are not permitted"), request_id)
         try:
@@ -79,13 +79,6 @@ def _actor(authorization: str, request_id: str) -> Actor:
     if actor is None:
         raise Unauthenticated("the token is not valid", hint="It is unknown, expired or revoked.")
     return actor
-
-
-def _is_ours(place: str) -> bool:
-    """By Django's own rule, which knows `.example.com` and `*`: the SDK's list does not."""
-    domain, _ = split_domain_port(place)
-    allowed = [*settings.ALLOWED_HOSTS, urlsplit(settings.SITE_URL).hostname or ""]
-    return bool(domain) and validate_host(domain, allowed)
 
 
 def _is_welcome(origin: str | None, place: str, scheme: str) -> bool:

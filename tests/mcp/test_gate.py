@@ -72,6 +72,7 @@ def test_rate_limit__beyond__an_error_that_the_model_can_read(
     [
         ({"Host": "evil.example"}, 421),
         ({"Host": "localhost:1"}, 200),
+        ({"Host": "local host"}, 400),
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": "null"}, 403),
         ({"Host": "evil.example", "Origin": "http://evil.example"}, 421),

@@ -1,0 +1,28 @@
+"""Which host names this server answers to: the only reader of ALLOWED_HOSTS besides Django."""
+
+from __future__ import annotations
+
+import structlog
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+
+from state_admin.services.errors import BadRequest, MisdirectedRequest
+
+log = structlog.get_logger(__name__)
+
+# Characters of a refused Host header in the log.
+_LOGGED = 200
+
+
+def check_host(header: str) -> None:
+    """Raise BadRequest for a malformed Host header, MisdirectedRequest for a host that ALLOWED_HOSTS
+    does not list. Django's rules apply: `.example.com` and `*` are patterns."""
+    domain, _ = split_domain_port(header)
+    if domain and validate_host(domain, settings.ALLOWED_HOSTS):
+        return
+    log.warning("request.host_refused", host=header[:_LOGGED])
+    if not domain:
+        raise BadRequest("the Host header is missing or malformed")
+    raise MisdirectedRequest(
+        "the host is not served here", hint="ALLOWED_HOSTS lists the hosts of this server."
+    )

@@ -89,7 +89,9 @@ def _for_pages(layer: type[Any]) -> type[Any]:
 
 
 def _is_page(path: str) -> bool:
-    return path not in PROBES and not path.startswith(settings.API_PREFIX)
+    if path in PROBES:
+        return False
+    return path == settings.API_DOCS_PATH or not path.startswith(settings.API_PREFIX)
 
 
 Security = _for_pages(SecurityMiddleware)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, re_path, register_converter
 from django.urls.converters import StringConverter
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from project.paths import shadowing
 from state_admin.domain.config import Kind
@@ -21,6 +20,7 @@ from . import (
     changes,
     compactions,
     config,
+    description,
     dispatches,
     endpoint,
     entries,
@@ -365,17 +365,7 @@ urlpatterns = [
     ),
     path("v1/usage", access.UsageDetail.as_view(), name="usage"),
     path("v1/access/explain", access.AccessExplain.as_view(), name="access-explain"),
-    path(
-        "schema",
-        SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[]),
-        name="schema",
-    ),
-    path(
-        "docs",
-        SpectacularSwaggerView.as_view(
-            url_name="api:schema", authentication_classes=[], permission_classes=[]
-        ),
-        name="docs",
-    ),
+    path("schema", description.SchemaDocument.as_view(), name="schema"),
+    path("docs", description.DocsPage.as_view(), name="docs"),
     re_path(r"^(?P<rest>(?s:.*))\Z", endpoint.UnknownPath.as_view(), name="unknown"),
 ]

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.core.management.base import BaseCommand
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
@@ -13,7 +14,7 @@ from drf_spectacular.validation import validate_schema
 from project.env import BASE_DIR
 from state_admin.services.errors import example_of, problem_types
 
-OPENAPI = BASE_DIR / "docs" / "openapi.json"
+OPENAPI = settings.API_DOCUMENT
 PROBLEMS = BASE_DIR / "docs" / "problems.md"
 
 

@@ -1,0 +1,15 @@
+// Shows the OpenAPI document with Swagger UI. Apart from the page, because the Content-Security-Policy
+// allows no inline script.
+//
+// @ts-check
+
+const region = /** @type {HTMLElement} */ (document.getElementById("api-docs"));
+
+// @ts-ignore swagger-ui-bundle.js defines it.
+globalThis.SwaggerUIBundle({
+  url: region.dataset.schema,
+  domNode: region,
+  deepLinking: true,
+  docExpansion: "none",
+  defaultModelsExpandDepth: 0,
+});

@@ -103,12 +103,13 @@ def _patient(scope: Message, send: Send) -> Send:
     that the SDK reports in plain text becomes a problem document."""
     caller = scope.get(Caller.KEY)
     request_id = caller.actor.request_id if caller is not None else uuid.uuid4().hex
-    failed: Message = {}
+    failed: Message | None = None
     text = bytearray()
 
     async def sending(message: Message) -> None:
+        nonlocal failed
         if message["type"] == "http.response.start" and _is_plain_error(message):
-            failed.update(message)
+            failed = message
             return
         if failed:
             text.extend(message.get("body", b""))

@@ -525,7 +525,7 @@ class InternalError(Problem):
     slug = "internal"
     status = 500
     title = "Internal server error"
-    meaning = "An unexpected error occurred in the server.."
+    meaning = "An unexpected error occurred in the server."
     causes: ClassVar[tuple[str, ...]] = (
         "A defect in the server, or a failure of the system it runs on.",
     )

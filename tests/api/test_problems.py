@@ -11,7 +11,7 @@ from django.db import connection
 from django.urls import reverse
 
 from state_admin.services import errors
-from state_admin.services.errors import problem_types
+from state_admin.services.errors import problem_of_status, problem_types
 from tests.builders import Person, call, entry_path, make_namespace, make_thread, put
 from tests.services.faults import fingerprint
 
@@ -120,7 +120,7 @@ def test_path__unknown__is_404_after_authentication(alice: Person) -> None:
 
 def test_method__not_offered__is_405_with_allow(alice: Person) -> None:
     answer = alice.api("POST", "/state/notes/k", {"value": 1})
-    assert answer.status_code == 405
+    assert (answer.status_code, answer.json()["type"]) == (405, "/problems/method-not-allowed")
     assert "PUT" in answer["Allow"]
 
 
@@ -207,7 +207,7 @@ def test_crash__anything_unforeseen__is_a_500_problem_without_its_text(
 
     monkeypatch.setattr(entries, "read_entry", crash)
     answer = alice.api("GET", "/state/notes/k")
-    assert answer.status_code == 500
+    assert (answer.status_code, answer.json()["type"]) == (500, "/problems/internal")
     assert answer["Content-Type"] == "application/problem+json"
     assert "secret-canary" not in answer.content.decode()
 
@@ -272,3 +272,18 @@ def test_write__that_the_database_refuses__is_503_and_nothing_is_stored(
     assert (answer.status_code, answer.json()["type"]) == (503, "/problems/unavailable")
     assert answer["Retry-After"] == "1"
     assert fingerprint() == before
+
+
+@pytest.mark.parametrize(
+    ("status", "slug"),
+    [(405, "method-not-allowed"), (406, "not-acceptable"), (418, "bad-request"), (502, "internal")],
+)
+def test_problem_of_status__error_of_a_library__has_the_type_of_its_status(
+    status: int, slug: str
+) -> None:
+    assert problem_of_status(status, "no").document()["type"] == f"/problems/{slug}"
+
+
+def test_not_acceptable__of_a_library__keeps_its_status() -> None:
+    document = problem_of_status(406, "no").document()
+    assert (document["type"], document["status"]) == ("/problems/not-acceptable", 406)

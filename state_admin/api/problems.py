@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions as drf
 
 from project.failures import describe_error
-from state_admin.domain import values
+from state_admin.domain import isolation, values
 from state_admin.domain.values import MalformedJSON, RefusedJSON
 from state_admin.services import errors
 from state_admin.services.errors import Problem
@@ -81,6 +81,8 @@ def _problem_of(error: Exception, request: Any) -> Problem:
             return errors.Forbidden("this operation is not permitted")
         case DjangoSuspicious():
             return errors.BadRequest("the request is malformed")
+        case isolation.Busy():
+            return errors.Unavailable(str(error), hint="Nothing was changed. Repeat the request.")
         case OperationalError() | InterfaceError():
             log.warning("database.unavailable", error=describe_error(error))
             return errors.Unavailable(

@@ -14,10 +14,8 @@ from datetime import date
 from enum import StrEnum
 from typing import Any, Final, TypeGuard
 
-import jsonschema_rs
-
 from state_admin.domain import places, scopes, values
-from state_admin.domain.schemas import Validator
+from state_admin.domain.schemas import compile_schema
 from state_admin.domain.values import JSON, Fault, pointer_of
 
 RESERVED: Final = "config."
@@ -201,10 +199,7 @@ def form_schema(kind: Kind) -> dict[str, Any]:
 
 # Messages without the values: what was written into the wrong place may be a secret.
 _VALIDATORS: Final = {
-    kind: Validator(
-        jsonschema_rs.Draft202012Validator(schema, offline=True, mask="the value"), work=1
-    )
-    for kind, schema in SCHEMAS.items()
+    kind: compile_schema(values.dump(schema), mask="the value") for kind, schema in SCHEMAS.items()
 }
 
 

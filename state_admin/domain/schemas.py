@@ -6,17 +6,22 @@ Not here: where schemas are stored and cached, and what happens to entries that 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
 import jsonschema_rs
 
+from state_admin.domain import isolation, schema_costs
+from state_admin.domain.schema_costs import MAX_PATTERNS, MAX_WORK, REFERENCES, Cost
+from state_admin.domain.schema_faults import MAX_STEPS, Walk, compile_validator, message_of, shown
 from state_admin.domain.values import (
     JSON,
+    MAX_MEMBERS,
     Fault,
     Float,
     MalformedJSON,
+    Raw,
     RefusedJSON,
     check,
     dump,
@@ -25,16 +30,18 @@ from state_admin.domain.values import (
 )
 
 MAX_SCHEMA_BYTES: Final = 64 * 1024
-MAX_PATTERNS: Final = 32
-MAX_WORK: Final = 10_000
-MAX_FAULT_WORK: Final = 100_000
+# In the units of schema_costs, of 60 ns at most. A validation that may take more runs isolated.
+LIGHT: Final = 1_000_000
+# In the child, where the limit of processor time ends what takes too long.
+_ISOLATED_STEPS: Final = 20 * MAX_STEPS
+# The library collects all errors at once, and each holds a copy of the part that it is about.
+_MOST_ERRORS: Final = 50_000
+_MOST_COPIED: Final = 8 << 20
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-
-_SHOWN: Final = 80
-_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
-_DATA: Final = ("const", "enum", "default", "examples")
-# Linear-time engine, without look-around. The limit bounds the memory of one compiled pattern.
-_PATTERNS: Final = jsonschema_rs.RegexOptions(size_limit=4 << 20, dfa_size_limit=1 << 20)
+STOPPED: Final = (
+    "validating this value takes more than "
+    f"{isolation.CPU_SECONDS:g} s of processor time; simplify the schema or its patterns"
+)
 
 
 class InvalidSchema(ValueError):
@@ -46,49 +53,122 @@ class InvalidSchema(ValueError):
 
 
 class Validator:
-    """A compiled schema. Safe to share between threads. Made by `compile_schema`."""
+    """A compiled schema. Safe to share between threads. Built by `compile_schema`.
 
-    def __init__(self, compiled: jsonschema_rs.Validator, work: int) -> None:
+    A validation that may hold the interpreter for long runs in another process (isolation): its
+    cost is known before, from the schema and the size of the value.
+    """
+
+    def __init__(
+        self, compiled: jsonschema_rs.Validator, schema: Raw, cost: Cost, mask: str | None
+    ) -> None:
         self._compiled = compiled
-        self._work = work
+        self._schema = schema
+        self._cost = cost
+        self._mask = mask
 
     def faults(self, value: JSON, limit: int = 20) -> list[Fault]:
         """Where and why a value does not fit, at most `limit` places; [] = it fits.
 
         The value has passed `values.check`. Pointers lead into the value; long values are cut
-        from the messages. Where schema and value are so large that finding every fault could
-        take seconds, only the first is told.
+        from the messages. One fault for the whole value says that validating takes too long.
+        Raises isolation.Busy when too many values are to be validated in isolation.
         """
-        if self.accepts(value):
-            return []
-        plain = _plain(value)
-        errors: Iterable[jsonschema_rs.ValidationError]
-        if self._work * _nodes(plain) > MAX_FAULT_WORK:
-            errors = _first_error(self._compiled, plain)
-        else:  # not lazy: the library finds all errors before it gives the first
-            errors = self._compiled.iter_errors(plain)
-        return [
-            Fault(pointer_of(*error.instance_path), _message(error))
-            for error in islice(errors, limit)
-        ]
+        if self._is_light(value):
+            return self.faults_here(value, limit, MAX_STEPS)
+        try:
+            found = self._isolated(value, limit)
+        except isolation.Stopped:
+            return [Fault("", STOPPED)]
+        return [Fault(pointer, message) for pointer, message in found]
 
     def accepts(self, value: JSON) -> bool:
-        """Whether the value, which has passed `values.check`, fits."""
+        """Whether the value, which has passed `values.check`, fits. What takes too long to validate
+        does not. Raises as `faults` does."""
+        if self._is_light(value):
+            return self.accepts_here(value)
+        try:
+            return bool(self._isolated(value, 0))
+        except isolation.Stopped:
+            return False
+
+    def faults_here(self, value: JSON, limit: int, steps: int = _ISOLATED_STEPS) -> list[Fault]:
+        """`faults`, in this process whatever it costs."""
+        if self.accepts_here(value):
+            return []
+        plain = _plain(value)
+        if self._may_collect(plain):
+            errors = islice(self._compiled.iter_errors(plain), limit)
+            return [Fault(pointer_of(*error.instance_path), message_of(error)) for error in errors]
+        return Walk(self._schema.value, self._cost, self._mask, steps).faults(plain, limit)
+
+    def accepts_here(self, value: JSON) -> bool:
+        """`accepts`, in this process whatever it costs."""
         try:
             return self._compiled.is_valid(value)
         except ValueError:  # the library takes no subclass of float
             return self._compiled.is_valid(_plain(value))
 
+    def _is_light(self, value: JSON) -> bool:
+        cost = self._cost
+        if not cost.bounded:
+            return False
+        if not cost.pattern_bytes and cost.units * (MAX_MEMBERS + 1) <= LIGHT:
+            return True  # nothing to count: values.check bounds it
+        return cost.price(value) <= LIGHT
+
+    def _may_collect(self, value: JSON) -> bool:
+        """Whether the library may collect all errors: without recursion their number is bounded."""
+        cost = self._cost
+        nodes, size = schema_costs.measure_value(value)
+        return (
+            cost.bounded
+            and not cost.recursive
+            and cost.units * nodes <= _MOST_ERRORS
+            and cost.units * size <= _MOST_COPIED
+        )
+
+    def _isolated(self, value: JSON, limit: int) -> JSON:
+        request = {"schema": self._schema.text, "mask": self._mask, "limit": limit}
+        return isolation.CHILD.ask({**request, "value": dump(value)})
+
 
 @functools.lru_cache(maxsize=1024)
-def compile_schema(text: str) -> Validator:
+def compile_schema(text: str, mask: str | None = None) -> Validator:
     """Compile a schema from its JSON text (semantics §3). Raises InvalidSchema.
 
     Refused: more than 64 KiB or 64 levels, any reference that leaves the document (nothing is
     ever fetched), another dialect than 2020-12, look-around in patterns, more than MAX_PATTERNS
     patterns, and references that multiply to more than MAX_WORK subschemas. `format` annotates,
-    as the standard has it: it refuses nothing.
+    as the standard has it: it refuses nothing. With a `mask`, messages show it instead of values.
     """
+    raw = _parse(text)
+    try:
+        cost = schema_costs.measure(raw.value)
+    except RecursionError:
+        raise InvalidSchema([Fault("", "its references form too long a chain")]) from None
+    if cost.work > MAX_WORK:
+        message = f"its references multiply to more than {MAX_WORK:,} subschemas"
+        raise InvalidSchema([Fault("", message)])
+    try:
+        jsonschema_rs.meta.validate(raw.value)
+        compiled = compile_validator(raw.value, mask)
+    except jsonschema_rs.ValidationError as error:
+        raise InvalidSchema([Fault(pointer_of(*error.instance_path), message_of(error))]) from None
+    except (jsonschema_rs.ReferencingError, ValueError) as error:
+        raise InvalidSchema([Fault("", shown(str(error), 300))]) from None
+    return Validator(compiled, raw, cost, mask)
+
+
+def check_patterns(text: str, max_value_bytes: int) -> None:
+    """Refuse patterns that are too large for values of up to `max_value_bytes`, before they are
+    compiled. Raises InvalidSchema, also for what compile_schema refuses without compiling."""
+    raw = _parse(text)
+    if faults := schema_costs.pattern_faults(raw.value, max_value_bytes):
+        raise InvalidSchema(faults)
+
+
+def _parse(text: str) -> Raw:
     if len(text) > MAX_SCHEMA_BYTES or len(text.encode("utf-8", "replace")) > MAX_SCHEMA_BYTES:
         raise InvalidSchema([Fault("", f"a schema takes at most {MAX_SCHEMA_BYTES:,} bytes")])
     try:
@@ -100,125 +180,23 @@ def compile_schema(text: str) -> Validator:
         raise InvalidSchema(error.faults) from None
     if faults := list(islice(_outside(raw.value), 20)):
         raise InvalidSchema(faults)
-    try:
-        work, recursive = _work(raw.value)
-    except RecursionError:
-        raise InvalidSchema([Fault("", "its references form too long a chain")]) from None
-    if work > MAX_WORK:
-        message = f"its references multiply to more than {MAX_WORK:,} subschemas"
-        raise InvalidSchema([Fault("", message)])
-    try:
-        jsonschema_rs.meta.validate(raw.value)
-        compiled = jsonschema_rs.Draft202012Validator(
-            raw.value, offline=True, pattern_options=_PATTERNS
-        )
-    except jsonschema_rs.ValidationError as error:
-        raise InvalidSchema([Fault(pointer_of(*error.instance_path), _message(error))]) from None
-    except (jsonschema_rs.ReferencingError, ValueError) as error:
-        raise InvalidSchema([Fault("", _cut(str(error), 300))]) from None
-    return Validator(compiled, MAX_FAULT_WORK if recursive else work)
+    return raw
 
 
 def _outside(schema: JSON) -> Iterator[Fault]:
     """References that leave the document, other dialects, and too many patterns."""
-    patterns = 0
-    for pointer, node in _objects(schema):
-        for keyword in _REFERENCES:
+    for pointer, node in schema_costs.objects(schema):
+        for keyword in REFERENCES:
             target = node.get(keyword)
             if isinstance(target, str) and not target.startswith("#"):
                 message = f"{keyword} may only point into this schema ('#…'), nothing is fetched"
                 yield Fault(pointer + pointer_of(keyword), message)
         dialect = node.get("$schema")
         if isinstance(dialect, str) and dialect.rstrip("#") != DIALECT:
-            yield Fault(pointer + "/$schema", f"only {DIALECT} is known here")
-        named = node.get("patternProperties")
-        patterns += isinstance(node.get("pattern"), str)
-        patterns += len(named) if isinstance(named, dict) else 0
+            yield Fault(pointer + "/$schema", f"only {DIALECT} is supported")
+    patterns = len(schema_costs.patterns_of(schema))
     if patterns > MAX_PATTERNS:
         yield Fault("", f"a schema takes at most {MAX_PATTERNS} patterns, this has {patterns}")
-
-
-def _objects(schema: JSON) -> Iterator[tuple[str, dict[str, JSON]]]:
-    stack: list[tuple[str, JSON]] = [("", schema)]
-    while stack:
-        pointer, node = stack.pop()
-        if isinstance(node, dict):
-            yield pointer, node
-            # What stands in `const` is data, unless a property merely has that name; then its
-            # schema is missed here, and the offline compilation still refuses to fetch.
-            stack.extend((pointer + pointer_of(k), v) for k, v in node.items() if k not in _DATA)
-        elif isinstance(node, list):
-            stack.extend((f"{pointer}/{index}", item) for index, item in enumerate(node))
-
-
-def _work(schema: JSON) -> tuple[int, bool]:
-    """How many subschemas a validation may visit when every reference is written out.
-
-    Thirty lines can say 2³⁰ that way, and nothing could stop the validator. A reference back to
-    a schema that is being written out makes it recursive (the second answer) and counts as one:
-    whether a value fits is remembered there, though the search for every fault is not.
-    """
-    recursive = False
-    open_: set[int] = set()
-    anchors = {
-        "#" + node[keyword]: node
-        for _, node in _objects(schema)
-        for keyword in ("$anchor", "$dynamicAnchor")
-        if isinstance(node.get(keyword), str)
-    }
-    known: dict[int, int] = {}
-
-    def weigh(node: JSON) -> int:
-        nonlocal recursive
-        if isinstance(node, list):
-            return sum(map(weigh, node))
-        if not isinstance(node, dict):
-            return 0
-        if id(node) in open_:
-            recursive = True
-            return 1
-        if id(node) in known:
-            return known[id(node)]
-        open_.add(id(node))
-        total = 1
-        for keyword, part in node.items():
-            if keyword in _REFERENCES and isinstance(part, str):
-                total += weigh(_target(schema, part, anchors))
-            elif keyword not in _DATA and not keyword.endswith("$defs"):
-                total += weigh(part)
-        open_.remove(id(node))
-        known[id(node)] = total = min(total, MAX_WORK + 1)
-        return total
-
-    return weigh(schema), recursive
-
-
-def _target(schema: JSON, reference: str, anchors: dict[str, JSON]) -> JSON:
-    if reference in anchors or not reference.startswith("#/"):
-        return anchors.get(reference, schema)
-    node = schema
-    for part in reference[2:].split("/"):
-        part = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(node, list):
-            node = next((item for index, item in enumerate(node) if str(index) == part), None)
-        elif isinstance(node, dict):
-            node = node.get(part)
-    return node
-
-
-def _nodes(value: JSON) -> int:
-    if isinstance(value, dict):
-        return 1 + sum(map(_nodes, value.values()))
-    return 1 + sum(map(_nodes, value)) if isinstance(value, list) else 1
-
-
-def _first_error(
-    compiled: jsonschema_rs.Validator, value: JSON
-) -> Iterator[jsonschema_rs.ValidationError]:
-    try:
-        compiled.validate(value)
-    except jsonschema_rs.ValidationError as error:
-        yield error
 
 
 def _plain(value: JSON) -> JSON:
@@ -228,16 +206,3 @@ def _plain(value: JSON) -> JSON:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     return float(value) if isinstance(value, Float) else value
-
-
-def _message(error: jsonschema_rs.ValidationError) -> str:
-    message = error.message
-    if len(message) > _SHOWN:
-        shown = dump(error.instance)
-        if len(shown) > _SHOWN:
-            message = message.replace(shown, _cut(shown, _SHOWN))
-    return _cut(message, 4 * _SHOWN)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -12,9 +12,9 @@ from urllib.parse import quote, urlencode
 
 from mcp_types import CallToolResult, TextContent
 
-from state_admin.domain import values
+from state_admin.domain import isolation, values
 from state_admin.domain.values import Fault, MalformedJSON, Raw, RefusedJSON
-from state_admin.services.errors import BadRequest, Invalid, Problem
+from state_admin.services.errors import BadRequest, Invalid, Problem, Unavailable
 
 from .host import Answer, Caller, Message
 from .tools import Tool
@@ -46,7 +46,7 @@ def arguments_in(body: bytes) -> dict[str, Raw]:
 
 
 def check_arguments(tool: Tool, given: Mapping[str, Raw]) -> None:
-    """Invalid, with a pointer into the arguments to each fault."""
+    """Invalid, with a pointer into the arguments to each fault. Unavailable: call it again."""
     known, needed = tool.takes["properties"], tool.takes["required"]
     # By name: the library points at the whole for these two.
     faults = [Fault(values.pointer_of(n), "unknown argument") for n in given if n not in known]
@@ -57,7 +57,10 @@ def check_arguments(tool: Tool, given: Mapping[str, Raw]) -> None:
         except RefusedJSON as refused:
             faults += refused.faults
     if not faults:
-        faults = tool.validator.faults({name: raw.value for name, raw in given.items()})
+        try:
+            faults = tool.validator.faults({name: raw.value for name, raw in given.items()})
+        except isolation.Busy as busy:
+            raise Unavailable(str(busy), hint="Call it again.") from busy
     if faults:
         raise Invalid(
             f"the arguments of {tool.name} are not acceptable",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.db.models.functions import Now
 
 from state_admin.domain import config, evolution, schemas, scopes, values
@@ -157,6 +157,9 @@ def register_namespace(
         "history_keep_last": history_keep_last,
         "history_keep_seconds": history_keep_seconds,
     }
+    sized = {column: content[column] for column in ("schema", "max_value_bytes")}
+    named = Namespace.objects.filter(workspace_id=actor.workspace_id, name=name)
+    check_patterns(schema, max_value_bytes or DEFAULT_MAX_VALUE_BYTES, named, sized)
     validator = _check_definition(schema, default)
 
     if dry_run:
@@ -406,11 +409,11 @@ def find_violations(namespace: Namespace, validator: schemas.Validator) -> Viola
     first: list[dict[str, Any]] = []
     live = Entry.objects.filter(namespace=namespace).live().order_by("key")
     for key, version, text in live.values_list("key", "version", "value").iterator(2000):
-        faults = validator.faults(values.load(text or "null"), 3)
-        if not faults:
-            continue
-        count += 1
-        if len(first) < _SHOWN_VIOLATIONS:
+        value = values.load(text or "null")
+        if len(first) == _SHOWN_VIOLATIONS:
+            count += not validator.accepts(value)
+        elif faults := validator.faults(value, 3):
+            count += 1
             first.append({"key": key, "version": version, "errors": [_shown(f) for f in faults]})
     return Violations(count, first)
 
@@ -434,6 +437,21 @@ def _check_name(actor: Actor, name: str) -> None:
             "this token is limited to other namespaces",
             hint="Use a token whose namespace globs cover this name.",
         )
+
+
+def check_patterns(
+    schema: Raw, max_value_bytes: int, named: QuerySet[Any], content: Mapping[str, Any]
+) -> None:
+    """Refuse patterns that are too large for values of this size, unless `content` is what the row
+    of `named` already has. Raises Invalid."""
+    try:
+        schemas.check_patterns(schema.text, max_value_bytes)
+    except schemas.InvalidSchema as invalid:
+        held = named.first()
+        if held is None or differs(held, content):
+            raise Invalid(
+                "the schema is not acceptable", invalid.faults, within="/schema"
+            ) from invalid
 
 
 def _compile(schema: Raw) -> schemas.Validator:

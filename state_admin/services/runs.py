@@ -29,6 +29,7 @@ from state_admin.models import (
 from . import journal, snapshots, tool_calls
 from .actors import require
 from .errors import Conflict, Invalid, NotFound, RevisionConflict, Superseded
+from .namespaces import MAX_VALUE_BYTES
 from .snapshots import NewValue
 from .threads import EMPTY_OBJECT, check_id, find_thread
 
@@ -418,6 +419,7 @@ def _ticket(run: Run, ticket: dict[str, JSON], pointer: str) -> Ticket:
     text = values.dump(schema) if schema is not None else None
     if text is not None:
         try:
+            schemas.check_patterns(text, MAX_VALUE_BYTES)
             schemas.compile_schema(text)
         except schemas.InvalidSchema as invalid:
             at = f"{pointer}/response_schema"

@@ -18,7 +18,7 @@ from state_admin.models import Merge, StateKey, StateScope, Thread, hot, snapsho
 from . import journal
 from .actors import require
 from .errors import Conflict, Forbidden, Invalid, TooLarge
-from .namespaces import MAX_VALUE_BYTES, differs
+from .namespaces import MAX_VALUE_BYTES, check_patterns, differs
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ def register_state_key(
             f"the reducer {reducer} cannot be commutative",
             [values.Fault("/merge", f"only {able} give the same result in any order")],
         )
+    named = StateKey.objects.filter(workspace_id=actor.workspace_id, name=name)
+    check_patterns(schema, MAX_VALUE_BYTES, named, {"schema": schema.text})
     _check_default(schema, default)
     content = {
         "schema": schema.text,

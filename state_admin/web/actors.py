@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import urlencode
 
+from state_admin.domain import isolation
 from state_admin.domain.access import Actor, Role
 from state_admin.services.actors import actor_of_user, require
 from state_admin.services.errors import BadRequest, Forbidden, Problem, Unavailable
@@ -53,6 +54,8 @@ def page(view: View | None = None, *, role: Role = Role.VIEWER) -> View | Callab
                     response.render()  # here, where a failing query still becomes an answer
             except Problem as problem:
                 response = errors.answer(request, problem)
+            except isolation.Busy as busy:
+                response = errors.answer(request, Unavailable(str(busy)))
             except (OperationalError, InterfaceError):
                 response = errors.answer(request, Unavailable("the database does not answer now"))
             # What is shown is the present state, and only this person may see it.

@@ -6,8 +6,16 @@ import json
 
 import pytest
 
-from state_admin.domain.schemas import MAX_SCHEMA_BYTES, InvalidSchema, Validator, compile_schema
-from state_admin.domain.values import load
+from state_admin.domain import schema_faults, schemas
+from state_admin.domain.schema_costs import pattern_size
+from state_admin.domain.schemas import (
+    MAX_SCHEMA_BYTES,
+    InvalidSchema,
+    Validator,
+    check_patterns,
+    compile_schema,
+)
+from state_admin.domain.values import Fault, load
 
 TEAM = {
     "type": "object",
@@ -61,9 +69,20 @@ def test_validator__many_faults__are_limited() -> None:
     assert len(validator.faults(["x"] * 100, limit=3)) == 3
 
 
-def test_validator__huge_value__tells_the_first_fault_only() -> None:
-    wide = {"items": {"allOf": [{"type": "integer"}] * 50}}
-    assert len(compiled(wide).faults(["x"] * 5_000)) == 1
+@pytest.mark.parametrize(
+    ("schema", "value", "pointers"),
+    [
+        ({"items": {"allOf": [{"type": "integer"}] * 50}}, ["x"] * 5_000, ["/0", "/0"]),
+        ({"required": [f"r{n}" for n in range(5_000)]}, {"a": "x" * 100_000}, ["", ""]),
+        ({"allOf": [{"maxLength": 1}] * 100}, "x" * 100_000, ["", ""]),
+    ],
+)
+def test_validator__many_faults_of_a_large_value__are_not_all_collected(
+    schema: object, value: object, pointers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walks = count_walks(monkeypatch)
+    assert [fault.pointer for fault in compiled(schema).faults(value, 2)] == pointers
+    assert len(walks) == 1
 
 
 @pytest.mark.parametrize("schema", [{}, True])
@@ -208,9 +227,132 @@ def test_schema__very_long_chain_of_references__is_refused() -> None:
     assert faults(schema) == [""]
 
 
+def count_walks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """One item for each search that did not let the library collect all errors."""
+    walks: list[object] = []
+
+    class Counted(schema_faults.Walk):
+        def faults(self, value: object, limit: int) -> list[Fault]:
+            walks.append(value)
+            return super().faults(value, limit)
+
+    monkeypatch.setattr(schemas, "Walk", Counted)
+    return walks
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"const": {"$ref": "#/$defs/a29"}}},
+        {"patternProperties": {"x": {"properties": {"enum": {"$ref": "#/$defs/a29"}}}}},
+    ],
+)
+def test_schema__references_that_multiply_in_a_property_named_as_a_keyword__are_refused(
+    schema: dict[str, object],
+) -> None:
+    levels = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n - 1}"}] * 2} for n in range(1, 30)}
+    assert faults({"$defs": {"a0": {"type": "integer"}, **levels}, **schema}) == [""]
+
+
+def test_schema__patterns_in_a_property_named_as_a_keyword__are_counted() -> None:
+    assert faults(
+        {"properties": {"const": {"allOf": [{"pattern": f"a{n}"} for n in range(40)]}}}
+    ) == [""]
+
+
 def test_validator__recursive_schema_with_deep_bad_value__answers() -> None:
     twice = {"type": ["object", "integer"], "properties": {"a": {"allOf": [{"$ref": "#"}] * 2}}}
     value: object = "bad"
     for _ in range(60):
         value = {"a": value}
     assert [fault.pointer for fault in compiled(twice).faults(value)] == ["/a" * 60]
+
+
+@pytest.mark.parametrize(
+    ("schema", "max_value_bytes", "where"),
+    [
+        ({"pattern": "^[a-z0-9-]{1,64}$"}, 8 << 20, []),
+        ({"pattern": "^.{1,500}$"}, 1 << 20, []),
+        ({"pattern": "^.{1,500}$"}, 8 << 20, ["/pattern"]),
+        ({"pattern": r"^\p{L}{1,64}$"}, 1 << 20, ["/pattern"]),
+        ({"pattern": r"^\p{L}{1,64}$"}, 100_000, []),
+        ({"pattern": r"(\w{1,50}y?){200}$"}, 1 << 20, ["/pattern"]),
+        (
+            {"properties": {"const": {"pattern": r"(\w{1,50}y?){200}"}}},
+            1 << 20,
+            ["/properties/const/pattern"],
+        ),
+        (
+            {"patternProperties": {"a/(.{50}){9}": {}}},
+            8 << 20,
+            ["/patternProperties/a~1(.{50}){9}"],
+        ),
+        (
+            {"allOf": [{"pattern": "a"}, {"pattern": "^.{1,500}$"}, {"pattern": "^.{1,400}$"}]},
+            1 << 20,
+            [],
+        ),
+        (
+            {
+                "allOf": [
+                    {"pattern": "^.{1,250}b"},
+                    {"pattern": "^.{1,500}$"},
+                    {"pattern": "^.{1,400}$"},
+                ]
+            },
+            1 << 20,
+            ["/allOf/2/pattern"],
+        ),
+        # More than any pattern may have, whatever the values.
+        (
+            {"allOf": [{"pattern": rf"^\p{{L}}{{1,{n}}}$"} for n in (60, 61)]},
+            1,
+            ["/allOf/1/pattern"],
+        ),
+    ],
+)
+def test_patterns__larger_than_the_values_allow__are_refused_where_they_are(
+    schema: object, max_value_bytes: int, where: list[str]
+) -> None:
+    text = json.dumps(schema)
+    if not where:
+        check_patterns(text, max_value_bytes)
+    else:
+        with pytest.raises(InvalidSchema) as error:
+            check_patterns(text, max_value_bytes)
+        assert [fault.pointer for fault in error.value.faults] == where
+        assert f"{max_value_bytes:,} bytes" in error.value.faults[0].message
+    compile_schema(text)  # what is registered already is used on
+
+
+@pytest.mark.parametrize("text", ["{", '{"$ref": "http://x"}'])
+def test_check_patterns__no_schema_at_all__is_refused_as_by_the_compilation(text: str) -> None:
+    with pytest.raises(InvalidSchema) as checking:
+        check_patterns(text, 1 << 20)
+    with pytest.raises(InvalidSchema) as compiling:
+        compile_schema(text)
+    assert checking.value.faults == compiling.value.faults
+
+
+@pytest.mark.parametrize("text", ['{"pattern": "(a"}', "true", "5"])
+def test_check_patterns__pattern_or_schema_that_does_not_compile__is_left_to_the_compilation(
+    text: str,
+) -> None:
+    check_patterns(text, 1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "largest"),
+    [
+        ("^abc", 0),
+        ("[ab]", 400),
+        ("[ab]{100}", 8_192),
+        (r"\p{L}", 65_536),
+        ("(a", None),
+        ("(.{99}){99}", None),
+    ],
+)
+def test_pattern_size__is_that_of_the_compiled_program(pattern: str, largest: int | None) -> None:
+    size = pattern_size(pattern)
+    assert (size is None) == (largest is None)
+    assert size is None or largest is None or size <= largest

@@ -1,0 +1,162 @@
+"""Runs validations that may take long in a process of their own.
+
+A validation is one call of native code that holds Python's interpreter lock: no other request of
+the process is served meanwhile, and nothing can stop it. What is not surely short therefore runs in
+a child process with limits of its own. Each process has one such child, started when it is first
+needed; it ends when its parent does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from state_admin.domain.values import JSON
+
+CPU_SECONDS: Final = 1.0
+MEMORY_BYTES: Final = 1 << 30
+# Only a stopped or starved child takes longer.
+_WALL_SECONDS: Final = 30.0
+_TURN_SECONDS: Final = 0.5
+_OUT_OF_MEMORY: Final = 3
+# How a child ends at its limits, in native code too, or because the machine has no memory left.
+_LIMITED: Final = (_OUT_OF_MEMORY, -signal.SIGPROF, -signal.SIGABRT, -signal.SIGKILL)
+_ROOT: Final = Path(__file__).resolve().parents[2]
+_START: Final = "from state_admin.domain.isolation import serve; serve"
+
+
+class Stopped(Exception):
+    """The validation took more processor time or memory than it may."""
+
+
+class Busy(Exception):
+    """Other validations keep the child busy: nothing was validated. Try again."""
+
+
+class Child:
+    """A process that validates. Safe to share between threads: they take turns."""
+
+    def __init__(self, cpu_seconds: float = CPU_SECONDS, memory_bytes: int = MEMORY_BYTES) -> None:
+        self._limits = f"{cpu_seconds}, {memory_bytes}"
+        self._turn = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        os.register_at_fork(after_in_child=self._forget)
+
+    def ask(self, request: dict[str, JSON]) -> Any:
+        """What `answer` returns in the child. Raises Stopped, Busy when other validations keep the
+        child busy, and RuntimeError when the child ends for any other reason."""
+        with self.turn():
+            return self._exchange(json.dumps(request).encode() + b"\n")
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Keep other threads from the child. Raises Busy."""
+        if not self._turn.acquire(timeout=_TURN_SECONDS):
+            raise Busy("the server is busy with other validations")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def is_busy(self) -> bool:
+        return self._turn.locked()
+
+    @property
+    def process_id(self) -> int | None:
+        """The id of the process, if it runs."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
+    def stop(self) -> None:
+        """End the process; the next request starts another."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(BrokenPipeError):
+                        pipe.close()
+
+    def _exchange(self, line: bytes) -> Any:
+        process = self._running()
+        assert process.stdin is not None  # noqa: S101
+        assert process.stdout is not None  # noqa: S101
+        try:
+            with contextlib.suppress(BrokenPipeError):  # its exit status says why
+                process.stdin.write(line)
+                process.stdin.flush()
+            ready, _, _ = select.select([process.stdout], [], [], _WALL_SECONDS)
+            reply = process.stdout.readline() if ready else b""
+            if reply.endswith(b"\n"):
+                return json.loads(reply)
+            status = process.wait(_WALL_SECONDS) if ready else -signal.SIGKILL
+        except BaseException:
+            self.stop()
+            raise
+        self.stop()
+        if status in _LIMITED:
+            raise Stopped
+        raise RuntimeError(f"the validating process ended with status {status}")
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is not None and self._process.poll() is not None:
+            self.stop()
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", f"{_START}({self._limits})"],
+                cwd=_ROOT,
+                env={"PYTHONPATH": str(_ROOT)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        return self._process
+
+    def _forget(self) -> None:
+        """After a fork the child belongs to the parent."""
+        self._turn = threading.Lock()
+        self._process = None
+
+
+CHILD: Final = Child()
+
+
+def serve(cpu_seconds: float, memory_bytes: int) -> None:
+    """The main loop of the child: one request per line, one reply per line."""
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends first, and this with it
+    # The timer of the processor ends the process, whatever native code is running.
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
+    os.nice(5)
+    for line in sys.stdin.buffer:
+        signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
+        try:
+            reply = answer(json.loads(line))
+        except MemoryError:
+            os._exit(_OUT_OF_MEMORY)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        sys.stdout.buffer.write(json.dumps(reply).encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def answer(request: dict[str, JSON]) -> JSON:
+    """Validate here: the faults as [pointer, message], with `limit` 0 whether the value fits."""
+    from state_admin.domain.schemas import compile_schema
+
+    validator = compile_schema(request["schema"], mask=request["mask"])
+    value = json.loads(request["value"])
+    if not request["limit"]:
+        return validator.accepts_here(value)
+    return [[f.pointer, f.message] for f in validator.faults_here(value, request["limit"])]

@@ -161,11 +161,18 @@ def _welcome(login_url: str | None, token: str | None, folder: str) -> str:
     if login_url:
         rows.append(("Log in", f"{login_url}  (works once)"))
     else:
-        rows.append(("Log in", "start with `manage.py serve --login` for a one-time link"))
+        rows.append(
+            ("Log in", "for a one-time link start with .venv/bin/python manage.py serve --login")
+        )
     if token:
         rows.append(("API token", f"{token}  (shown once: keep it)"))
     else:
-        rows.append(("API token", "make one with: manage.py create_token"))
+        rows.append(
+            (
+                "API token",
+                "create one with .venv/bin/python manage.py create_token --role editor --name NAME",
+            )
+        )
     rows.append(("Data", folder if _is_embedded() else "the server of DATABASE_URL"))
     lines = "\n".join(f"    {name:<11}{value}" for name, value in rows)
     return f"\n  Commonhold is ready.\n\n{lines}\n\n  Ctrl-C stops it.\n"

@@ -1,0 +1,105 @@
+"""Acknowledged writes survive `kill -9` of every process, at any moment, under load."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from project.postgres.cluster import Cluster
+from tests.patience import PATIENCE
+from tests.project.running import Running, children, free_port, wait_for
+
+WRITERS = 3
+
+
+@dataclass
+class Traffic:
+    """Writers of one key each, which go on while the server is away."""
+
+    port: int
+    token: str
+    acknowledged: list[tuple[str, int, int]] = field(default_factory=list)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> list[threading.Thread]:
+        threads = [
+            threading.Thread(target=self._write, args=(f"writer-{n}",)) for n in range(WRITERS)
+        ]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def wait_for_more(self, count: int = 30) -> None:
+        enough = len(self.acknowledged) + count
+        wait_for(lambda: len(self.acknowledged) >= enough, f"{count} more writes")
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        try:
+            client.request(method, f"/api/v1{path}", json.dumps(body), headers)
+            response = client.getresponse()
+            return response.status, json.loads(response.read())
+        finally:
+            client.close()
+
+    def _write(self, key: str) -> None:
+        number = 0
+        while not self.stopped.is_set():
+            number += 1
+            with suppress(OSError, http.client.HTTPException, ValueError):
+                status, entry = self.call("PUT", f"/state/durable/{key}", {"value": number})
+                if status < 300:
+                    self.acknowledged.append((key, entry["version"], number))
+
+
+def kill(*pids: int | None) -> None:
+    for pid in pids:
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_write__acknowledged_before_every_process_is_killed__is_kept_with_its_version(
+    start: Callable[..., Running], folder: Path
+) -> None:
+    port = str(free_port())
+    cluster = Cluster(folder / "data" / "postgres")
+    first = start("manage.py", "serve", PORT=port)
+    first.wait_for_output("Ctrl-C stops it.")
+    (token,) = re.findall(r"API token +(ch_\S+)", first.output())
+    traffic = Traffic(int(port), token)
+    assert traffic.call("PUT", "/namespaces/durable", {})[0] == 201
+    writers = traffic.start()
+    try:
+        traffic.wait_for_more()
+        kill(*children(first.pid))  # web, worker and beat
+        traffic.wait_for_more()
+        kill(cluster.postmaster())
+        traffic.wait_for_more()
+        kill(first.pid, *children(first.pid), cluster.postmaster())
+    finally:
+        traffic.stopped.set()
+        for writer in writers:
+            writer.join()
+
+    start("manage.py", "serve", PORT=port).wait_for_output("Ctrl-C stops it.")
+    stored = {
+        (key, version): traffic.call("GET", f"/state/durable/{key}?at_version={version}")
+        for key, version, _ in traffic.acknowledged
+    }
+    lost = [
+        (key, version, value)
+        for key, version, value in traffic.acknowledged
+        if stored[key, version][0] != 200 or stored[key, version][1]["value"] != value
+    ]
+    assert lost == []

@@ -85,7 +85,8 @@ def test_failure__one_stale_precondition__undoes_all_or_only_itself(
     if atomic:
         with pytest.raises(VersionConflict) as refused:
             run(notes, *operations)
-        assert refused.value.data == {"expected": 9, "actual": 1, "index": 1}
+        sides = {"mergeable": False, "theirs": "a", "yours": 2}
+        assert refused.value.data == {"expected": 9, "actual": 1, "index": 1, **sides}
         assert held() == {"a": '"a"', "b": '"b"'}
         assert EntryRevision.objects.count() == 2
         return
@@ -102,7 +103,8 @@ def test_failure__of_two__names_the_first_of_the_request(notes: Person) -> None:
     """Work is done in key order; whoever reads the answer counts in the order asked."""
     with pytest.raises(VersionConflict) as refused:
         run(notes, op("get", "a"), op("put", "b", 1, if_version=7), op("put", "a", 1, if_version=9))
-    assert refused.value.data == {"expected": 7, "actual": 1, "index": 1}
+    sides = {"mergeable": False, "theirs": "b", "yours": 1}
+    assert refused.value.data == {"expected": 7, "actual": 1, "index": 1, **sides}
     assert held() == {"a": '"a"', "b": '"b"'}
 
 

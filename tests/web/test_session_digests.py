@@ -17,6 +17,7 @@ from state_admin.models.sessions import SessionStore
 from state_admin.services.logins import set_password
 from state_admin.services.users import make_login_link
 from tests.builders import Person
+from tests.loops import away
 from tests.services.canary import tables_with
 
 PASSWORD = "correct horse battery staple"
@@ -97,7 +98,8 @@ def test_clearsessions__expired__only_those_are_deleted(client: Client, alice: P
     assert UserSession.objects.count() == 1
 
 
-def test_store__coroutines__keep_the_digest_only(db: None) -> None:
+@pytest.mark.django_db(transaction=True)
+def test_store__coroutines__keep_the_digest_only() -> None:
     async def story() -> str:
         store = SessionStore()
         await store.aset("mine", 1)
@@ -107,8 +109,8 @@ def test_store__coroutines__keep_the_digest_only(db: None) -> None:
         assert await SessionStore(key).aget("mine") == 1
         return key
 
-    key = async_to_sync(story)()
+    key = away(async_to_sync(story))
     assert [row.session_key for row in UserSession.objects.all()] == [digest(key)]
     assert tables_with(key) == set()
-    async_to_sync(SessionStore(key).adelete)()
+    away(async_to_sync(SessionStore(key).adelete))
     assert not UserSession.objects.exists()

@@ -19,6 +19,11 @@ os.environ.update(_LOGIN)
 from project.settings import *  # noqa: E402, F403
 from tests.patience import PATIENCE  # noqa: E402
 
+# Files as they are in static/, under their own names: the manifest exists only after collectstatic.
+STORAGES["staticfiles"] = {  # noqa: F405
+    "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+}
+
 # What a test prepares may take long; a lock is waited for without end only by a test that hangs.
 _options = DATABASES["default"]["OPTIONS"]  # noqa: F405
 _options["options"] += (

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from project import startup
 from tests.builders import Person, make_namespace, make_token
 from tests.mcp.asking import MCP
 from tests.patience import PATIENCE
@@ -43,6 +44,7 @@ def server(
         begun.append(Running(tmp_path_factory.mktemp("bodies"), *arguments, **env))
         return begun[-1]
 
+    startup.collect_static()  # the page of a refused form needs it
     with django_db_blocker.unblock():
         web = web_on_this_database(
             begin,

@@ -28,7 +28,10 @@ def post(web: Running, alice: Person) -> Iterator[Post]:
 
     def begin(path: str, body: Any) -> http.client.HTTPConnection:
         client = http.client.HTTPConnection("127.0.0.1", web.port, timeout=PATIENCE)
-        headers = {"Authorization": f"Bearer {alice.token}"}
+        headers = {
+            "Authorization": f"Bearer {alice.token}",
+            "Content-Type": "application/json",
+        }
         client.request("POST", f"/api/v1{path}", json.dumps(body), headers)
         clients.append(client)
         return client

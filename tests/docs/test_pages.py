@@ -109,7 +109,8 @@ def test_pages__twice_in_any_order_on_one_server__every_block_succeeds(server: S
     pages = [page for page in documentation_pages() if page not in {INSTALL, *FRAMEWORKS}]
     if CHROMIUM is None:
         pages = [page for page in pages if not has_browser_blocks(page)]
-    assert run_twice(dict.fromkeys(pages, Environment()), server) == []
+    failures = run_twice(dict.fromkeys(pages, Environment()), server)
+    assert not failures, "\n\n".join(failures)
 
 
 @pytest.mark.guides
@@ -125,7 +126,8 @@ def test_pages__of_frameworks_too__every_block_succeeds(server: Server, tmp_path
             pages[page] = Environment(python=ENVIRONMENTS / name / "bin" / "python")
         else:
             pages[page] = Environment(node_modules=suites[name].folder / "node_modules")
-    assert run_twice(pages, server) == []
+    failures = run_twice(pages, server)
+    assert not failures, "\n\n".join(failures)
 
 
 def test_blocks_not_run__each__is_a_block_of_its_page() -> None:

@@ -54,6 +54,7 @@ def test_write_docs__again__writes_the_same(tmp_path: Any, monkeypatch: pytest.M
 
     monkeypatch.setattr(write_docs, "BASE_DIR", tmp_path)
     monkeypatch.setattr(write_docs, "OPENAPI", tmp_path / "openapi.json")
+    monkeypatch.setattr(write_docs, "PROBLEMS", tmp_path / "problems.md")
     call_command("write_docs", verbosity=0)
     assert (tmp_path / "openapi.json").read_bytes() == OPENAPI.read_bytes()
 

@@ -16,6 +16,7 @@ from state_admin.models.feed_sql import FeedRow, Position
 from state_admin.protocols import following
 from state_admin.protocols.following import ThreadStream
 from state_admin.services.errors import NotFound
+from state_admin.services.listeners import CLOSED
 from state_admin.streams import events
 from state_admin.streams.hub import Subscription, Unready
 from tests.loops import run
@@ -80,7 +81,7 @@ class Teller:
         return b"news\n"
 
     def close(self, why: str) -> bytes:
-        assert why in following.CLOSED
+        assert why in CLOSED
         return f"closed: {why}\n".encode()
 
 

@@ -284,9 +284,7 @@ def test_stream__client_does_not_read__dropped_and_resumes(web, alice) -> None:
     slow = socket.socket()
     slow.connect(("127.0.0.1", web.port))
     slow.settimeout(PATIENCE)
-    request = (
-        f"GET /api/v1/changes/stream HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {alice.token}"
-    )
+    request = f"GET /api/v1/changes/stream HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {alice.token}"
     slow.sendall(f"{request}\r\n\r\n".encode())
     assert slow.recv(10) == b"HTTP/1.1 2"
     fast = Listener(web.port, alice.token, key="after")

@@ -157,6 +157,8 @@ ROUTES = {
     "workspaces": "workspaces",
 }
 NOT_COUNTED = {
+    "problem-detail": "asks the database nothing",
+    "problem-list": "asks the database nothing",
     "healthz": "asks the database nothing",
     "readyz": "a probe, with one statement of its own",
     "metrics": "for Prometheus, behind a token",

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Playwright
 
 from tests.docs.sessions import Server
 from tests.e2e.conftest import CHROMIUM
@@ -23,8 +23,11 @@ SETTINGS = {"WEBHOOK_ALLOW_PRIVATE": "true"}
 
 
 @contextmanager
-def serve() -> Iterator[Server]:
-    """`manage.py serve` until the end of the block, stopped as by Ctrl-C."""
+def serve(playwright: Playwright | None) -> Iterator[Server]:
+    """`manage.py serve` until the end of the block, stopped as by Ctrl-C.
+
+    Without `playwright` it opens no pages.
+    """
     # A short path: PostgreSQL's socket lies in it.
     folder = Path(tempfile.mkdtemp(prefix="sh"))
     running = Running(folder, "manage.py", "serve", PORT=str(free_port()), **SETTINGS)
@@ -34,7 +37,7 @@ def serve() -> Iterator[Server]:
         (login,) = re.findall(r"Log in +(http\S+)", running.output())
         url = f"http://127.0.0.1:{running.port}"
         with ExitStack() as exits:
-            browser = AdminBrowser(login, exits) if CHROMIUM else None
+            browser = AdminBrowser(playwright, login, exits) if playwright else None
             yield Server(url, token, folder / "data", browser and browser.open_page)
         running.signal(signal.SIGINT)
         running.wait()
@@ -47,15 +50,17 @@ def serve() -> Iterator[Server]:
 class AdminBrowser:
     """A Chromium in which the first user is signed in. It starts with its first page."""
 
-    def __init__(self, login: str, exits: ExitStack) -> None:
+    def __init__(self, playwright: Playwright, login: str, exits: ExitStack) -> None:
+        self._playwright = playwright
         self._login = login
         self._exits = exits
         self._context: Any = None
 
     def open_page(self) -> Any:
         if self._context is None:
-            playwright = self._exits.enter_context(sync_playwright())
-            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            browser = self._playwright.chromium.launch(
+                executable_path=CHROMIUM, args=["--no-sandbox"]
+            )
             self._exits.callback(browser.close)
             self._context = browser.new_context()
             page = self._context.new_page()

@@ -68,10 +68,12 @@ def runnable_blocks(page: str) -> list[Block]:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     if shutil.which("curl") is None:
         pytest.skip("needs curl")
-    with serve() as server:
+    # One process can have one Playwright: the tests of tests/e2e may have started it before.
+    playwright = request.getfixturevalue("playwright") if CHROMIUM else None
+    with serve(playwright) as server:
         yield server
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import IO, Any
+from typing import IO, Any, NamedTuple, TypeVar
 
+import msgspec
 import orjson
 from django.conf import settings
 from django.http import HttpResponse
@@ -16,8 +18,135 @@ from rest_framework.parsers import BaseParser
 
 from state_admin.domain import values
 from state_admin.domain.moments import timestamp
-from state_admin.domain.values import Fault, Raw
-from state_admin.services.errors import BadRequest, Invalid, TooLarge
+from state_admin.domain.schemas import Validator, compile_schema
+from state_admin.domain.values import JSON, Fault, Raw
+from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def decode(raw: Any, kind: type[T], pointer: str = "") -> T:
+    """The body as the struct `kind` of the contract. Members of any JSON arrive as Raw.
+
+    Raises BadRequest for an unknown member, Invalid with a pointer to each wrong one.
+    """
+    if not isinstance(raw, Raw) or not isinstance(raw.value, dict):
+        raise BadRequest("the body must be a JSON object", pointer=pointer)
+    try:
+        return msgspec.convert(_prepare(raw, kind), kind)
+    except msgspec.ValidationError as error:
+        raise _refusal(raw.value, kind, pointer, str(error)) from None
+
+
+class _Plan(NamedTuple):
+    """The members of a struct that need their source text, and those that are structs with such
+    members (True: a list of them)."""
+
+    raw: frozenset[str]
+    nested: dict[str, tuple[type[msgspec.Struct], bool]]
+
+
+@functools.cache
+def _plan_of(kind: type[msgspec.Struct]) -> _Plan:
+    raw: set[str] = set()
+    nested = {}
+    for field in msgspec.structs.fields(kind):
+        for part in _options(msgspec.inspect.type_info(field.type)):
+            many = isinstance(part, msgspec.inspect.ListType)
+            item = part.item_type if isinstance(part, msgspec.inspect.ListType) else part
+            if isinstance(part, msgspec.inspect.AnyType):
+                raw.add(field.encode_name)
+            elif isinstance(item, msgspec.inspect.StructType):
+                plan = _plan_of(item.cls)
+                if plan.raw or plan.nested:
+                    nested[field.encode_name] = (item.cls, many)
+    return _Plan(frozenset(raw), nested)
+
+
+def _options(info: msgspec.inspect.Type) -> Iterator[msgspec.inspect.Type]:
+    if isinstance(info, msgspec.inspect.Metadata):
+        yield from _options(info.type)
+    elif isinstance(info, msgspec.inspect.UnionType):
+        for each in info.types:
+            yield from _options(each)
+    else:
+        yield info
+
+
+def _prepare(raw: Raw, kind: type[msgspec.Struct]) -> Any:
+    plan = _plan_of(kind)
+    if not (plan.raw or plan.nested) or not isinstance(raw.value, dict):
+        return raw.value
+    return _with_sources(values.members(raw), plan)
+
+
+def _with_sources(parts: dict[str, Raw], plan: _Plan) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, part in parts.items():
+        if name in plan.raw:
+            found[name] = part
+        elif name in plan.nested:
+            kind, many = plan.nested[name]
+            if not many:
+                found[name] = _prepare(part, kind)
+            elif isinstance(part.value, list) and all(isinstance(e, dict) for e in part.value):
+                inner = _plan_of(kind)
+                found[name] = [_with_sources(each, inner) for each in values.records(part)]
+            else:
+                found[name] = part.value
+        else:
+            found[name] = part.value
+    return found
+
+
+@functools.cache
+def _validator_of(kind: type[msgspec.Struct]) -> Validator:
+    return compile_schema(msgspec.json.encode(msgspec.json.schema(kind)).decode())
+
+
+def _refusal(value: JSON, kind: type[msgspec.Struct], pointer: str, said: str) -> Problem:
+    """Why a body is refused, by the JSON Schema that the OpenAPI document has of it."""
+    unknown: list[tuple[str, str]] = []
+    missing: list[Fault] = []
+    _compare(value, msgspec.inspect.type_info(kind), pointer, unknown, missing)
+    if unknown:
+        known = ", ".join(each.encode_name for each in msgspec.structs.fields(kind))
+        return BadRequest(
+            f"unknown field: {', '.join(name for name, _ in unknown)}",
+            hint=f"Known fields: {known}.",
+            errors=[{"pointer": place, "message": "unknown field"} for _, place in unknown],
+        )
+    wrong = [
+        Fault(pointer + each.pointer, each.message)
+        for each in _validator_of(kind).faults(value)
+        if not each.message.endswith("is a required property")
+    ]
+    return Invalid("the request is not acceptable", [*missing, *wrong] or [Fault(pointer, said)])
+
+
+def _compare(
+    value: Any,
+    info: msgspec.inspect.Type,
+    pointer: str,
+    unknown: list[tuple[str, str]],
+    missing: list[Fault],
+) -> None:
+    """Collect the members that a struct does not know, and those that it needs."""
+    for part in _options(info):
+        if isinstance(part, msgspec.inspect.ListType) and isinstance(value, list):
+            for index, item in enumerate(value):
+                _compare(item, part.item_type, f"{pointer}/{index}", unknown, missing)
+        if not isinstance(part, msgspec.inspect.StructType) or not isinstance(value, dict):
+            continue
+        fields = {each.encode_name: each for each in part.fields}
+        strangers = sorted(value.keys() - fields.keys())
+        unknown.extend((name, pointer + values.pointer_of(name)) for name in strangers)
+        for name, field in fields.items():
+            place = pointer + values.pointer_of(name)
+            if name in value:
+                _compare(value[name], field.type, place, unknown, missing)
+            elif field.required:
+                missing.append(Fault(place, "is required"))
 
 
 class RawParser(BaseParser):
@@ -165,10 +294,14 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, values.Float):
         return orjson.Fragment(value.literal)
+    if isinstance(value, msgspec.Struct):
+        return orjson.Fragment(msgspec.json.encode(value))
     raise TypeError(type(value).__name__)
 
 
 def encode(data: Any) -> bytes:
+    if isinstance(data, msgspec.Struct):
+        return msgspec.json.encode(data)
     try:
         return orjson.dumps(data, default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME)
     except TypeError:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from state_admin.contract.base import Body, Operation
 from state_admin.domain.access import Actor, Role
 from state_admin.services.actors import require
 from state_admin.services.dry_runs import discard_writes
@@ -18,7 +19,12 @@ from state_admin.services.errors import BadRequest, NotFound
 from state_admin.services.traffic import Outcome, counter, outcome_of
 
 from . import bodies, idempotency, problems
+from .openapi import check_body
+from .parameters import read_query
 from .waiting import is_asked_again
+
+T = TypeVar("T", bound=Body)
+Handler = Callable[..., HttpResponse]
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _MAX_REASON = 1000
@@ -32,8 +38,11 @@ class Endpoint(APIView):
     roles: ClassVar[dict[str, Role]] = {}
     # The methods that heed If-Match. The others refuse it: who sends it counts on it.
     conditional: ClassVar[tuple[str, ...]] = ()
-    # The query parameters by name, checked and converted as openapi.py declares them.
-    query: dict[str, Any]
+    # The operations of the path by method.
+    operations: ClassVar[dict[str, Operation]] = {}
+    # The query parameters, checked and converted: an instance of the operation's `query`.
+    query: Any
+    dry_run = False
 
     @property
     def actor(self) -> Actor:
@@ -52,6 +61,10 @@ class Endpoint(APIView):
             raise BadRequest(f"Change-Reason has at most {_MAX_REASON} characters and no NUL")
         return text
 
+    def body(self, kind: type[T]) -> T:
+        """The request body, which the operation declares as `kind`."""
+        return bodies.decode(self.request.data, kind)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Only what an answer needs: DRF's content negotiation and versioning would cost each call
         more than the work."""
@@ -60,7 +73,12 @@ class Endpoint(APIView):
             raise BadRequest("NUL is not legal in a path or a query")
         method = request.method or "GET"
         self.query = {}
-        if method.lower() in self.http_method_names and hasattr(self, method.lower()):
+        operation = self.operations.get("GET" if method == "HEAD" else method)
+        if operation is not None:
+            self._check(operation, request)
+        elif self.operations:
+            require(self.actor, Role.VIEWER)
+        elif method.lower() in self.http_method_names and hasattr(self, method.lower()):
             fallback = Role.VIEWER if method in _SAFE else Role.EDITOR
             require(self.actor, self.roles.get(method, fallback))
             self.query = self.schema.check_request(request)  # type: ignore[union-attr]  # ours
@@ -73,11 +91,32 @@ class Endpoint(APIView):
                 handler = getattr(self, method.lower())
                 setattr(self, method.lower(), partial(_run_dry, handler))
 
+    def _check(self, operation: Operation, request: Request) -> None:
+        """Refuse what the caller may not do and what the operation does not declare."""
+        require(self.actor, operation.least_role)
+        query = read_query(operation.parameters, operation.required, request.query_params)
+        self.dry_run = query.pop("dry_run", False)
+        self.query = operation.query(**query)
+        if request.META.get("CONTENT_LENGTH") not in (None, "", "0"):
+            check_body(request, operation.accepted)
+        if (
+            "HTTP_IF_MATCH" in request.META
+            and not operation.reads
+            and "If-Match" not in operation.headers
+        ):
+            raise BadRequest(
+                f"{operation.method} takes no If-Match here",
+                hint="Nothing was done. Leave the header out.",
+            )
+        if self.dry_run:
+            handler = getattr(self, operation.method.lower())
+            setattr(self, operation.method.lower(), partial(_run_dry, handler))
+
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         def work() -> HttpResponse:
             response = cast(HttpResponse, super(Endpoint, self).dispatch(request, *args, **kwargs))
             outcome = outcome_of(request.method, response.status_code)
-            if outcome is Outcome.WRITE and self.query.get("dry_run"):
+            if outcome is Outcome.WRITE and self.is_dry_run:
                 outcome = Outcome.READ
             if outcome is not None:
                 self._count(outcome)
@@ -93,6 +132,10 @@ class Endpoint(APIView):
         if request.method in _SAFE or "HTTP_IDEMPOTENCY_KEY" not in request.META:
             return work()
         return idempotency.once(request, work, check, whose)
+
+    @property
+    def is_dry_run(self) -> bool:
+        return self.dry_run or (isinstance(self.query, dict) and bool(self.query.get("dry_run")))
 
     def _count(self, outcome: Outcome) -> None:
         """As traffic of the workspace: calls of programs, once each, not what live pages listen to."""
@@ -113,9 +156,42 @@ def _run_dry(handler: Callable[..., HttpResponse], *args: Any, **kwargs: Any) ->
 class UnknownPath(Endpoint):
     """What no other pattern took. Asks for a token first, like every path."""
 
+    def body(self, kind: type[T]) -> T:
+        """The request body, which the operation declares as `kind`."""
+        return bodies.decode(self.request.data, kind)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         raise NotFound("no such path", hint=_PATHS)
 
     def get(self, request: Request, rest: str = "") -> HttpResponse:
         raise AssertionError("initial always raises")
+
+
+# Handlers ------------------------------------------------------------------------------------
+
+HANDLERS: dict[str, Handler] = {}
+
+
+def handles(operation: Operation) -> Callable[[Handler], Handler]:
+    """Register the function that does an operation: it takes the Endpoint and the path's ids."""
+
+    def register(handler: Handler) -> Handler:
+        HANDLERS[operation.id] = handler
+        return handler
+
+    return register
+
+
+def view_of(operations: list[Operation]) -> type[Endpoint]:
+    """The view of one path."""
+    methods = {each.method.lower(): _method(HANDLERS[each.id]) for each in operations}
+    by_method = {each.method: each for each in operations}
+    return type("PathEndpoint", (Endpoint,), {**methods, "operations": by_method, "schema": None})
+
+
+def _method(handler: Handler) -> Handler:
+    def method(view: Endpoint, request: Request, **ids: str) -> HttpResponse:
+        return handler(view, **ids)
+
+    return method

@@ -29,7 +29,6 @@ from state_admin.models import (
     DispatchStatus,
     RunStatus,
     StateScope,
-    TicketStatus,
     WebhookStatus,
 )
 from state_admin.services.errors import BadRequest, UnsupportedMediaType
@@ -231,10 +230,6 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "list_run_reads": _list("RunRead", stale=_SWITCH),
     "list_readers": _list("EntryReader", version=_COUNT),
-    "list_run_tickets": _list("Ticket"),
-    "list_tickets": _list("Ticket", status=one_of(TicketStatus.values)),
-    "get_ticket": Operation(_ok("Ticket"), {"wait": _WAIT}),
-    "decide_ticket": Operation(_ok("Ticket")),
     "enqueue_dispatch": Operation(_ok("Dispatch", 201)),
     "interrupt_thread": Operation(_ok("Interruption"), dry_run=_dry("Interruption")),
     "list_dispatches": _list(
@@ -427,7 +422,7 @@ class Schema(AutoSchema):
             contract = _CONTRACTS[handler.__func__] = _contract_of(self.view, handler)
         query: dict[str, Any] = read_query(contract.query, _REQUIRED, request.query_params)
         if request.META.get("CONTENT_LENGTH") not in (None, "", "0"):
-            _check_body(request, contract.media_types)
+            check_body(request, contract.media_types)
         return query
 
     def get_override_parameters(self) -> Any:
@@ -530,7 +525,7 @@ def _contract_of(view: Any, handler: Any) -> _Contract:
     return _Contract(OPERATIONS[schema.get_operation_id()].parameters, media_types)
 
 
-def _check_body(request: Request, media_types: tuple[str, ...]) -> None:
+def check_body(request: Request, media_types: tuple[str, ...]) -> None:
     """Refuse a body of another type, or one that an operation without a body would ignore."""
     supported = media_types or (_JSON,)
     media_type = (request.content_type or "").partition(";")[0].strip().lower()

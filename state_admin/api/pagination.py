@@ -7,17 +7,24 @@ import binascii
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import orjson
+from django.db.models import QuerySet
+from django.http import HttpResponse
 
+from state_admin.contract import base as contract
 from state_admin.services.errors import BadRequest
+
+from .bodies import answer
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
-MAX_LIMIT = 200
-DEFAULT_LIMIT = 50
+MAX_LIMIT = contract.MAX_LIMIT
+DEFAULT_LIMIT = contract.DEFAULT_LIMIT
 
 
 @dataclass(frozen=True)
@@ -50,9 +57,24 @@ def read_page(view: Endpoint, position: type[int] | type[str] = int) -> Page:
         sorted((k, v) for k, vs in given if k not in ("cursor", "limit") for v in vs),
         view.request.path,
     )
-    cursor = view.query.get("cursor")
+    query = view.query if isinstance(view.query, dict) else msgspec.structs.asdict(view.query)
+    cursor = query.get("cursor")
     after = _open(cursor, filters, position) if cursor else None
-    return Page(view.query["limit"], after, filters)
+    return Page(query["limit"], after, filters)
+
+
+def answer_rows(
+    call: Endpoint, rows: QuerySet[Any], show: Callable[[Any], Any], *, order: str = "-id"
+) -> HttpResponse:
+    """One page of `rows`, each shown as `show(row)`, by the unique column `order`."""
+    column, backwards = order.removeprefix("-"), order.startswith("-")
+    kind = int if column in ("id", "seq", "version", "revision") else str
+    page = read_page(call, kind)
+    if page.after is not None:
+        rows = rows.filter(**{f"{column}__{'lt' if backwards else 'gt'}": page.after})
+    found = list(rows.order_by(order)[: page.limit + 1])
+    shown, cursor = page.close(found, attrgetter(column.replace("__", ".")))
+    return answer(contract.Page(items=list(map(show, shown)), next_cursor=cursor))
 
 
 def page_of(*, limit: int | None, cursor: str | None, filters: Any, path: str) -> Page:

@@ -6,7 +6,7 @@ query string.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from django.http import QueryDict
@@ -20,7 +20,7 @@ from .shapes import Shape
 _MAX_DIGITS = 18
 
 
-def read_query(declared: Mapping[str, Shape], required: set[str], given: QueryDict) -> Any:
+def read_query(declared: Mapping[str, Shape], required: Set[str], given: QueryDict) -> Any:
     """The declared parameters of a query string by name, converted to their types; absent ones
     only if their schema has a default.
 

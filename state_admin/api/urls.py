@@ -6,10 +6,15 @@ comparison, and the most frequent paths come first.
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from django.urls import URLPattern, URLResolver, include, path, re_path, register_converter
 from django.urls.converters import StringConverter
 
 from project.paths import shadowing
+from state_admin.contract import OPERATIONS
+from state_admin.contract.base import Operation
 from state_admin.domain.config import Kind
 
 from . import (
@@ -41,6 +46,7 @@ from . import (
     tickets,
     webhooks,
 )
+from .endpoint import view_of
 
 app_name = "api"
 
@@ -56,7 +62,34 @@ def _below(prefix: str, *patterns: URLPattern) -> URLResolver:
     return path(prefix, include(list(patterns)))
 
 
+# Importing these registers their handlers.
+_MODULES: Final = (tickets,)
+
+# Converters of path parameters that are not one segment.
+_CONVERTERS = {"key": "tail", "kind": "kind", "revision": "int"}
+
+
+def _route(path_: str) -> str:
+    def converted(found: re.Match[str]) -> str:
+        name = found[1]
+        return f"<{_CONVERTERS.get(name, 'segment')}:{name}>"
+
+    return "v1" + re.sub(r"\{(\w+)\}", converted, path_)
+
+
+def _contract_patterns() -> list[URLPattern]:
+    """A pattern for each path of the contract, named as the path."""
+    by_path: dict[str, list[Operation]] = {}
+    for operation in OPERATIONS.values():
+        by_path.setdefault(operation.path, []).append(operation)
+    return [
+        path(_route(each), view_of(operations).as_view(), name=each)
+        for each, operations in by_path.items()
+    ]
+
+
 urlpatterns = [
+    *_contract_patterns(),
     _below(
         "v1/state/",
         path(
@@ -85,7 +118,6 @@ urlpatterns = [
             name="run-knowledge",
         ),
         path("<segment:run_id>/reads", knowledge.RunReads.as_view(), name="run-reads"),
-        path("<segment:run_id>/tickets", tickets.RunTickets.as_view(), name="run-tickets"),
         path("<segment:run_id>", runs.RunDetail.as_view(), name="run"),
     ),
     path("v1/namespaces", namespaces.NamespaceList.as_view(), name="namespaces"),
@@ -216,16 +248,6 @@ urlpatterns = [
         "v1/reads/<segment:namespace>/<tail:key>",
         knowledge.EntryReaders.as_view(),
         name="entry-readers",
-    ),
-    path("v1/tickets", tickets.TicketList.as_view(), name="tickets"),
-    _below(
-        "v1/tickets/",
-        path(
-            "<segment:ticket_id>/decision",
-            tickets.TicketDecision.as_view(),
-            name="ticket-decision",
-        ),
-        path("<segment:ticket_id>", tickets.TicketDetail.as_view(), name="ticket"),
     ),
     path("v1/dispatches", dispatches.DispatchList.as_view(), name="dispatches"),
     _below(

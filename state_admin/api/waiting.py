@@ -57,7 +57,8 @@ def answer_news(
 
     `wanted`: the changes after which looking again may be worthwhile.
     """
-    seconds = view.query.get("wait", 0)
+    query = view.query
+    seconds = query.get("wait", 0) if isinstance(query, dict) else query.wait
     found = look()
     hub = hub_of(view.request)
     if seconds and hub is None:

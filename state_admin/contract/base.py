@@ -1,0 +1,178 @@
+"""What every noun of the contract is built from: structs, operations, and lists.
+
+A noun's module declares its structs (bodies, queries, responses) and its operations. Parsing,
+encoding and the OpenAPI document come from these declarations; nothing is declared a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta
+
+from state_admin.domain.access import Role
+
+T = TypeVar("T")
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+JSON_TYPE: Final = "application/json"
+EVENT_STREAM: Final = "text/event-stream"
+DEFAULT_LIMIT: Final = 50
+MAX_LIMIT: Final = 200
+MAX_WAIT: Final = 30
+
+_NO_EXAMPLE: Final = object()
+
+
+def doc(description: str, example: Any = _NO_EXAMPLE, **constraints: Any) -> Meta:
+    """The documentation of a field, for use in `Annotated`.
+
+    `example` is a JSON value. `choices` are the values of an enumeration whose column is checked by
+    the database; a Literal is better in a body, where msgspec checks it. `constraints` are those of msgspec.Meta (`ge`, `max_length`, …), which
+    are enforced in requests. `schema` adds members to the JSON Schema that are only documented: for
+    rules that a service checks with a message of its own.
+    """
+    extra = constraints.pop("schema", None)
+    if choices := constraints.pop("choices", ()):
+        extra = {"enum": list(choices)}
+    examples = None if example is _NO_EXAMPLE else [example]
+    return Meta(description=description, examples=examples, extra_json_schema=extra, **constraints)
+
+
+class Answer(msgspec.Struct, kw_only=True, gc=False):
+    """The base of response documents. A member that may be absent is `| UnsetType = UNSET`."""
+
+
+class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The base of request documents and of the objects in them. An optional member is
+    `| UnsetType = UNSET`, so that an explicit null is refused where null is no value."""
+
+    def given(self) -> dict[str, Any]:
+        """The members that were sent, by name."""
+        members = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return {name: member for name, member in members if member is not UNSET}
+
+
+class Query(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The base of query parameters. A parameter without a default is required; None stands for
+    an absent one. Types: str, int, bool, datetime, Literal, and list[str] for a repeated one."""
+
+
+class Paging(Query):
+    """Query parameters of every list."""
+
+    limit: Annotated[int, doc("Items per page.", 50, ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT
+    cursor: (
+        Annotated[str, doc("Position to continue from: `next_cursor` of the previous page.")] | None
+    ) = None
+
+
+class Page(Answer, Generic[T]):
+    """One page of a list."""
+
+    items: Annotated[list[T], doc("The items of this page.")]
+    next_cursor: Annotated[
+        str | None, doc("Send as `cursor` to fetch the next page. Null on the last page.", None)
+    ]
+
+
+class Wait(Query):
+    """Long polling."""
+
+    wait: Annotated[
+        int,
+        doc(
+            "Long polling: hold the response for up to so many seconds, until there is news.",
+            ge=0,
+            le=MAX_WAIT,
+        ),
+    ] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One operation: a method on a path, what it accepts and what it returns.
+
+    `answers`: the type of the response by status; None means no body. `media_types`: the types of
+    the body where it is not JSON as such; a body of any JSON has the type Any. `dry_run`: the
+    response to `?dry_run=true`; the interface runs the operation in a transaction that it rolls
+    back. `headers`: conditional headers that the operation evaluates; others are refused.
+    `problems`: slugs of the problem types beyond those that every operation of its kind has.
+    `kept`: repeats with one Idempotency-Key are answered from a record, and a Change-Reason is kept.
+    """
+
+    id: str
+    method: Method
+    path: str
+    tag: str
+    summary: str
+    description: str = ""
+    role: Role | None = None
+    query: type[Query] = Query
+    body: Any = None
+    media_types: tuple[str, ...] = (JSON_TYPE,)
+    answers: Mapping[int, Any] = field(default_factory=dict)
+    dry_run: Any = None
+    headers: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    etag: bool = False
+    answer_type: str = JSON_TYPE
+    kept: bool = True
+
+    @property
+    def reads(self) -> bool:
+        return self.method == "GET"
+
+    @property
+    def least_role(self) -> Role:
+        """The role that the caller needs. Services check again."""
+        return self.role or (Role.VIEWER if self.reads else Role.EDITOR)
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """The media types of the body; () for an operation without one."""
+        return self.media_types if self.body is not None else ()
+
+    @cached_property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """The JSON Schema of each query parameter, by name."""
+        found = dict(parameters_of(self.query))
+        if self.dry_run is not None:
+            found["dry_run"] = _DRY_RUN
+        return found
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The query parameters that must be given."""
+        fields = msgspec.structs.fields(self.query)
+        return frozenset(each.encode_name for each in fields if each.required)
+
+    @property
+    def path_parameters(self) -> Iterator[str]:
+        return (part[1:-1] for part in self.path.split("/") if part.startswith("{"))
+
+
+_DRY_RUN: Final = {
+    "type": "boolean",
+    "default": False,
+    "description": "`true`: validate and count, but change nothing."
+    " The response has `dry_run: true`.",
+}
+
+
+def parameters_of(query: type[Query]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each parameter with its JSON Schema. None, the default of an absent one, is no value."""
+    (_,), components = msgspec.json.schema_components([query])
+    for name, schema in components[query.__name__]["properties"].items():
+        if "anyOf" in schema:
+            (only,) = [each for each in schema["anyOf"] if each != {"type": "null"}]
+            schema = {**only, **{k: v for k, v in schema.items() if k != "anyOf"}}
+        if schema.get("default", ...) in (None, []):
+            schema = {k: v for k, v in schema.items() if k != "default"}
+        if "enum" in schema:
+            schema = {"type": "string", **schema}
+        yield name, schema

@@ -1,0 +1,307 @@
+"""The OpenAPI 3.1 document, generated from the operations of the contract."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from state_admin.domain.scopes import NAME
+
+from .base import EVENT_STREAM, JSON_TYPE, Answer, Operation, Page
+
+Schema = dict[str, Any]
+
+_REF: Final = "#/components/schemas/{name}"
+_PROBLEM_TYPE: Final = "application/problem+json"
+# The slugs that every operation can return, by what it has.
+_ALWAYS: Final = (
+    "bad-request",
+    "unauthenticated",
+    "forbidden",
+    "rate-limited",
+    "internal",
+    "unavailable",
+)
+_WITH_BODY: Final = ("unsupported-media-type", "too-large", "request-timeout", "invalid")
+
+_ETAG_PATTERN: Final = r'^(W/)?"[0-9]{1,18}"$'
+REQUEST_HEADERS: Final[dict[str, Schema]] = {
+    "If-Match": {
+        "schema": {"type": "string", "pattern": _ETAG_PATTERN, "examples": ['"41"']},
+        "description": "Perform the operation only if the current version or revision is this one:"
+        " the ETag of a previous response, with its quotes.",
+    },
+    "If-None-Match": {
+        "schema": {"type": "string", "examples": ['"41"']},
+        "description": "On a read, an ETag: 304 if the version is still this one. On a write, `*`:"
+        " create only, never replace.",
+    },
+    "If-Changed": {
+        "schema": {"type": "string", "enum": ["true", "false"]},
+        "description": "`true`: a write of an equal value creates no new version.",
+    },
+    "On-Conflict": {
+        "schema": {"type": "string", "enum": ["merge"]},
+        "description": "`merge`, together with If-Match: merge with concurrent changes that do not"
+        " overlap instead of refusing the write.",
+    },
+    "Last-Event-ID": {
+        "schema": {"type": "string"},
+        "description": "Id of the last event received; the stream continues after it.",
+    },
+    "Idempotency-Key": {
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+        "description": "A unique key of this request. A repetition with the same key within 24 hours"
+        " returns the first response and does nothing.",
+    },
+    "Change-Reason": {
+        "schema": {"type": "string", "maxLength": 1000},
+        "description": "Why the change is made; kept in history and audit. UTF-8.",
+    },
+    "Run-Id": {
+        "schema": {"type": "string", "maxLength": 128},
+        "description": "The run on whose behalf the change is made; kept in history and audit.",
+    },
+}
+_RESPONSE_HEADERS: Final[dict[str, Schema]] = {
+    "ETag": {
+        "description": "Version or revision of the resource, in quotes. Send it as If-Match.",
+        "schema": {"type": "string", "examples": ['"41"']},
+    },
+    "Retry-After": {
+        "description": "Seconds to wait before the request is repeated.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
+}
+_STATUSES: Final = {
+    200: "OK",
+    201: "Created",
+    202: "Accepted; processed in the background",
+    204: "Deleted, or already absent",
+    304: "Not modified",
+}
+
+
+def paths(operations: Iterable[Operation], problems: Mapping[str, Any]) -> tuple[Schema, Schema]:
+    """The `paths` and the component schemas. `problems`: the problem types by slug."""
+    operations = list(operations)
+    types = list(dict.fromkeys(each for op in operations for each in _types_of(op)))
+    schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
+    components = {_component(name): _renamed(part) for name, part in components.items()}
+    for part in components.values():
+        _complete(part)
+    known = dict(zip(types, map(_renamed, schemas), strict=True))
+    found: Schema = {}
+    for op in operations:
+        found.setdefault(f"/api/v1{op.path}", {})[op.method.lower()] = _operation(
+            op, known, components, problems
+        )
+    return found, components
+
+
+def _types_of(op: Operation) -> Iterator[Any]:
+    if op.body is not None:
+        yield op.body
+    for answer in (*op.answers.values(), op.dry_run):
+        if answer is not None:
+            yield answer
+
+
+def _component(name: str) -> str:
+    """msgspec names a page of tickets Page_Ticket_."""
+    listed = re.fullmatch(r"Page_(\w+)_", name)
+    return f"{listed[1]}Page" if listed else name
+
+
+def _renamed(part: Any) -> Any:
+    if isinstance(part, dict):
+        return {
+            name: f"{_REF[:-6]}{_component(each.rpartition('/')[2])}"
+            if name == "$ref"
+            else _renamed(each)
+            for name, each in part.items()
+        }
+    if isinstance(part, list):
+        return [_renamed(each) for each in part]
+    return part
+
+
+def _complete(component: Schema) -> None:
+    component.pop("title", None)
+    for schema in component.get("properties", {}).values():
+        if schema.get("default", ...) is None:
+            del schema["default"]
+
+
+def _operation(
+    op: Operation, known: Mapping[Any, Schema], components: Schema, problems: Mapping[str, Any]
+) -> Schema:
+    document: Schema = {
+        "operationId": op.id,
+        "tags": [op.tag],
+        "summary": op.summary,
+        "description": op.description or f"{op.summary}.",
+        "parameters": list(_parameters(op)),
+        "responses": _responses(op, known, components, problems),
+        "security": [{"bearer": []}, {"session": []}],
+    }
+    if op.body is not None:
+        content: Schema = {"schema": known[op.body]}
+        if (example := example_of(known[op.body], components)) is not None:
+            content["example"] = example
+        document["requestBody"] = {
+            "required": True,
+            "content": dict.fromkeys(op.media_types, content),
+        }
+    return document
+
+
+def _parameters(op: Operation) -> Iterator[Schema]:
+    for name in op.path_parameters:
+        yield {"name": name, "in": "path", "required": True, **_path_parameter(name)}
+    for name, schema in op.parameters.items():
+        rest = {k: v for k, v in schema.items() if k != "description"}
+        yield {
+            "name": name,
+            "in": "query",
+            "required": name in op.required,
+            "description": schema.get("description", ""),
+            "schema": rest,
+        }
+    headers = op.headers
+    if not op.reads and op.kept:
+        headers += ("Idempotency-Key", "Change-Reason", "Run-Id")
+    for name in headers:
+        yield {"name": name, "in": "header", "required": False, **REQUEST_HEADERS[name]}
+
+
+def _path_parameter(name: str) -> Schema:
+    schema: Schema = {"type": "string", "minLength": 1, "maxLength": 128}
+    if name in ("namespace", "name", "record_id"):
+        schema = {"type": "string", "pattern": f"^{NAME}$"}
+    if name == "key":
+        schema["maxLength"] = 512
+    if name == "revision":
+        schema = {"type": "integer", "minimum": 0}
+    return {"schema": schema, "description": _PATH_DESCRIPTIONS.get(name, "")}
+
+
+_PATH_DESCRIPTIONS: Final = {
+    "namespace": "Name of the namespace.",
+    "name": "Name.",
+    "key": "Key within the namespace. Slashes may be sent as they are.",
+    "kind": "Kind of record.",
+    "record_id": "Id of the record.",
+    "revision": "Revision of the thread's state.",
+} | {
+    f"{noun}_id": f"Id of the {noun}; send a slash in it as %2F."
+    for noun in (
+        "thread",
+        "run",
+        "ticket",
+        "dispatch",
+        "compaction",
+        "webhook",
+        "delivery",
+        "agent",
+    )
+}
+
+
+def _responses(
+    op: Operation, known: Mapping[Any, Schema], components: Schema, problems: Mapping[str, Any]
+) -> Schema:
+    answers: dict[int, list[Schema]] = {}
+    for status, answer in op.answers.items():
+        answers.setdefault(status, [] if answer is None else [known[answer]])
+    if op.dry_run is not None:
+        marked = {"allOf": [{"$ref": _REF.format(name="DryRun")}, known[op.dry_run]]}
+        answers[200] = [*answers.get(200, []), marked]
+    responses: Schema = {}
+    for status, schemas in sorted(answers.items()):
+        response: Schema = {"description": _STATUSES[status]}
+        if schemas:
+            schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+            content: Schema = {"schema": schema}
+            if op.answer_type == JSON_TYPE:
+                example = example_of(schemas[0], components)
+                if example is not None:
+                    content["example"] = example
+            response["content"] = {op.answer_type: content}
+        if op.etag and status != 204:
+            response["headers"] = {"ETag": _RESPONSE_HEADERS["ETag"]}
+        responses[str(status)] = response
+    return responses | _problem_responses(op, problems)
+
+
+def problems_of(op: Operation) -> set[str]:
+    """The slugs of the problem types that the operation can return."""
+    slugs = {*_ALWAYS, *op.problems}
+    if op.body is not None:
+        slugs |= {*_WITH_BODY}
+    if any(op.path_parameters):
+        slugs.add("not-found")
+    if "If-Match" in op.headers:
+        slugs |= {"version-conflict"}
+    if not op.reads and op.kept:
+        slugs |= {"in-flight", "conflict"}
+    return slugs
+
+
+def _problem_responses(op: Operation, problems: Mapping[str, Any]) -> Schema:
+    by_status: dict[int, list[Any]] = {}
+    for slug in sorted(problems_of(op)):
+        by_status.setdefault(problems[slug].status, []).append(problems[slug])
+    return {
+        str(status): {
+            "description": " ".join(
+                f"[{kind.title}](/problems/{kind.slug}): {kind.meaning}" for kind in kinds
+            ),
+            "content": {_PROBLEM_TYPE: {"schema": {"$ref": _REF.format(name="Problem")}}},
+            **(
+                {"headers": {"Retry-After": _RESPONSE_HEADERS["Retry-After"]}}
+                if status in (429, 503)
+                else {}
+            ),
+        }
+        for status, kinds in sorted(by_status.items())
+    }
+
+
+# Examples ------------------------------------------------------------------------------------
+
+
+def example_of(schema: Schema, components: Schema) -> Any:
+    """An example that the schema accepts, from the examples of its fields."""
+    if "examples" in schema:
+        return schema["examples"][0]
+    if "$ref" in schema:
+        return example_of(components[schema["$ref"].rpartition("/")[2]], components)
+    if "default" in schema:
+        return schema["default"]
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][0]
+    for union in ("anyOf", "oneOf"):
+        if union in schema:
+            return example_of(schema[union][0], components)
+    match schema.get("type"):
+        case "object":
+            members = schema.get("properties", {}).items()
+            return {name: example_of(part, components) for name, part in members}
+        case "array":
+            return [example_of(schema["items"], components)] if schema.get("items") else []
+        case "integer" | "number":
+            return schema.get("minimum", 1)
+        case "boolean":
+            return True
+        case "string":
+            return "text"
+    return None
+
+
+__all__ = ["EVENT_STREAM", "Answer", "Page", "example_of", "paths", "problems_of"]

@@ -1,0 +1,90 @@
+"""Types of fields that several nouns share, with their descriptions and examples."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
+
+import msgspec
+
+from state_admin.domain.moments import timestamp
+from state_admin.domain.scopes import NAME, ScopeKind
+from state_admin.domain.values import Raw
+
+from .base import Answer, doc
+
+# In a request: a JSON value with its source text. In a response: stored text, sent as it is.
+if TYPE_CHECKING:
+    JsonIn = Raw
+else:
+    JsonIn = Any
+JsonOut = msgspec.Raw
+
+Id = Annotated[str, doc("Identifier.", schema={"minLength": 1, "maxLength": 128})]
+Namespace = Annotated[
+    str,
+    doc("Name of a namespace.", "team_context", schema={"pattern": f"^{NAME}$"}),
+]
+Key = Annotated[
+    str,
+    doc(
+        "Key within the namespace.",
+        "parent_thread::thread-1",
+        schema={"minLength": 1, "maxLength": 512},
+    ),
+]
+ThreadId = Annotated[
+    str, doc("Id of a thread.", "thread-1", schema={"minLength": 1, "maxLength": 128})
+]
+RunId = Annotated[str, doc("Id of a run.", "run-1", schema={"minLength": 1, "maxLength": 128})]
+AgentId = Annotated[str, doc("Id of an agent.", "planner")]
+Time = Annotated[
+    str,
+    doc(
+        "RFC 3339 time in UTC, with microseconds.",
+        "2026-01-31T12:00:00.000000Z",
+        schema={"format": "date-time"},
+    ),
+]
+Actor = Annotated[str, doc("Name of the user, token or job that did it.", "planner-token")]
+RequestId = Annotated[
+    str, doc("Id of the request that did it.", "0199f3c2a41c7d3e9b1f6f0f4a5e8c21")
+]
+Pointer = Annotated[str, doc("JSON Pointer (RFC 6901).", "/goal")]
+Scope = Literal[tuple(str(each.value) for each in ScopeKind)]  # type: ignore[valid-type]
+Bytes = Annotated[int, doc("Size in bytes of UTF-8.", 512, ge=0)]
+
+
+class Fault(Answer):
+    """One place in a document, and what is wrong there."""
+
+    pointer: Pointer
+    message: Annotated[str, doc("What is wrong.", "is not of type integer")]
+
+
+class Cleared(Answer):
+    """How much a bulk deletion removed."""
+
+    deleted: Annotated[int, doc("Number of deleted items; 0 in a dry run.", 3)]
+    matched: Annotated[int, doc("Number of items that the conditions match.", 3)]
+
+
+@overload
+def time_of(moment: datetime) -> str: ...
+@overload
+def time_of(moment: None) -> None: ...
+@overload
+def time_of(moment: datetime | None) -> str | None: ...
+def time_of(moment: datetime | None) -> str | None:
+    """A moment as responses spell it."""
+    return None if moment is None else timestamp(moment)
+
+
+def json_of(text: str | None) -> msgspec.Raw:
+    """Stored JSON text, to be sent as it is; None is null."""
+    return msgspec.Raw(text or "null")
+
+
+def null() -> Any:
+    """The default of a JSON member: null."""
+    return msgspec.field(default_factory=lambda: Raw("null", None))

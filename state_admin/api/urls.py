@@ -6,13 +6,15 @@ comparison, and the most frequent paths come first.
 
 from __future__ import annotations
 
+import pkgutil
 import re
-from typing import Final
+from importlib import import_module
 
 from django.urls import URLPattern, URLResolver, include, path, re_path, register_converter
 from django.urls.converters import StringConverter
 
 from project.paths import shadowing
+from state_admin import api
 from state_admin.contract import OPERATIONS
 from state_admin.contract.base import Operation
 from state_admin.domain.config import Kind
@@ -43,7 +45,6 @@ from . import (
     storage,
     streams,
     threads,
-    tickets,
     webhooks,
 )
 from .endpoint import view_of
@@ -62,8 +63,9 @@ def _below(prefix: str, *patterns: URLPattern) -> URLResolver:
     return path(prefix, include(list(patterns)))
 
 
-# Importing these registers their handlers.
-_MODULES: Final = (tickets,)
+# Importing a module registers its handlers.
+for _module in pkgutil.iter_modules(api.__path__):
+    import_module(f"{api.__name__}.{_module.name}")
 
 # Converters of path parameters that are not one segment.
 _CONVERTERS = {"key": "tail", "kind": "kind", "revision": "int"}

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import pkgutil
+from importlib import import_module
 from typing import Final
 
-from . import tickets
 from .base import Operation
 
-NOUNS: Final = (tickets,)
+_MODULES: Final = [
+    import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)
+]
 
 OPERATIONS: Final[dict[str, Operation]] = {
-    each.id: each for noun in NOUNS for each in vars(noun).values() if isinstance(each, Operation)
+    each.id: each
+    for module in _MODULES
+    for each in vars(module).values()
+    if isinstance(each, Operation)
 }

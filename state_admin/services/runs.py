@@ -204,7 +204,8 @@ def change_run(
     reason: str = "",
 ) -> Run:
     """Move a run, or update its counts, outside a commit. What of it is mirrored in state (status,
-    step count, tool calls) makes one revision. Superseded for an old fencing token;
+    step count, tool calls) makes one revision. With `expected_revision` any change does: otherwise
+    two that expect the same revision would both be made. Superseded for an old fencing token;
     RevisionConflict when the run's last revision is not `expected_revision`."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
@@ -213,11 +214,10 @@ def change_run(
         if expected_revision is not None and expected_revision != run.last_revision:
             raise RevisionConflict(expected_revision, run.last_revision)
         writes = apply_change(actor, run, thread, change)
-        if writes:
+        if writes or (expected_revision is not None and not change.empty):
             kind = RevisionKind.END if run.status == RunStatus.DONE else RevisionKind.COMMIT
-            snapshots.advance(
-                actor, thread, kind, writes, action=f"run.{run.status}", run=run, reason=reason
-            )
+            action = f"run.{run.status}" if writes else "run.change"
+            snapshots.advance(actor, thread, kind, writes, action=action, run=run, reason=reason)
         elif not change.empty:
             trace = journal.Trace("run.change", thread=thread.public_id, run=run_id)
             journal.record(actor, [trace], reason=reason)

@@ -94,6 +94,15 @@ def test_run__etag__is_its_last_revision(moved: Person) -> None:
     assert moved.api("PATCH", "/runs/r1", {"step_count": 2}, If_Match='"4"').status_code == 412
 
 
+@pytest.mark.parametrize("body", [{"input_tokens": 5}, {"step_count": 3}, {"status": "running"}])
+def test_run__two_changes_with_one_etag__second_is_412(moved: Person, body: Any) -> None:
+    """Also of what state does not mirror, such as the counts of tokens."""
+    tag = moved.api("GET", "/runs/r1")["ETag"]
+    first = moved.api("PATCH", "/runs/r1", body, If_Match=tag)
+    assert (first.status_code, first["ETag"]) == (200, '"3"')
+    assert moved.api("PATCH", "/runs/r1", body, If_Match=tag).status_code == 412
+
+
 def test_state__if_none_match__304_until_there_is_news(moved: Person) -> None:
     tag = moved.api("GET", "/threads/t1/state")["ETag"]
     same = moved.api("GET", "/threads/t1/state", If_None_Match=tag)

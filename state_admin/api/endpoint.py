@@ -63,7 +63,10 @@ class Endpoint(APIView):
 
     def body(self, kind: type[T]) -> T:
         """The request body, which the operation declares as `kind`."""
-        return bodies.decode(self.request.data, kind)
+        raw = self.request.data
+        if not raw and not self.operations[self.request.method or ""].body_required:
+            return kind()
+        return bodies.decode(raw, kind)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Only what an answer needs: DRF's content negotiation and versioning would cost each call
@@ -155,10 +158,6 @@ def _run_dry(handler: Callable[..., HttpResponse], *args: Any, **kwargs: Any) ->
 
 class UnknownPath(Endpoint):
     """What no other pattern took. Asks for a token first, like every path."""
-
-    def body(self, kind: type[T]) -> T:
-        """The request body, which the operation declares as `kind`."""
-        return bodies.decode(self.request.data, kind)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

@@ -98,7 +98,8 @@ class Operation:
     """One operation: a method on a path, what it accepts and what it returns.
 
     `answers`: the type of the response by status; None means no body. `media_types`: the types of
-    the body where it is not JSON as such; a body of any JSON has the type Any. `dry_run`: the
+    the body where it is not JSON as such; a body of any JSON has the type Any. `body_required`
+    False: without a body, every member has its default. `dry_run`: the
     response to `?dry_run=true`; the interface runs the operation in a transaction that it rolls
     back. `headers`: conditional headers that the operation evaluates; others are refused.
     `problems`: slugs of the problem types beyond those that every operation of its kind has.
@@ -114,6 +115,7 @@ class Operation:
     role: Role | None = None
     query: type[Query] = Query
     body: Any = None
+    body_required: bool = True
     media_types: tuple[str, ...] = (JSON_TYPE,)
     answers: Mapping[int, Any] = field(default_factory=dict)
     dry_run: Any = None

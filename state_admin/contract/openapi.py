@@ -153,7 +153,7 @@ def _operation(
         if (example := example_of(known[op.body], components)) is not None:
             content["example"] = example
         document["requestBody"] = {
-            "required": True,
+            "required": op.body_required,
             "content": dict.fromkeys(op.media_types, content),
         }
     return document

@@ -4,13 +4,13 @@ as `.json` with the address of the next, or all of it as `.csv`."""
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.http import HttpResponse, JsonResponse, QueryDict, StreamingHttpResponse
+import msgspec
+from django.http import HttpResponse, QueryDict, StreamingHttpResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_safe
 
@@ -19,7 +19,7 @@ from state_admin.domain.access import Role
 from .actors import page
 from .htmx import Request
 
-Item = Mapping[str, Any]
+Item = Mapping[str, Any] | msgspec.Struct
 # Of a request and the name of an address: the items of the page it asks for, all with the same
 # fields, and the address of the next page by that name, "" at the end.
 Find = Callable[..., tuple[Sequence[Item], str]]
@@ -35,7 +35,8 @@ def list_paths(route: str, name: str, find: Find, *, role: Role = Role.VIEWER) -
     @page(role=role)
     def as_json(request: Request, **address: str) -> HttpResponse:
         items, next_url = find(request, f"web:{name}-json", **address)
-        return JsonResponse({"items": items, "next": next_url or None})
+        body = msgspec.json.encode({"items": items, "next": next_url or None})
+        return HttpResponse(body, content_type="application/json")
 
     @require_safe
     @page(role=role)
@@ -64,13 +65,14 @@ def list_paths(route: str, name: str, find: Find, *, role: Role = Role.VIEWER) -
 
 def cell(value: Any) -> str:
     """A value as a spreadsheet may see it: never a formula."""
-    if value is None:
+    if value is None or value is msgspec.UNSET:
         return ""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, str):
         return f"'{value}" if value.startswith(_FORMULA) else value
-    return json.dumps(value, ensure_ascii=False, default=str)
+    text = msgspec.json.encode(value).decode()
+    return "" if text == "null" else text
 
 
 class _Line:
@@ -86,6 +88,10 @@ def _lines(pages: Iterable[Sequence[Item]]) -> Iterator[str]:
     for items in pages:
         if items and not begun:
             begun = True
-            yield writer.writerow(items[0])
+            yield writer.writerow(_members(items[0]))
         for item in items:
-            yield writer.writerow([cell(value) for value in item.values()])
+            yield writer.writerow([cell(value) for value in _members(item).values()])
+
+
+def _members(item: Item) -> Mapping[str, Any]:
+    return msgspec.structs.asdict(item) if isinstance(item, msgspec.Struct) else item

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
 
+from state_admin.contract import tickets as contract
 from state_admin.domain import answers, values
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import Ticket, TicketStatus
@@ -106,7 +106,7 @@ def draft(schema: JSON) -> JSON:
     return {"string": "", "boolean": True, "integer": 0, "number": 0, "array": []}.get(str(kind))
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+def _items(request: Request, name: str) -> tuple[list[contract.Ticket], str]:
     """Tickets, newest first, for programs and for saving; people decide them in the inbox."""
     status = paging.choice(request, "status", TicketStatus.values)
     rows = Ticket.objects.visible_to(request.actor).select_related("run__thread").order_by("-pk")
@@ -119,22 +119,7 @@ def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
         PAGE,
         lambda last: with_query(reverse(name), status=status, before=last.pk),
     )
-    return [_as_json(row) for row in shown], next_url
-
-
-def _as_json(row: Ticket) -> dict[str, Any]:
-    return {
-        "id": row.public_id,
-        "run_id": row.run.public_id,
-        "thread_id": row.run.thread.public_id,
-        "tool_name": row.tool_name or None,
-        "status": row.status,
-        "reason": row.reason or None,
-        "created_at": row.created_at,
-        "expires_at": row.expires_at,
-        "decided_at": row.decided_at,
-        "decided_by": row.decided_by or None,
-    }
+    return [contract.Ticket.of(row) for row in shown], next_url
 
 
 urlpatterns = list_paths("tickets", "ticket-list", _items)

@@ -135,7 +135,7 @@ def test_cell__formula__is_text(text: str, admin: Client, alice: Person) -> None
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(None, ""), (-3, "-3"), (True, "true"), ("a,b", "a,b"), ({"a": "ü"}, '{"a": "ü"}')],
+    [(None, ""), (-3, "-3"), (True, "true"), ("a,b", "a,b"), ({"a": "ü"}, '{"a":"ü"}')],
 )
 def test_cell__value__as_people_write_it(value: object, shown: str) -> None:
     assert cell(value) == shown

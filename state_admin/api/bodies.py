@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import IO, Any, NamedTuple, TypeVar
+from functools import partial
+from typing import IO, Any, TypeVar
 
 import msgspec
 import orjson
@@ -32,35 +34,100 @@ def decode(raw: Any, kind: type[T], pointer: str = "") -> T:
     """
     if not isinstance(raw, Raw) or not isinstance(raw.value, dict):
         raise BadRequest("the body must be a JSON object", pointer=pointer)
+    members = _members_of(kind)
+    given = _read_struct(members, raw) if members else raw.value
     try:
-        return msgspec.convert(_prepare(raw, kind), kind)
+        body = msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
         raise _refusal(raw.value, kind, pointer, str(error)) from None
+    # The database stores no NUL. Members of any JSON are checked where they are stored.
+    if "\\u0000" in raw.text and (faults := list(_nul_faults(given, pointer))):
+        raise Invalid("the request is not acceptable", faults)
+    return body
 
 
-class _Plan(NamedTuple):
-    """The members of a struct that need their source text, and those that are structs with such
-    members (True: a list of them)."""
+# By the type of a JSON value: how it is prepared for msgspec.convert, because it is or contains a
+# member of any JSON. Values of other types are taken as they are.
+_Readers = dict[type, Callable[[Raw], Any]]
 
-    raw: frozenset[str]
-    nested: dict[str, tuple[type[msgspec.Struct], bool]]
+
+def _readers(info: msgspec.inspect.Type) -> _Readers:
+    match info:
+        case msgspec.inspect.Metadata():
+            return _readers(info.type)
+        case msgspec.inspect.AnyType():
+            return _ANY
+        case msgspec.inspect.UnionType():
+            return {kind: read for each in info.types for kind, read in _readers(each).items()}
+        case msgspec.inspect.StructType():
+            members = _members_of(info.cls)
+            return {dict: partial(_read_struct, members)} if members else {}
+        case msgspec.inspect.ListType(item_type=msgspec.inspect.StructType() as item):
+            members = _members_of(item.cls)
+            return {list: partial(_read_structs, members)} if members else {}
+        case msgspec.inspect.ListType():
+            readers = _readers(info.item_type)
+            return {list: partial(_read_items, readers)} if readers else {}
+        case msgspec.inspect.DictType():
+            readers = _readers(info.value_type)
+            return {dict: partial(_read_values, readers)} if readers else {}
+    return {}
 
 
 @functools.cache
-def _plan_of(kind: type[msgspec.Struct]) -> _Plan:
-    raw: set[str] = set()
-    nested = {}
-    for field in msgspec.structs.fields(kind):
-        for part in _options(msgspec.inspect.type_info(field.type)):
-            many = isinstance(part, msgspec.inspect.ListType)
-            item = part.item_type if isinstance(part, msgspec.inspect.ListType) else part
-            if isinstance(part, msgspec.inspect.AnyType):
-                raw.add(field.encode_name)
-            elif isinstance(item, msgspec.inspect.StructType):
-                plan = _plan_of(item.cls)
-                if plan.raw or plan.nested:
-                    nested[field.encode_name] = (item.cls, many)
-    return _Plan(frozenset(raw), nested)
+def _members_of(kind: type[msgspec.Struct]) -> dict[str, _Readers]:
+    """The readers of the members of a struct that need any."""
+    fields = msgspec.structs.fields(kind)
+    found = {each.encode_name: _readers(msgspec.inspect.type_info(each.type)) for each in fields}
+    return {name: readers for name, readers in found.items() if readers}
+
+
+def _keep(raw: Raw) -> Raw:
+    return raw
+
+
+_ANY: _Readers = dict.fromkeys((dict, list, str, int, float, bool, type(None)), _keep)
+
+
+def _read(readers: _Readers, raw: Raw) -> Any:
+    reader = readers.get(type(raw.value))
+    return reader(raw) if reader else raw.value
+
+
+def _take(members: dict[str, _Readers], parts: dict[str, Raw]) -> dict[str, Any]:
+    return {
+        name: _read(members[name], part) if name in members else part.value
+        for name, part in parts.items()
+    }
+
+
+def _read_struct(members: dict[str, _Readers], raw: Raw) -> Any:
+    return _take(members, values.members(raw))
+
+
+def _read_structs(members: dict[str, _Readers], raw: Raw) -> Any:
+    if not all(isinstance(each, dict) for each in raw.value):
+        return raw.value
+    return [_take(members, parts) for parts in values.records(raw)]
+
+
+def _read_items(readers: _Readers, raw: Raw) -> Any:
+    return [_read(readers, each) for each in values.items(raw)]
+
+
+def _read_values(readers: _Readers, raw: Raw) -> Any:
+    return {name: _read(readers, each) for name, each in values.members(raw).items()}
+
+
+def _nul_faults(given: Any, pointer: str) -> Iterator[Fault]:
+    if isinstance(given, str) and "\0" in given:
+        yield Fault(pointer, "the string holds NUL (U+0000)")
+    elif isinstance(given, dict):
+        for name, part in given.items():
+            yield from _nul_faults(part, pointer + values.pointer_of(name))
+    elif isinstance(given, list):
+        for index, part in enumerate(given):
+            yield from _nul_faults(part, f"{pointer}/{index}")
 
 
 def _options(info: msgspec.inspect.Type) -> Iterator[msgspec.inspect.Type]:
@@ -71,32 +138,6 @@ def _options(info: msgspec.inspect.Type) -> Iterator[msgspec.inspect.Type]:
             yield from _options(each)
     else:
         yield info
-
-
-def _prepare(raw: Raw, kind: type[msgspec.Struct]) -> Any:
-    plan = _plan_of(kind)
-    if not (plan.raw or plan.nested) or not isinstance(raw.value, dict):
-        return raw.value
-    return _with_sources(values.members(raw), plan)
-
-
-def _with_sources(parts: dict[str, Raw], plan: _Plan) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, part in parts.items():
-        if name in plan.raw:
-            found[name] = part
-        elif name in plan.nested:
-            kind, many = plan.nested[name]
-            if not many:
-                found[name] = _prepare(part, kind)
-            elif isinstance(part.value, list) and all(isinstance(e, dict) for e in part.value):
-                inner = _plan_of(kind)
-                found[name] = [_with_sources(each, inner) for each in values.records(part)]
-            else:
-                found[name] = part.value
-        else:
-            found[name] = part.value
-    return found
 
 
 @functools.cache
@@ -119,9 +160,16 @@ def _refusal(value: JSON, kind: type[msgspec.Struct], pointer: str, said: str) -
     wrong = [
         Fault(pointer + each.pointer, each.message)
         for each in _validator_of(kind).faults(value)
-        if not each.message.endswith("is a required property")
+        if not each.message.endswith(("is a required property", "'anyOf' keyword"))
     ]
-    return Invalid("the request is not acceptable", [*missing, *wrong] or [Fault(pointer, said)])
+    return Invalid("the request is not acceptable", [*missing, *wrong] or [_located(pointer, said)])
+
+
+def _located(pointer: str, said: str) -> Fault:
+    """What msgspec said, "… - at `$.a[0]`": for what JSON Schema allows, 1.0 as an integer, and for
+    alternatives, of which JSON Schema does not say which one was meant."""
+    message, _, place = said.rstrip("`").partition(" - at `$")
+    return Fault(pointer + re.sub(r"\.(\w+)|\[(\d+)\]", r"/\1\2", place), message)
 
 
 def _compare(

@@ -99,7 +99,7 @@ class Endpoint(APIView):
         require(self.actor, operation.least_role)
         query = read_query(operation.parameters, operation.required, request.query_params)
         self.dry_run = query.pop("dry_run", False)
-        self.query = operation.query(**query)
+        self.query = operation.read(query)
         if request.META.get("CONTENT_LENGTH") not in (None, "", "0"):
             check_body(request, operation.accepted)
         if (

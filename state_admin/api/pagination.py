@@ -68,7 +68,7 @@ def answer_rows(
 ) -> HttpResponse:
     """One page of `rows`, each shown as `show(row)`, by the unique column `order`."""
     column, backwards = order.removeprefix("-"), order.startswith("-")
-    kind = int if column in ("id", "seq", "version", "revision") else str
+    kind = int if column in ("id", "seq", "version", "number") else str
     page = read_page(call, kind)
     if page.after is not None:
         rows = rows.filter(**{f"{column}__{'lt' if backwards else 'gt'}": page.after})

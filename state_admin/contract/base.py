@@ -147,6 +147,15 @@ class Operation:
             found["dry_run"] = _DRY_RUN
         return found
 
+    def read(self, given: Mapping[str, Any]) -> Query:
+        """The query with converted parameters. A field has another name where it would be a Python
+        keyword."""
+        return self.query(**{self._fields[name]: value for name, value in given.items()})
+
+    @cached_property
+    def _fields(self) -> dict[str, str]:
+        return {each.encode_name: each.name for each in msgspec.structs.fields(self.query)}
+
     @cached_property
     def required(self) -> frozenset[str]:
         """The query parameters that must be given."""

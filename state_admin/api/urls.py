@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import pkgutil
 import re
+from collections.abc import Callable
 from importlib import import_module
 
+from django.http import HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path, re_path, register_converter
 from django.urls.converters import StringConverter
 
@@ -76,18 +78,39 @@ def _route(path_: str) -> str:
         name = found[1]
         return f"<{_CONVERTERS.get(name, 'segment')}:{name}>"
 
-    return "v1" + re.sub(r"\{(\w+)\}", converted, path_)
+    return re.sub(r"\{(\w+)\}", converted, path_)
 
 
-def _contract_patterns() -> list[URLPattern]:
+# The first segments of the most frequent paths, in the order in which they are tried.
+_FREQUENT = ("state", "runs", "threads")
+# Paths that are also the address of one thing of another path, for the methods they do not have.
+_SHADOWING: dict[str, tuple[str, dict[str, str]]] = {}
+
+
+def _contract_patterns() -> list[URLPattern | URLResolver]:
     """A pattern for each path of the contract, named as the path."""
     by_path: dict[str, list[Operation]] = {}
     for operation in OPERATIONS.values():
         by_path.setdefault(operation.path, []).append(operation)
-    return [
-        path(_route(each), view_of(operations).as_view(), name=each)
-        for each, operations in by_path.items()
-    ]
+    views = {each: view_of(operations) for each, operations in by_path.items()}
+    below: dict[str, list[URLPattern]] = {first: [] for first in _FREQUENT}
+    whole: list[URLPattern | URLResolver] = []
+    for each in sorted(views, key=_parameters_last):
+        view: Callable[..., HttpResponseBase] = views[each].as_view()
+        if each in _SHADOWING:
+            shadowed, ids = _SHADOWING[each]
+            view = shadowing(views[each], views[shadowed], **ids)
+        first, _, rest = each[1:].partition("/")
+        if rest:
+            below.setdefault(first, []).append(path(_route(rest), view, name=each))
+        else:
+            whole.append(path(f"v1/{first}", view, name=each))
+    return [*(_below(f"v1/{first}/", *patterns) for first, patterns in below.items()), *whole]
+
+
+def _parameters_last(path_: str) -> list[int]:
+    """A word comes before a parameter that would match it, a long path before its beginning."""
+    return [*(each.startswith("{") for each in path_.split("/")), 2]
 
 
 urlpatterns = [

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from state_admin.domain.config import Kind
 from state_admin.domain.scopes import NAME
 
 from .base import EVENT_STREAM, JSON_TYPE, Answer, Operation, Page
@@ -184,6 +185,8 @@ def _path_parameter(name: str) -> Schema:
         schema = {"type": "string", "pattern": f"^{NAME}$"}
     if name == "key":
         schema["maxLength"] = 512
+    if name == "kind":
+        schema = {"type": "string", "enum": [str(each) for each in Kind]}
     if name == "revision":
         schema = {"type": "integer", "minimum": 0}
     return {"schema": schema, "description": _PATH_DESCRIPTIONS.get(name, "")}
@@ -193,7 +196,7 @@ _PATH_DESCRIPTIONS: Final = {
     "namespace": "Name of the namespace.",
     "name": "Name.",
     "key": "Key within the namespace. Slashes may be sent as they are.",
-    "kind": "Kind of record.",
+    "kind": "Kind of config record.",
     "record_id": "Id of the record.",
     "revision": "Revision of the thread's state.",
 } | {
@@ -247,7 +250,8 @@ def problems_of(op: Operation) -> set[str]:
     if "If-Match" in op.headers:
         slugs |= {"version-conflict"}
     if not op.reads and op.kept:
-        slugs |= {"in-flight", "conflict"}
+        # Of the Idempotency-Key: in use, or used for another request, or its response was removed.
+        slugs |= {"in-flight", "conflict", "invalid", "gone"}
     return slugs
 
 

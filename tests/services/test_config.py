@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db.models import Max
-from django.db.models.functions import Now
 
 from state_admin.domain.access import Role
 from state_admin.domain.config import Kind
@@ -23,7 +22,6 @@ from state_admin.models import (
     EntryRevision,
     Namespace,
     NamespaceVersion,
-    hot,
 )
 from state_admin.services import (
     batches,
@@ -667,22 +665,6 @@ def test_erase__key__destroys_the_secret(registry: Person) -> None:
     done = erasures.erase(actor=registry.actor, key="openai", reason="asked to")
     assert done.counts["config_secrets"] == 1
     assert not ConfigSecret.objects.exists()
-
-
-def test_migration__workspaces_of_before__get_the_namespaces(alice: Person) -> None:
-    from importlib import import_module
-
-    from django.apps import apps
-
-    reserve = import_module("state_admin.migrations.0015_config")._reserve
-    Namespace.objects.filter(name="config.models").update(unregistered_at=Now())
-    reserve(apps, None)
-    rows = Namespace.objects.filter(workspace=alice.workspace, unregistered_at=None)
-    assert {row.name for row in rows} == {"config.agents", "config.models", "config.providers"}
-    write(alice, Kind.PROVIDERS, "openai", PROVIDER)
-    with pytest.raises(RuntimeError, match=r"acme keeps entries .* called config\.providers"):
-        reserve(apps, None)
-    assert hot.fetch_one("SELECT count(*) FROM namespace_versions", {}) == (3,)
 
 
 # Races -------------------------------------------------------------------------------------------

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, overload
 
 import msgspec
+from msgspec import UNSET, UnsetType, field
 
+from state_admin.domain import diffs, values
 from state_admin.domain.moments import timestamp
 from state_admin.domain.scopes import NAME, ScopeKind
-from state_admin.domain.values import Raw
+from state_admin.domain.values import JSON, Raw
 
 from .base import Answer, doc
 
@@ -53,6 +55,22 @@ RequestId = Annotated[
 Pointer = Annotated[str, doc("JSON Pointer (RFC 6901).", "/goal")]
 Scope = Literal[tuple(str(each.value) for each in ScopeKind)]  # type: ignore[valid-type]
 Bytes = Annotated[int, doc("Size in bytes of UTF-8.", 512, ge=0)]
+Tokens = Annotated[int, doc("Estimated number of tokens.", 1800, ge=0)]
+ActorKind = Annotated[
+    str,
+    doc(
+        "What the actor is: a person, an API token, or the server itself.",
+        "token",
+        choices=("user", "token", "system"),
+    ),
+]
+Reason = Annotated[
+    str, doc("Why it was done: `Change-Reason` of the request; empty if none was given.", "Retry")
+]
+# PostgreSQL's bigint.
+MAX_INTEGER = 2**63 - 1
+# Seconds.
+MAX_TTL = 10 * 365 * 86400
 
 
 class Fault(Answer):
@@ -67,6 +85,71 @@ class Cleared(Answer):
 
     deleted: Annotated[int, doc("Number of deleted items; 0 in a dry run.", 3)]
     matched: Annotated[int, doc("Number of items that the conditions match.", 3)]
+
+
+class PatchOperation(Answer):
+    """An operation of a JSON Patch (RFC 6902)."""
+
+    op: Annotated[str, doc("What it does.", "replace", choices=("add", "remove", "replace"))]
+    path: Pointer
+    value: Annotated[
+        JsonOut | UnsetType, doc("The new value. Absent if `op` is `remove`.", "Ship it")
+    ] = UNSET
+
+
+class Difference(Answer):
+    """One difference between two values."""
+
+    pointer: Pointer
+    kind: Annotated[
+        str,
+        doc(
+            "Whether the place was added, removed or changed.",
+            "changed",
+            choices=("added", "removed", "changed"),
+        ),
+    ]
+    before: Annotated[JsonOut, doc("The value before. Null if it was added.", "Plan it")]
+    after: Annotated[JsonOut, doc("The value after. Null if it was removed.", "Ship it")]
+
+
+class Diff(Answer):
+    """What changed between two versions or revisions."""
+
+    patch: Annotated[
+        list[PatchOperation], doc("The JSON Patch that turns the old value into the new one.")
+    ]
+    rows: Annotated[
+        list[Difference], doc("The same changes with both values, at most 500 of them.")
+    ]
+    from_: Annotated[int, doc("Version or revision of the old value.", 1)] = field(name="from")
+    to: Annotated[int, doc("Version or revision of the new value.", 2)]
+
+    @classmethod
+    def of(cls, before: JSON, after: JSON, *, old: int, new: int) -> Self:
+        rows = [
+            Difference(
+                pointer=each.pointer,
+                kind=each.kind,
+                before=_dumped(each.before),
+                after=_dumped(each.after),
+            )
+            for each in diffs.rows(before, after)
+        ]
+        patch = [
+            PatchOperation(
+                op=each["op"],
+                path=each["path"],
+                value=_dumped(each["value"]) if "value" in each else UNSET,
+            )
+            for each in diffs.json_patch(before, after)
+        ]
+        return cls(patch=patch, rows=rows, from_=old, to=new)
+
+
+def _dumped(value: JSON) -> msgspec.Raw:
+    # Not by msgspec, which has no integers beyond 64 bits and would lose the spelling of 1.10.
+    return msgspec.Raw(values.dump(value))
 
 
 @overload
@@ -87,4 +170,4 @@ def json_of(text: str | None) -> msgspec.Raw:
 
 def null() -> Any:
     """The default of a JSON member: null."""
-    return msgspec.field(default_factory=lambda: Raw("null", None))
+    return field(default_factory=lambda: Raw("null", None))

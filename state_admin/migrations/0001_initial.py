@@ -35,6 +35,34 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunSQL(_FEED_CLOCK, "DROP FUNCTION feed_clock()"),
         migrations.CreateModel(
+            name="Workspace",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("slug", models.CharField(db_collation="C", max_length=64)),
+                ("name", models.CharField(max_length=128)),
+                ("max_entries", models.BigIntegerField(blank=True, null=True)),
+                ("max_bytes", models.BigIntegerField(blank=True, null=True)),
+                ("max_threads", models.BigIntegerField(blank=True, null=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "workspaces",
+                "constraints": [
+                    models.UniqueConstraint(fields=("slug",), name="workspaces_slug_unique")
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="ApiToken",
             fields=[
                 (
@@ -83,8 +111,21 @@ class Migration(migrations.Migration):
                 ("revoked_at", models.DateTimeField(blank=True, null=True)),
                 ("rotated_at", models.DateTimeField(blank=True, null=True)),
                 ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tokens",
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "api_tokens"},
+            options={
+                "db_table": "api_tokens",
+                "constraints": [
+                    models.UniqueConstraint(fields=("lookup",), name="api_tokens_lookup_unique")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="AuditRow",
@@ -128,8 +169,23 @@ class Migration(migrations.Migration):
                 ),
                 ("version", models.BigIntegerField(db_default=0, default=0)),
                 ("detail", models.JSONField(db_default={}, default=dict)),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "audit"},
+            options={
+                "db_table": "audit",
+                "indexes": [
+                    models.Index(fields=["workspace", "-id"], name="audit_workspace_newest"),
+                    django.contrib.postgres.indexes.BrinIndex(fields=["at"], name="audit_at_brin"),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Change",
@@ -168,8 +224,25 @@ class Migration(migrations.Migration):
                 ),
                 ("version", models.BigIntegerField(db_default=0, default=0)),
                 ("actor_name", models.CharField(db_default="", default="", max_length=150)),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "changes"},
+            options={
+                "db_table": "changes",
+                "indexes": [
+                    models.Index(fields=["workspace", "xid", "id"], name="changes_feed_order"),
+                    django.contrib.postgres.indexes.BrinIndex(
+                        fields=["at"], name="changes_at_brin"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="CompactionPolicy",
@@ -191,8 +264,71 @@ class Migration(migrations.Migration):
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
                 ("updated_by", models.CharField(max_length=150)),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "compaction_policies"},
+            options={
+                "db_table": "compaction_policies",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "agent_id"), name="compaction_policies_of_unique"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Namespace",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(db_collation="C", max_length=128)),
+                ("schema", state_admin.models.fields.RawJSON(default="{}")),
+                ("schema_version", models.PositiveIntegerField(default=1)),
+                ("default", state_admin.models.fields.RawJSON(default="null")),
+                ("description", models.TextField(blank=True, default="")),
+                ("plugin", models.CharField(blank=True, default="", max_length=128)),
+                ("max_value_bytes", models.PositiveIntegerField(blank=True, null=True)),
+                ("ttl_seconds", models.PositiveIntegerField(blank=True, null=True)),
+                ("history_keep_last", models.PositiveIntegerField(blank=True, null=True)),
+                ("history_keep_seconds", models.PositiveIntegerField(blank=True, null=True)),
+                ("unregistered_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "updated_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="namespaces",
+                        to="state_admin.workspace",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "namespaces",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "name"), name="namespaces_name_unique"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Entry",
@@ -232,8 +368,32 @@ class Migration(migrations.Migration):
                     "updated_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
+                (
+                    "namespace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="entries",
+                        to="state_admin.namespace",
+                    ),
+                ),
             ],
-            options={"db_table": "entries"},
+            options={
+                "db_table": "entries",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("deleted", False), ("expires_at__isnull", False)),
+                        fields=["expires_at"],
+                        name="entries_expiring",
+                    ),
+                    django.contrib.postgres.indexes.BrinIndex(
+                        fields=["updated_at"], name="entries_updated_brin"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("namespace", "key"), name="entries_key_unique")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="IdempotencyRecord",
@@ -249,8 +409,21 @@ class Migration(migrations.Migration):
                         db_default=django.db.models.functions.datetime.Now(), editable=False
                     ),
                 ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "idempotency_records"},
+            options={
+                "db_table": "idempotency_records",
+                "indexes": [models.Index(fields=["created_at"], name="idempotency_age")],
+            },
         ),
         migrations.CreateModel(
             name="Thread",
@@ -295,8 +468,37 @@ class Migration(migrations.Migration):
                         to="state_admin.thread",
                     ),
                 ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="threads",
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "threads"},
+            options={
+                "db_table": "threads",
+                "indexes": [
+                    models.Index(
+                        fields=["workspace", "resource_id", "id"], name="threads_by_resource"
+                    ),
+                    models.Index(fields=["workspace", "-id"], name="threads_newest"),
+                    models.Index(
+                        models.F("workspace"),
+                        django.db.models.fields.json.KeyTransform("thread_id", "forked_from"),
+                        models.F("id"),
+                        condition=models.Q(("forked_from__isnull", False)),
+                        name="threads_forks",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "public_id"), name="threads_id_unique"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ModelCircuit",
@@ -312,8 +514,23 @@ class Migration(migrations.Migration):
                 ("failures", models.IntegerField(default=0)),
                 ("open_until", models.DateTimeField(blank=True, null=True)),
                 ("last_error", models.TextField(blank=True, default="")),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "model_circuits"},
+            options={
+                "db_table": "model_circuits",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "provider", "model"), name="model_circuits_of_unique"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ModelSpending",
@@ -326,41 +543,26 @@ class Migration(migrations.Migration):
                 ),
                 ("day", models.DateField()),
                 ("cost_usd", models.DecimalField(decimal_places=6, default=0, max_digits=14)),
-            ],
-            options={"db_table": "model_spending"},
-        ),
-        migrations.CreateModel(
-            name="Namespace",
-            fields=[
                 (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
                     ),
                 ),
-                ("name", models.CharField(db_collation="C", max_length=128)),
-                ("schema", state_admin.models.fields.RawJSON(default="{}")),
-                ("schema_version", models.PositiveIntegerField(default=1)),
-                ("default", state_admin.models.fields.RawJSON(default="null")),
-                ("description", models.TextField(blank=True, default="")),
-                ("plugin", models.CharField(blank=True, default="", max_length=128)),
-                ("max_value_bytes", models.PositiveIntegerField(blank=True, null=True)),
-                ("ttl_seconds", models.PositiveIntegerField(blank=True, null=True)),
-                ("history_keep_last", models.PositiveIntegerField(blank=True, null=True)),
-                ("history_keep_seconds", models.PositiveIntegerField(blank=True, null=True)),
-                ("unregistered_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "created_at",
-                    models.DateTimeField(
-                        db_default=django.db.models.functions.datetime.Now(), editable=False
-                    ),
-                ),
-                (
-                    "updated_at",
-                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
-                ),
             ],
-            options={"db_table": "namespaces"},
+            options={
+                "db_table": "model_spending",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "day"), name="model_spending_day_unique"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("cost_usd__gte", 0)), name="model_spending_not_negative"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Plugin",
@@ -379,8 +581,24 @@ class Migration(migrations.Migration):
                         db_default=django.db.models.functions.datetime.Now(), editable=False
                     ),
                 ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="plugins",
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "plugins"},
+            options={
+                "db_table": "plugins",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "name"), name="plugins_name_unique"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Run",
@@ -460,31 +678,46 @@ class Migration(migrations.Migration):
                     "updated_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
-            ],
-            options={"db_table": "runs"},
-        ),
-        migrations.CreateModel(
-            name="Workspace",
-            fields=[
                 (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    "thread",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="state_admin.thread",
                     ),
                 ),
-                ("slug", models.CharField(db_collation="C", max_length=64)),
-                ("name", models.CharField(max_length=128)),
-                ("max_entries", models.BigIntegerField(blank=True, null=True)),
-                ("max_bytes", models.BigIntegerField(blank=True, null=True)),
-                ("max_threads", models.BigIntegerField(blank=True, null=True)),
                 (
-                    "created_at",
-                    models.DateTimeField(
-                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="state_admin.workspace",
                     ),
                 ),
             ],
-            options={"db_table": "workspaces"},
+            options={
+                "db_table": "runs",
+                "indexes": [
+                    models.Index(fields=["workspace", "-id"], name="runs_newest"),
+                    models.Index(fields=["workspace", "agent_id", "-id"], name="runs_by_agent"),
+                    models.Index(
+                        condition=models.Q(("status", "done"), _negated=True),
+                        fields=["workspace", "status"],
+                        name="runs_active",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "public_id"), name="runs_id_unique"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("status__in", ["created", "running", "waiting"])),
+                        fields=("thread",),
+                        name="runs_one_active_per_thread",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="StateKey",
@@ -527,8 +760,23 @@ class Migration(migrations.Migration):
                     "updated_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="state_keys",
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "state_keys"},
+            options={
+                "db_table": "state_keys",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "name"), name="state_keys_name_unique"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="StorageSample",
@@ -555,8 +803,56 @@ class Migration(migrations.Migration):
                 ("total_bytes", models.BigIntegerField(default=0)),
                 ("tokens_saved", models.BigIntegerField(default=0)),
                 ("rows_removed", models.BigIntegerField(default=0)),
+                (
+                    "namespace",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="state_admin.namespace",
+                    ),
+                ),
+                (
+                    "thread",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="state_admin.thread",
+                    ),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "storage_samples"},
+            options={
+                "db_table": "storage_samples",
+                "indexes": [
+                    models.Index(
+                        fields=["workspace", "day", "-total_bytes", "-id"],
+                        name="storage_samples_biggest",
+                    ),
+                    models.Index(fields=["day"], name="storage_samples_day"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "namespace", "thread", "day"),
+                        name="storage_samples_of_unique",
+                        nulls_distinct=False,
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Sweep",
@@ -620,8 +916,43 @@ class Migration(migrations.Migration):
                         db_default=django.db.models.functions.datetime.Now(), editable=False
                     ),
                 ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tickets",
+                        to="state_admin.run",
+                    ),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "tickets"},
+            options={
+                "db_table": "tickets",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("status", "pending")),
+                        fields=["workspace", "id"],
+                        name="tickets_pending",
+                    ),
+                    models.Index(
+                        condition=models.Q(("on_expiry", "cancel"), ("status", "pending")),
+                        fields=["expires_at"],
+                        name="tickets_expiring",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "public_id"), name="tickets_id_unique"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Traffic",
@@ -637,184 +968,24 @@ class Migration(migrations.Migration):
                 ("writes", models.BigIntegerField(default=0)),
                 ("conflicts", models.BigIntegerField(default=0)),
                 ("queued", models.IntegerField(blank=True, null=True)),
-            ],
-            options={"db_table": "traffic"},
-        ),
-        migrations.CreateModel(
-            name="UserSession",
-            fields=[
-                ("session_data", models.TextField(verbose_name="session data")),
-                ("expire_date", models.DateTimeField(db_index=True, verbose_name="expire date")),
-                ("session_key", models.CharField(max_length=64, primary_key=True, serialize=False)),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
             options={
-                "verbose_name": "session",
-                "verbose_name_plural": "sessions",
-                "db_table": "sessions",
-                "abstract": False,
+                "db_table": "traffic",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "minute"), name="traffic_minute_unique"
+                    )
+                ],
             },
-        ),
-        migrations.CreateModel(
-            name="Webhook",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("public_id", models.CharField(db_collation="C", max_length=36)),
-                ("name", models.CharField(max_length=128)),
-                ("url", models.TextField()),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("active", "Active"),
-                            ("paused", "Paused"),
-                            ("disabled", "Disabled"),
-                        ],
-                        default="active",
-                        max_length=8,
-                    ),
-                ),
-                ("status_reason", models.TextField(blank=True, default="")),
-                (
-                    "kinds",
-                    django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=128),
-                        db_default=[],
-                        default=list,
-                        size=None,
-                    ),
-                ),
-                (
-                    "namespaces",
-                    django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=128),
-                        db_default=[],
-                        default=list,
-                        size=None,
-                    ),
-                ),
-                ("key", models.TextField(blank=True, db_collation="C", default="")),
-                ("prefix", models.TextField(blank=True, db_collation="C", default="")),
-                (
-                    "thread",
-                    models.CharField(blank=True, db_collation="C", default="", max_length=128),
-                ),
-                ("run", models.CharField(blank=True, db_collation="C", default="", max_length=128)),
-                (
-                    "grant_namespaces",
-                    django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=128),
-                        db_default=[],
-                        default=list,
-                        size=None,
-                    ),
-                ),
-                (
-                    "grant_thread_prefixes",
-                    django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=128),
-                        db_default=[],
-                        default=list,
-                        size=None,
-                    ),
-                ),
-                ("created_by", models.CharField(max_length=150)),
-                ("place_xid", models.BigIntegerField()),
-                ("place_id", models.BigIntegerField()),
-                ("place_at", models.DateTimeField()),
-                ("failing_since", models.DateTimeField(blank=True, null=True)),
-                ("last_error", models.TextField(blank=True, default="")),
-                ("last_delivered_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "created_at",
-                    models.DateTimeField(
-                        db_default=django.db.models.functions.datetime.Now(), editable=False
-                    ),
-                ),
-                (
-                    "updated_at",
-                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
-                ),
-            ],
-            options={"db_table": "webhooks"},
-        ),
-        migrations.CreateModel(
-            name="WebhookDelivery",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("public_id", models.CharField(db_collation="C", max_length=36)),
-                ("change_xid", models.BigIntegerField()),
-                ("change_id", models.BigIntegerField()),
-                ("event_id", models.CharField(db_collation="C", max_length=64)),
-                ("kind", models.CharField(max_length=48)),
-                ("subject", models.TextField(blank=True, default="")),
-                ("body", models.TextField()),
-                ("test", models.BooleanField(default=False)),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("queued", "Queued"),
-                            ("delivering", "Delivering"),
-                            ("delivered", "Delivered"),
-                            ("failed", "Failed"),
-                            ("dead", "Dead"),
-                        ],
-                        default="queued",
-                        max_length=10,
-                    ),
-                ),
-                ("attempts", models.IntegerField(default=0)),
-                ("response_status", models.IntegerField(blank=True, null=True)),
-                ("latency_ms", models.IntegerField(blank=True, null=True)),
-                ("error", models.TextField(blank=True, default="")),
-                (
-                    "next_attempt_at",
-                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
-                ),
-                ("lease_expires_at", models.DateTimeField(blank=True, null=True)),
-                ("claim", models.BigIntegerField(default=0)),
-                ("replays", models.IntegerField(default=0)),
-                (
-                    "created_at",
-                    models.DateTimeField(
-                        db_default=django.db.models.functions.datetime.Now(), editable=False
-                    ),
-                ),
-                ("attempted_at", models.DateTimeField(blank=True, null=True)),
-                ("finished_at", models.DateTimeField(blank=True, null=True)),
-            ],
-            options={"db_table": "webhook_deliveries"},
-        ),
-        migrations.CreateModel(
-            name="WebhookSecret",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("salt", models.CharField(max_length=64)),
-                ("key_id", models.CharField(max_length=16)),
-                (
-                    "created_at",
-                    models.DateTimeField(
-                        db_default=django.db.models.functions.datetime.Now(), editable=False
-                    ),
-                ),
-                ("expires_at", models.DateTimeField(blank=True, null=True)),
-            ],
-            options={"db_table": "webhook_secrets"},
         ),
         migrations.CreateModel(
             name="User",
@@ -916,6 +1087,263 @@ class Migration(migrations.Migration):
             managers=[("objects", django.contrib.auth.models.UserManager())],
         ),
         migrations.CreateModel(
+            name="UserSession",
+            fields=[
+                ("session_data", models.TextField(verbose_name="session data")),
+                ("expire_date", models.DateTimeField(db_index=True, verbose_name="expire date")),
+                ("session_key", models.CharField(max_length=64, primary_key=True, serialize=False)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sessions",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "session",
+                "verbose_name_plural": "sessions",
+                "db_table": "sessions",
+                "abstract": False,
+            },
+        ),
+        migrations.CreateModel(
+            name="Webhook",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("public_id", models.CharField(db_collation="C", max_length=36)),
+                ("name", models.CharField(max_length=128)),
+                ("url", models.TextField()),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("active", "Active"),
+                            ("paused", "Paused"),
+                            ("disabled", "Disabled"),
+                        ],
+                        default="active",
+                        max_length=8,
+                    ),
+                ),
+                ("status_reason", models.TextField(blank=True, default="")),
+                (
+                    "kinds",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=128),
+                        db_default=[],
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                (
+                    "namespaces",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=128),
+                        db_default=[],
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                ("key", models.TextField(blank=True, db_collation="C", default="")),
+                ("prefix", models.TextField(blank=True, db_collation="C", default="")),
+                (
+                    "thread",
+                    models.CharField(blank=True, db_collation="C", default="", max_length=128),
+                ),
+                ("run", models.CharField(blank=True, db_collation="C", default="", max_length=128)),
+                (
+                    "grant_namespaces",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=128),
+                        db_default=[],
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                (
+                    "grant_thread_prefixes",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=128),
+                        db_default=[],
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                ("created_by", models.CharField(max_length=150)),
+                ("place_xid", models.BigIntegerField()),
+                ("place_id", models.BigIntegerField()),
+                ("place_at", models.DateTimeField()),
+                ("failing_since", models.DateTimeField(blank=True, null=True)),
+                ("last_error", models.TextField(blank=True, default="")),
+                ("last_delivered_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "updated_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="webhooks",
+                        to="state_admin.workspace",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "webhooks",
+                "indexes": [models.Index(fields=["workspace", "-id"], name="webhooks_newest")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("public_id",), name="webhooks_id_unique")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="WebhookDelivery",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("public_id", models.CharField(db_collation="C", max_length=36)),
+                ("change_xid", models.BigIntegerField()),
+                ("change_id", models.BigIntegerField()),
+                ("event_id", models.CharField(db_collation="C", max_length=64)),
+                ("kind", models.CharField(max_length=48)),
+                ("subject", models.TextField(blank=True, default="")),
+                ("body", models.TextField()),
+                ("test", models.BooleanField(default=False)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("delivering", "Delivering"),
+                            ("delivered", "Delivered"),
+                            ("failed", "Failed"),
+                            ("dead", "Dead"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                ("attempts", models.IntegerField(default=0)),
+                ("response_status", models.IntegerField(blank=True, null=True)),
+                ("latency_ms", models.IntegerField(blank=True, null=True)),
+                ("error", models.TextField(blank=True, default="")),
+                (
+                    "next_attempt_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("lease_expires_at", models.DateTimeField(blank=True, null=True)),
+                ("claim", models.BigIntegerField(default=0)),
+                ("replays", models.IntegerField(default=0)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                ("attempted_at", models.DateTimeField(blank=True, null=True)),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "webhook",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="deliveries",
+                        to="state_admin.webhook",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "webhook_deliveries",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("status__in", ["queued", "delivering", "failed"])),
+                        fields=["webhook", "id"],
+                        name="webhook_deliveries_unfinished",
+                    ),
+                    models.Index(
+                        condition=models.Q(
+                            ("status__in", ["queued", "delivering", "failed"]), ("test", True)
+                        ),
+                        fields=["id"],
+                        name="webhook_deliveries_tests",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status", "delivering")),
+                        fields=["lease_expires_at"],
+                        name="webhook_deliveries_leases",
+                    ),
+                    models.Index(fields=["webhook", "-id"], name="webhook_deliveries_newest"),
+                    models.Index(
+                        fields=["webhook", "status", "-id"], name="webhook_deliveries_by_status"
+                    ),
+                    models.Index(
+                        condition=models.Q(("status__in", ["delivered", "dead"])),
+                        fields=["status", "finished_at"],
+                        name="webhook_deliveries_finished",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("public_id",), name="webhook_deliveries_id_unique"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("status", "delivering"), ("test", False)),
+                        fields=("webhook",),
+                        name="webhook_deliveries_in_flight",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="WebhookSecret",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("salt", models.CharField(max_length=64)),
+                ("key_id", models.CharField(max_length=16)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                ("expires_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "webhook",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="secrets",
+                        to="state_admin.webhook",
+                    ),
+                ),
+            ],
+            options={"db_table": "webhook_secrets"},
+        ),
+        migrations.CreateModel(
             name="RateBucket",
             fields=[
                 (
@@ -949,7 +1377,14 @@ class Migration(migrations.Migration):
                 ("version", models.BigIntegerField()),
                 ("terms", django.contrib.postgres.search.SearchVectorField()),
             ],
-            options={"db_table": "search_documents"},
+            options={
+                "db_table": "search_documents",
+                "indexes": [
+                    django.contrib.postgres.indexes.GinIndex(
+                        fields=["terms"], name="search_documents_terms"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ConfigSecret",
@@ -980,7 +1415,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={"db_table": "config_secrets"},
+            options={
+                "db_table": "config_secrets",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("entry", "pointer"), name="config_secrets_place_unique"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="LoginAttempt",
@@ -1034,7 +1476,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={"db_table": "login_links"},
+            options={
+                "db_table": "login_links",
+                "constraints": [
+                    models.UniqueConstraint(fields=("digest",), name="login_links_digest_unique")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Mailbox",
@@ -1054,8 +1501,35 @@ class Migration(migrations.Migration):
                 ("next_priority", models.SmallIntegerField(blank=True, null=True)),
                 ("next_agent", models.CharField(blank=True, default="", max_length=128)),
                 ("due_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "mailboxes"},
+            options={
+                "db_table": "mailboxes",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("next_id__isnull", False)),
+                        fields=["workspace", "next_priority", "next_id"],
+                        name="mailboxes_next",
+                    ),
+                    models.Index(
+                        condition=models.Q(("next_id__isnull", False)),
+                        fields=["workspace", "next_agent", "next_priority", "next_id"],
+                        name="mailboxes_next_of_agent",
+                    ),
+                    models.Index(
+                        condition=models.Q(("due_at__isnull", False)),
+                        fields=["workspace", "due_at"],
+                        name="mailboxes_due",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Membership",
@@ -1087,8 +1561,21 @@ class Migration(migrations.Migration):
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="memberships",
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "memberships"},
+            options={
+                "db_table": "memberships",
+                "constraints": [
+                    models.UniqueConstraint(fields=("user", "workspace"), name="memberships_unique")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Message",
@@ -1144,8 +1631,34 @@ class Migration(migrations.Migration):
                         to="state_admin.thread",
                     ),
                 ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="state_admin.run",
+                    ),
+                ),
             ],
-            options={"db_table": "messages"},
+            options={
+                "db_table": "messages",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("folds_to__isnull", False)),
+                        fields=["thread", "seq"],
+                        name="messages_summaries",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("thread", "seq"), name="messages_seq_unique"),
+                    models.UniqueConstraint(
+                        fields=("thread", "public_id"), name="messages_id_unique"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Compaction",
@@ -1282,8 +1795,51 @@ class Migration(migrations.Migration):
                         to="state_admin.namespace",
                     ),
                 ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "compactions"},
+            options={
+                "db_table": "compactions",
+                "indexes": [
+                    models.Index(fields=["workspace", "-id"], name="compactions_newest"),
+                    models.Index(
+                        condition=models.Q(("status", "done")),
+                        fields=["workspace", "finished_at"],
+                        name="compactions_done",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status__in", ["queued", "running"])),
+                        fields=["workspace", "available_at"],
+                        name="compactions_unfinished",
+                    ),
+                    models.Index(
+                        condition=models.Q(("started_at__isnull", False)),
+                        fields=["workspace", "started_at"],
+                        name="compactions_served",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "public_id"), name="compactions_id_unique"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("status__in", ["queued", "running"])),
+                        fields=("thread", "kind"),
+                        name="compactions_single_flight",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("status__in", ["queued", "running"])),
+                        fields=("namespace", "kind"),
+                        name="compactions_single_history",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Presence",
@@ -1310,8 +1866,23 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
                     ),
                 ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "presences"},
+            options={
+                "db_table": "presences",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "namespace", "key", "user"), name="presences_of_unique"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Dispatch",
@@ -1388,8 +1959,58 @@ class Migration(migrations.Migration):
                         to="state_admin.run",
                     ),
                 ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "dispatches"},
+            options={
+                "db_table": "dispatches",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("status", "Queued")),
+                        fields=["thread", "priority", "id", "available_at"],
+                        name="dispatches_line",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status", "Queued")),
+                        fields=["thread", "available_at"],
+                        name="dispatches_delayed",
+                    ),
+                    models.Index(fields=["workspace", "-id"], name="dispatches_newest"),
+                    models.Index(
+                        fields=["workspace", "status", "-id"], name="dispatches_by_status"
+                    ),
+                    models.Index(fields=["thread", "-id"], name="dispatches_of_thread"),
+                    models.Index(
+                        condition=models.Q(("finished_at__isnull", False)),
+                        fields=["status", "finished_at"],
+                        name="dispatches_finished",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "public_id"), name="dispatches_id_unique"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("status", "Claimed")),
+                        fields=("thread",),
+                        name="dispatches_one_claimed_per_thread",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            ("status__in", ["Queued", "Claimed"]),
+                            models.Q(("dedupe_key", ""), _negated=True),
+                        ),
+                        fields=("thread", "dedupe_key"),
+                        name="dispatches_dedupe",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="RunRead",
@@ -1430,8 +2051,31 @@ class Migration(migrations.Migration):
                         to="state_admin.thread",
                     ),
                 ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "run_reads"},
+            options={
+                "db_table": "run_reads",
+                "indexes": [
+                    models.Index(fields=["run", "-id"], name="run_reads_of_run"),
+                    models.Index(
+                        fields=["workspace", "namespace", "key", "version", "id"],
+                        name="run_reads_of_entry",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("thread", "revision", "namespace", "key", "version"),
+                        name="run_reads_once",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="SavedView",
@@ -1464,8 +2108,24 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
                     ),
                 ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "saved_views"},
+            options={
+                "db_table": "saved_views",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "page", "owner", "name"),
+                        name="saved_views_name_unique",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="DefaultView",
@@ -1497,8 +2157,23 @@ class Migration(migrations.Migration):
                         to="state_admin.savedview",
                     ),
                 ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="state_admin.workspace",
+                    ),
+                ),
             ],
-            options={"db_table": "default_views"},
+            options={
+                "db_table": "default_views",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "page", "user"), name="default_views_of_unique"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="SearchPosition",
@@ -1573,7 +2248,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={"db_table": "state_values"},
+            options={
+                "db_table": "state_values",
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("valid_to__isnull", True)),
+                        fields=("thread", "key"),
+                        name="state_values_current",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="EntryRevision",
@@ -1784,17 +2468,7 @@ class Migration(migrations.Migration):
             options={"db_table": "revisions"},
         ),
         migrations.AddField(
-            model_name="entry",
-            name="namespace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="entries",
-                to="state_admin.namespace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="thread",
+            model_name="Thread",
             name="active_run",
             field=models.ForeignKey(
                 blank=True,
@@ -1805,7 +2479,7 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddField(
-            model_name="thread",
+            model_name="Thread",
             name="latest_run",
             field=models.ForeignKey(
                 blank=True,
@@ -1814,793 +2488,6 @@ class Migration(migrations.Migration):
                 on_delete=django.db.models.deletion.SET_NULL,
                 related_name="+",
                 to="state_admin.run",
-            ),
-        ),
-        migrations.AddField(
-            model_name="run",
-            name="thread",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="runs",
-                to="state_admin.thread",
-            ),
-        ),
-        migrations.AddField(
-            model_name="message",
-            name="run",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to="state_admin.run",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="workspace",
-            constraint=models.UniqueConstraint(fields=("slug",), name="workspaces_slug_unique"),
-        ),
-        migrations.AddField(
-            model_name="thread",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="threads",
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="savedview",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="runread",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="run",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="runs",
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="presence",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="plugin",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="plugins",
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="namespace",
-            name="workspace",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="namespaces",
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="modelspending",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="modelcircuit",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="membership",
-            name="workspace",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="memberships",
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="idempotencyrecord",
-            name="workspace",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="dispatch",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="defaultview",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="compactionpolicy",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="compaction",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="change",
-            name="workspace",
-            field=models.ForeignKey(
-                db_constraint=False,
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="auditrow",
-            name="workspace",
-            field=models.ForeignKey(
-                db_constraint=False,
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="apitoken",
-            name="workspace",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="tokens",
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="statekey",
-            name="workspace",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="state_keys",
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="storagesample",
-            name="namespace",
-            field=models.ForeignKey(
-                blank=True,
-                db_constraint=False,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to="state_admin.namespace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="storagesample",
-            name="thread",
-            field=models.ForeignKey(
-                blank=True,
-                db_constraint=False,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to="state_admin.thread",
-            ),
-        ),
-        migrations.AddField(
-            model_name="storagesample",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="ticket",
-            name="run",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="tickets",
-                to="state_admin.run",
-            ),
-        ),
-        migrations.AddField(
-            model_name="ticket",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="traffic",
-            name="workspace",
-            field=models.ForeignKey(
-                db_constraint=False,
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="usersession",
-            name="user",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="sessions",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="webhook",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="webhooks",
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="webhookdelivery",
-            name="webhook",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="deliveries",
-                to="state_admin.webhook",
-            ),
-        ),
-        migrations.AddField(
-            model_name="webhooksecret",
-            name="webhook",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="secrets",
-                to="state_admin.webhook",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="searchdocument",
-            index=django.contrib.postgres.indexes.GinIndex(
-                fields=["terms"], name="search_documents_terms"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="configsecret",
-            constraint=models.UniqueConstraint(
-                fields=("entry", "pointer"), name="config_secrets_place_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="loginlink",
-            constraint=models.UniqueConstraint(
-                fields=("digest",), name="login_links_digest_unique"
-            ),
-        ),
-        migrations.AddField(
-            model_name="mailbox",
-            name="workspace",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="state_admin.workspace",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="entry",
-            index=models.Index(
-                condition=models.Q(("deleted", False), ("expires_at__isnull", False)),
-                fields=["expires_at"],
-                name="entries_expiring",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="entry",
-            index=django.contrib.postgres.indexes.BrinIndex(
-                fields=["updated_at"], name="entries_updated_brin"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="entry",
-            constraint=models.UniqueConstraint(
-                fields=("namespace", "key"), name="entries_key_unique"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="message",
-            index=models.Index(
-                condition=models.Q(("folds_to__isnull", False)),
-                fields=["thread", "seq"],
-                name="messages_summaries",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="message",
-            constraint=models.UniqueConstraint(
-                fields=("thread", "seq"), name="messages_seq_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="message",
-            constraint=models.UniqueConstraint(
-                fields=("thread", "public_id"), name="messages_id_unique"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="thread",
-            index=models.Index(
-                fields=["workspace", "resource_id", "id"], name="threads_by_resource"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="thread",
-            index=models.Index(fields=["workspace", "-id"], name="threads_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="thread",
-            index=models.Index(
-                models.F("workspace"),
-                django.db.models.fields.json.KeyTransform("thread_id", "forked_from"),
-                models.F("id"),
-                condition=models.Q(("forked_from__isnull", False)),
-                name="threads_forks",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="thread",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "public_id"), name="threads_id_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="savedview",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "page", "owner", "name"), name="saved_views_name_unique"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="runread", index=models.Index(fields=["run", "-id"], name="run_reads_of_run")
-        ),
-        migrations.AddIndex(
-            model_name="runread",
-            index=models.Index(
-                fields=["workspace", "namespace", "key", "version", "id"], name="run_reads_of_entry"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="runread",
-            constraint=models.UniqueConstraint(
-                fields=("thread", "revision", "namespace", "key", "version"), name="run_reads_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="run", index=models.Index(fields=["workspace", "-id"], name="runs_newest")
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(fields=["workspace", "agent_id", "-id"], name="runs_by_agent"),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(
-                condition=models.Q(("status", "done"), _negated=True),
-                fields=["workspace", "status"],
-                name="runs_active",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "public_id"), name="runs_id_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status__in", ["created", "running", "waiting"])),
-                fields=("thread",),
-                name="runs_one_active_per_thread",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="presence",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "namespace", "key", "user"), name="presences_of_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="plugin",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "name"), name="plugins_name_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="namespace",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "name"), name="namespaces_name_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="modelspending",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "day"), name="model_spending_day_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="modelspending",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("cost_usd__gte", 0)), name="model_spending_not_negative"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="modelcircuit",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "provider", "model"), name="model_circuits_of_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="membership",
-            constraint=models.UniqueConstraint(
-                fields=("user", "workspace"), name="memberships_unique"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="idempotencyrecord",
-            index=models.Index(fields=["created_at"], name="idempotency_age"),
-        ),
-        migrations.AddIndex(
-            model_name="dispatch",
-            index=models.Index(
-                condition=models.Q(("status", "Queued")),
-                fields=["thread", "priority", "id", "available_at"],
-                name="dispatches_line",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="dispatch",
-            index=models.Index(
-                condition=models.Q(("status", "Queued")),
-                fields=["thread", "available_at"],
-                name="dispatches_delayed",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="dispatch",
-            index=models.Index(fields=["workspace", "-id"], name="dispatches_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="dispatch",
-            index=models.Index(fields=["workspace", "status", "-id"], name="dispatches_by_status"),
-        ),
-        migrations.AddIndex(
-            model_name="dispatch",
-            index=models.Index(fields=["thread", "-id"], name="dispatches_of_thread"),
-        ),
-        migrations.AddIndex(
-            model_name="dispatch",
-            index=models.Index(
-                condition=models.Q(("finished_at__isnull", False)),
-                fields=["status", "finished_at"],
-                name="dispatches_finished",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="dispatch",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "public_id"), name="dispatches_id_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="dispatch",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status", "Claimed")),
-                fields=("thread",),
-                name="dispatches_one_claimed_per_thread",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="dispatch",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(
-                    ("status__in", ["Queued", "Claimed"]),
-                    models.Q(("dedupe_key", ""), _negated=True),
-                ),
-                fields=("thread", "dedupe_key"),
-                name="dispatches_dedupe",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="defaultview",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "page", "user"), name="default_views_of_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="compactionpolicy",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "agent_id"), name="compaction_policies_of_unique"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="compaction",
-            index=models.Index(fields=["workspace", "-id"], name="compactions_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="compaction",
-            index=models.Index(
-                condition=models.Q(("status", "done")),
-                fields=["workspace", "finished_at"],
-                name="compactions_done",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="compaction",
-            index=models.Index(
-                condition=models.Q(("status__in", ["queued", "running"])),
-                fields=["workspace", "available_at"],
-                name="compactions_unfinished",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="compaction",
-            index=models.Index(
-                condition=models.Q(("started_at__isnull", False)),
-                fields=["workspace", "started_at"],
-                name="compactions_served",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="compaction",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "public_id"), name="compactions_id_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="compaction",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status__in", ["queued", "running"])),
-                fields=("thread", "kind"),
-                name="compactions_single_flight",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="compaction",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status__in", ["queued", "running"])),
-                fields=("namespace", "kind"),
-                name="compactions_single_history",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="change",
-            index=models.Index(fields=["workspace", "xid", "id"], name="changes_feed_order"),
-        ),
-        migrations.AddIndex(
-            model_name="change",
-            index=django.contrib.postgres.indexes.BrinIndex(fields=["at"], name="changes_at_brin"),
-        ),
-        migrations.AddIndex(
-            model_name="auditrow",
-            index=models.Index(fields=["workspace", "-id"], name="audit_workspace_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="auditrow",
-            index=django.contrib.postgres.indexes.BrinIndex(fields=["at"], name="audit_at_brin"),
-        ),
-        migrations.AddConstraint(
-            model_name="apitoken",
-            constraint=models.UniqueConstraint(fields=("lookup",), name="api_tokens_lookup_unique"),
-        ),
-        migrations.AddConstraint(
-            model_name="statekey",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "name"), name="state_keys_name_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="statevalue",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("valid_to__isnull", True)),
-                fields=("thread", "key"),
-                name="state_values_current",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="storagesample",
-            index=models.Index(
-                fields=["workspace", "day", "-total_bytes", "-id"], name="storage_samples_biggest"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="storagesample",
-            index=models.Index(fields=["day"], name="storage_samples_day"),
-        ),
-        migrations.AddConstraint(
-            model_name="storagesample",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "namespace", "thread", "day"),
-                name="storage_samples_of_unique",
-                nulls_distinct=False,
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="ticket",
-            index=models.Index(
-                condition=models.Q(("status", "pending")),
-                fields=["workspace", "id"],
-                name="tickets_pending",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="ticket",
-            index=models.Index(
-                condition=models.Q(("on_expiry", "cancel"), ("status", "pending")),
-                fields=["expires_at"],
-                name="tickets_expiring",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ticket",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "public_id"), name="tickets_id_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="traffic",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "minute"), name="traffic_minute_unique"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="webhook",
-            index=models.Index(fields=["workspace", "-id"], name="webhooks_newest"),
-        ),
-        migrations.AddConstraint(
-            model_name="webhook",
-            constraint=models.UniqueConstraint(fields=("public_id",), name="webhooks_id_unique"),
-        ),
-        migrations.AddIndex(
-            model_name="webhookdelivery",
-            index=models.Index(
-                condition=models.Q(("status__in", ["queued", "delivering", "failed"])),
-                fields=["webhook", "id"],
-                name="webhook_deliveries_unfinished",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="webhookdelivery",
-            index=models.Index(
-                condition=models.Q(
-                    ("status__in", ["queued", "delivering", "failed"]), ("test", True)
-                ),
-                fields=["id"],
-                name="webhook_deliveries_tests",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="webhookdelivery",
-            index=models.Index(
-                condition=models.Q(("status", "delivering")),
-                fields=["lease_expires_at"],
-                name="webhook_deliveries_leases",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="webhookdelivery",
-            index=models.Index(fields=["webhook", "-id"], name="webhook_deliveries_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="webhookdelivery",
-            index=models.Index(
-                fields=["webhook", "status", "-id"], name="webhook_deliveries_by_status"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="webhookdelivery",
-            index=models.Index(
-                condition=models.Q(("status__in", ["delivered", "dead"])),
-                fields=["status", "finished_at"],
-                name="webhook_deliveries_finished",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="webhookdelivery",
-            constraint=models.UniqueConstraint(
-                fields=("public_id",), name="webhook_deliveries_id_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="webhookdelivery",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status", "delivering"), ("test", False)),
-                fields=("webhook",),
-                name="webhook_deliveries_in_flight",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="mailbox",
-            index=models.Index(
-                condition=models.Q(("next_id__isnull", False)),
-                fields=["workspace", "next_priority", "next_id"],
-                name="mailboxes_next",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="mailbox",
-            index=models.Index(
-                condition=models.Q(("next_id__isnull", False)),
-                fields=["workspace", "next_agent", "next_priority", "next_id"],
-                name="mailboxes_next_of_agent",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="mailbox",
-            index=models.Index(
-                condition=models.Q(("due_at__isnull", False)),
-                fields=["workspace", "due_at"],
-                name="mailboxes_due",
             ),
         ),
     ]

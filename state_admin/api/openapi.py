@@ -23,8 +23,6 @@ from rest_framework.request import Request
 from state_admin.domain.config import Kind
 from state_admin.domain.scopes import NAME, ScopeKind
 from state_admin.models import (
-    CompactionKind,
-    CompactionStatus,
     DeliveryStatus,
     DispatchStatus,
     RunStatus,
@@ -249,37 +247,7 @@ OPERATIONS: dict[str, Operation] = {
     "replay_dispatch": Operation(_ok("Dispatch")),
     "replay_dead_letters": Operation(_ok("Replayed"), dry_run=_dry("Replayed")),
     "clear_dead_letters": Operation(_ok("Cleared"), dry_run=_dry("Cleared")),
-    "request_compaction": Operation(
-        _ok("Compaction", 202),
-        dry_run={"anyOf": [_dry("CompactionPreview"), _dry("SnapshotPreview")]},
-    ),
-    "preview_compaction": Operation(
-        {200: {"oneOf": [ref("CompactionPreview"), ref("SnapshotPreview")]}},
-        {"kind": {**one_of(["context", "snapshot"]), "default": "context"}},
-    ),
-    "request_history_compaction": Operation(_ok("Compaction", 202), dry_run=_dry("HistoryPreview")),
-    "preview_history_compaction": Operation(_ok("HistoryPreview")),
-    "list_compactions": _list(
-        "Compaction",
-        thread_id=TEXT,
-        kind=one_of(CompactionKind.values),
-        status=one_of(CompactionStatus.values),
-    ),
-    "get_compaction": Operation(_ok("Compaction")),
     "list_folded_messages": _list("Message"),
-    "undo_compaction": Operation(_ok("Compaction")),
-    "cancel_compaction": Operation(_ok("Compaction")),
-    "retry_compaction": Operation(_ok("Compaction", 202)),
-    "list_policies": Operation({200: page("CompactionPolicy")}),
-    "get_workspace_policy": Operation(_ok("CompactionPolicy")),
-    "put_workspace_policy": Operation(_ok("CompactionPolicy"), headers=_GUARDS[:1]),
-    "delete_workspace_policy": Operation({204: None}, headers=_GUARDS[:1], dry_run=ref("DryRun")),
-    "get_agent_policy": Operation(_ok("CompactionPolicy")),
-    "put_agent_policy": Operation(_ok("CompactionPolicy"), headers=_GUARDS[:1]),
-    "delete_agent_policy": Operation({204: None}, headers=_GUARDS[:1], dry_run=ref("DryRun")),
-    "get_thread_policy": Operation(_ok("CompactionPolicy")),
-    "put_thread_policy": Operation(_ok("CompactionPolicy"), headers=_GUARDS[:1]),
-    "delete_thread_policy": Operation({204: None}, headers=_GUARDS[:1], dry_run=ref("DryRun")),
     "list_changes": Operation(
         {200: page("Change")}, {**_FEED, "wait": _WAIT, "limit": _PAGE["limit"]}
     ),

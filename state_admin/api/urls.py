@@ -37,7 +37,6 @@ from . import (
     knowledge,
     namespaces,
     plugins,
-    policies,
     redactions,
     restores,
     runs,
@@ -148,11 +147,6 @@ urlpatterns = [
     path("v1/namespaces", namespaces.NamespaceList.as_view(), name="namespaces"),
     _below(
         "v1/namespaces/",
-        path(
-            "<segment:namespace>/compactions",
-            compactions.NamespaceCompactions.as_view(),
-            name="namespace-compactions",
-        ),
         path("<segment:namespace>", namespaces.NamespaceDetail.as_view(), name="namespace"),
     ),
     path("v1/state", entries.StateList.as_view(), name="state"),
@@ -252,11 +246,6 @@ urlpatterns = [
         ),
         path("<segment:thread_id>/runs", runs.RunStart.as_view(), name="thread-runs"),
         path(
-            "<segment:thread_id>/compactions",
-            compactions.ThreadCompactions.as_view(),
-            name="thread-compactions",
-        ),
-        path(
             "<segment:thread_id>/dispatches",
             dispatches.ThreadDispatches.as_view(),
             name="thread-dispatches",
@@ -308,52 +297,12 @@ urlpatterns = [
             name="dispatch-replay",
         ),
     ),
-    path("v1/compactions", compactions.CompactionList.as_view(), name="compactions"),
     _below(
         "v1/compactions/",
-        path(
-            "<segment:compaction_id>/undo",
-            compactions.CompactionUndo.as_view(),
-            name="compaction-undo",
-        ),
-        path(
-            "<segment:compaction_id>/cancel",
-            compactions.CompactionCancel.as_view(),
-            name="compaction-cancel",
-        ),
-        path(
-            "<segment:compaction_id>/retry",
-            compactions.CompactionRetry.as_view(),
-            name="compaction-retry",
-        ),
         path(
             "<segment:compaction_id>/messages",
             compactions.CompactionMessages.as_view(),
             name="compaction-messages",
-        ),
-        path(
-            "<segment:compaction_id>",
-            compactions.CompactionDetail.as_view(),
-            name="compaction",
-        ),
-    ),
-    path("v1/compaction-policies", policies.PolicyList.as_view(), name="policies"),
-    _below(
-        "v1/compaction-policies/",
-        path(
-            "workspace",
-            policies.WorkspacePolicy.as_view(),
-            name="workspace-policy",
-        ),
-        path(
-            "agents/<segment:agent_id>",
-            policies.AgentPolicy.as_view(),
-            name="agent-policy",
-        ),
-        path(
-            "threads/<segment:thread_id>",
-            policies.ThreadPolicy.as_view(),
-            name="thread-policy",
         ),
     ),
     path("v1/changes/stream", streams.ChangeStreamDetail.as_view(), name="change-stream"),

@@ -47,6 +47,12 @@ class Answer(msgspec.Struct, kw_only=True, gc=False):
     """The base of response documents. A member that may be absent is `| UnsetType = UNSET`."""
 
 
+class DryRun(Answer):
+    """The mark of the response to a dry run, beside the members of the response itself."""
+
+    dry_run: Annotated[bool, doc("Nothing was changed.", True, schema={"const": True})]
+
+
 class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The base of request documents and of the objects in them. An optional member is
     `| UnsetType = UNSET`, so that an explicit null is refused where null is no value."""
@@ -97,10 +103,11 @@ class Wait(Query):
 class Operation:
     """One operation: a method on a path, what it accepts and what it returns.
 
-    `answers`: the type of the response by status; None means no body. `media_types`: the types of
+    `answers`: the type of the response by status; None means no body, and a tuple one of several
+    types. `media_types`: the types of
     the body where it is not JSON as such; a body of any JSON has the type Any. `body_required`
     False: without a body, every member has its default. `dry_run`: the
-    response to `?dry_run=true`; the interface runs the operation in a transaction that it rolls
+    response to `?dry_run=true`, likewise, and DryRun where it is only the mark; the interface runs the operation in a transaction that it rolls
     back. `headers`: conditional headers that the operation evaluates; others are refused.
     `problems`: slugs of the problem types beyond those that every operation of its kind has.
     `kept`: repeats with one Idempotency-Key are answered from a record, and a Change-Reason is kept.

@@ -11,7 +11,7 @@ import msgspec
 from state_admin.domain.config import Kind
 from state_admin.domain.scopes import NAME
 
-from .base import EVENT_STREAM, JSON_TYPE, Answer, Operation, Page
+from .base import EVENT_STREAM, JSON_TYPE, Answer, DryRun, Operation, Page
 
 Schema = dict[str, Any]
 
@@ -107,8 +107,16 @@ def _types_of(op: Operation) -> Iterator[Any]:
     if op.body is not None:
         yield op.body
     for answer in (*op.answers.values(), op.dry_run):
-        if answer is not None:
-            yield answer
+        yield from _choices(answer)
+    if op.dry_run is not None:
+        yield DryRun
+
+
+def _choices(answer: Any) -> tuple[Any, ...]:
+    """The types that a response can have."""
+    if isinstance(answer, tuple):
+        return answer
+    return () if answer is None else (answer,)
 
 
 def _component(name: str) -> str:
@@ -219,10 +227,14 @@ def _responses(
 ) -> Schema:
     answers: dict[int, list[Schema]] = {}
     for status, answer in op.answers.items():
-        answers.setdefault(status, [] if answer is None else [known[answer]])
+        answers[status] = [known[each] for each in _choices(answer)]
     if op.dry_run is not None:
-        marked = {"allOf": [{"$ref": _REF.format(name="DryRun")}, known[op.dry_run]]}
-        answers[200] = [*answers.get(200, []), marked]
+        mark = known[DryRun]
+        marked = [
+            mark if each is DryRun else {"allOf": [mark, known[each]]}
+            for each in _choices(op.dry_run)
+        ]
+        answers[200] = [*answers.get(200, []), *marked]
     responses: Schema = {}
     for status, schemas in sorted(answers.items()):
         response: Schema = {"description": _STATUSES[status]}

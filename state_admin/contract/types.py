@@ -54,6 +54,15 @@ RequestId = Annotated[
 ]
 Pointer = Annotated[str, doc("JSON Pointer (RFC 6901).", "/goal")]
 Scope = Literal[tuple(str(each.value) for each in ScopeKind)]  # type: ignore[valid-type]
+Version = Annotated[int, doc("Version; grows with every change.", 3, ge=0)]
+Cost = Annotated[
+    str,
+    doc(
+        "US dollars, a decimal number in text.",
+        "0.012500",
+        schema={"pattern": r"^-?\d+(\.\d+)?$"},
+    ),
+]
 Bytes = Annotated[int, doc("Size in bytes of UTF-8.", 512, ge=0)]
 Tokens = Annotated[int, doc("Estimated number of tokens.", 1800, ge=0)]
 ActorKind = Annotated[

@@ -9,10 +9,11 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from state_admin.contract import compactions as contract
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Compaction, CompactionKind, CompactionStatus, Message
-from state_admin.models.compactions import UNFINISHED
+from state_admin.models.compactions import UNFINISHED, CompactionQuerySet
 from state_admin.services.compaction_jobs import MAX_ATTEMPTS
 from state_admin.services.compactions import (
     built_upon,
@@ -44,7 +45,9 @@ REPLACED = 60
 @require_safe
 @page
 def compaction_list(request: Request) -> HttpResponse:
-    rows, next_url, filters = _find(request, "web:compaction-list")
+    rows, next_url, filters = _find(
+        request, "web:compaction-list", Compaction.objects.defer("summary_text")
+    )
     root = reverse("web:compaction-list")
     context = {
         "rows": rows,
@@ -78,12 +81,14 @@ def _trends(actor: Actor) -> list[Trend]:
     return [saved_trend(samples), Trend(label, number(sum(removed)), removed, said)]
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
-    rows, next_url, _ = _find(request, name)
-    return [_as_json(row) for row in rows], next_url
+def _items(request: Request, name: str) -> tuple[list[contract.Compaction], str]:
+    rows, next_url, _ = _find(request, name, Compaction.objects.select_related("summary"))
+    return [contract.Compaction.of(row) for row in rows], next_url
 
 
-def _find(request: Request, name: str) -> tuple[list[Compaction], str, dict[str, Any]]:
+def _find(
+    request: Request, name: str, rows: CompactionQuerySet
+) -> tuple[list[Compaction], str, dict[str, Any]]:
     before = paging.whole_number(request, "before")
     filters: dict[str, Any] = {
         "status": paging.choice(request, "status", CompactionStatus.values),
@@ -91,8 +96,7 @@ def _find(request: Request, name: str) -> tuple[list[Compaction], str, dict[str,
         "thread": paging.text(request, "thread"),
         "before": before,
     }
-    rows = Compaction.objects.visible_to(request.actor).select_related("thread", "namespace")
-    rows = rows.defer("summary_text").order_by("-pk")
+    rows = rows.visible_to(request.actor).select_related("thread", "namespace").order_by("-pk")
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
     if filters["kind"]:
@@ -107,23 +111,6 @@ def _find(request: Request, name: str) -> tuple[list[Compaction], str, dict[str,
 
     shown, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, following)
     return list(shown), next_url, filters
-
-
-def _as_json(row: Compaction) -> dict[str, Any]:
-    return {
-        "id": row.public_id,
-        "kind": row.kind,
-        "status": row.status,
-        "trigger": row.trigger,
-        "thread_id": row.thread.public_id if row.thread else None,
-        "requested_by": row.requested_by,
-        "tokens_before": row.tokens_before,
-        "tokens_after": row.tokens_after,
-        "rows_removed": row.rows_removed,
-        "detail": row.detail,
-        "created_at": row.created_at,
-        "finished_at": row.finished_at,
-    }
 
 
 @require_safe

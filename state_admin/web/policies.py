@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from state_admin.contract import policies as contract
 from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.policies import BY_MODEL, DESTRUCTIVE, EXTRACTIVE, LONGEST_PROMPT, MODES
@@ -140,19 +141,9 @@ def policy_list(request: Request) -> HttpResponse:
     return render(request, "policies/list.html", context, part="policies")
 
 
-def _items(request: Request, _: str) -> tuple[list[dict[str, Any]], str]:
-    items = [
-        {
-            "scope": view.scope,
-            "name": view.name or None,
-            "says": values.load(view.body),
-            "version": view.version,
-            "updated_at": view.updated_at,
-            "updated_by": view.updated_by or None,
-        }
-        for view in policies.list_policies(request.actor)
-    ]
-    return items, ""
+def _items(request: Request, _: str) -> tuple[list[contract.CompactionPolicy], str]:
+    views = policies.list_policies(request.actor)
+    return [contract.CompactionPolicy.of(view) for view in views], ""
 
 
 def _said(view: PolicyView) -> list[str]:

@@ -171,6 +171,7 @@ def test_answers__of_every_read__have_exactly_the_documented_members(world: Pers
     """A member that is not documented, or no longer there, fails: clients are made from this."""
     found = document()["components"]["schemas"]
     documented = operations()
+    done = compactions.Compaction.objects.get(status="done").public_id
     reads = {
         "list_namespaces": "/namespaces",
         "get_namespace": "/namespaces/notes",
@@ -205,8 +206,8 @@ def test_answers__of_every_read__have_exactly_the_documented_members(world: Pers
         "list_compactions": "/compactions",
         "list_policies": "/compaction-policies",
         "get_thread_policy": "/compaction-policies/threads/t1",
-        "get_compaction": f"/compactions/{compactions.Compaction.objects.all()[0].public_id}",
-        "list_folded_messages": f"/compactions/{compactions.Compaction.objects.all()[0].public_id}/messages",
+        "get_compaction": f"/compactions/{done}",
+        "list_folded_messages": f"/compactions/{done}/messages",
         "list_audit": "/audit",
         "get_me": "/me",
         "get_usage": "/usage",
@@ -227,7 +228,7 @@ def test_answers__of_every_read__have_exactly_the_documented_members(world: Pers
             assert body["items"], name
             body = body["items"][0]
             schema = schema["properties"]["items"]["items"]
-        choices = [found[each["$ref"].rpartition("/")[2]] for each in schema.get("oneOf", [schema])]
+        choices = [found[each["$ref"].rpartition("/")[2]] for each in schema.get("anyOf", [schema])]
         assert any(
             set(component["required"]) <= set(body) <= set(component["properties"])
             for component in choices

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from state_admin.api.policies import PolicyBody
+from state_admin.contract.policies import EffectivePolicy, PolicyFields
 from state_admin.domain.policies import FIELDS
 from state_admin.models import AuditRow, Change, Compaction, Thread
 from state_admin.services import compaction_jobs, compactions, policies, summaries
@@ -264,7 +264,7 @@ def test_api__bad_policy__is_told_where(
 
 
 def test_api__fields__are_those_of_a_policy() -> None:
-    assert set(PolicyBody().fields) == set(FIELDS)
+    assert PolicyFields.__struct_fields__ == EffectivePolicy.__struct_fields__ == FIELDS
 
 
 @pytest.mark.parametrize("hours", [1, 8_760, None])

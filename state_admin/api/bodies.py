@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 import msgspec
 import orjson
@@ -147,22 +147,33 @@ def _validator_of(kind: type[msgspec.Struct]) -> Validator:
 
 def _refusal(value: JSON, kind: type[msgspec.Struct], pointer: str, said: str) -> Problem:
     """Why a body is refused, by the JSON Schema that the OpenAPI document has of it."""
-    unknown: list[tuple[str, str]] = []
-    missing: list[Fault] = []
-    _compare(value, msgspec.inspect.type_info(kind), pointer, unknown, missing)
-    if unknown:
-        known = ", ".join(each.encode_name for each in msgspec.structs.fields(kind))
+    found = _Differences([], [], [], [])
+    _compare(value, msgspec.inspect.type_info(kind), pointer, found)
+    if found.misplaced:
+        return BadRequest("the body must be a JSON object", pointer=found.misplaced[0])
+    if found.unknown:
         return BadRequest(
-            f"unknown field: {', '.join(name for name, _ in unknown)}",
-            hint=f"Known fields: {known}.",
-            errors=[{"pointer": place, "message": "unknown field"} for _, place in unknown],
+            f"unknown field: {', '.join(name for name, _ in found.unknown)}",
+            hint=f"Known fields: {', '.join(found.known)}.",
+            errors=[{"pointer": place, "message": "unknown field"} for _, place in found.unknown],
         )
     wrong = [
         Fault(pointer + each.pointer, each.message)
         for each in _validator_of(kind).faults(value)
         if not each.message.endswith(("is a required property", "'anyOf' keyword"))
     ]
-    return Invalid("the request is not acceptable", [*missing, *wrong] or [_located(pointer, said)])
+    faults = [*found.missing, *wrong] or [_located(pointer, said)]
+    return Invalid("the request is not acceptable", faults)
+
+
+class _Differences(NamedTuple):
+    """The members that a struct does not know, by name and place; those that it knows; those that it
+    needs; and the places where an object belongs and something else is."""
+
+    unknown: list[tuple[str, str]]
+    known: list[str]
+    missing: list[Fault]
+    misplaced: list[str]
 
 
 def _located(pointer: str, said: str) -> Fault:
@@ -172,29 +183,28 @@ def _located(pointer: str, said: str) -> Fault:
     return Fault(pointer + re.sub(r"\.(\w+)|\[(\d+)\]", r"/\1\2", place), message)
 
 
-def _compare(
-    value: Any,
-    info: msgspec.inspect.Type,
-    pointer: str,
-    unknown: list[tuple[str, str]],
-    missing: list[Fault],
-) -> None:
-    """Collect the members that a struct does not know, and those that it needs."""
-    for part in _options(info):
+def _compare(value: Any, info: msgspec.inspect.Type, pointer: str, found: _Differences) -> None:
+    """Collect how the members of objects differ from those of their structs."""
+    options = list(_options(info))
+    is_object = len(options) == 1 and isinstance(options[0], msgspec.inspect.StructType)
+    if is_object and not isinstance(value, dict):
+        found.misplaced.append(pointer)
+    for part in options:
         if isinstance(part, msgspec.inspect.ListType) and isinstance(value, list):
             for index, item in enumerate(value):
-                _compare(item, part.item_type, f"{pointer}/{index}", unknown, missing)
+                _compare(item, part.item_type, f"{pointer}/{index}", found)
         if not isinstance(part, msgspec.inspect.StructType) or not isinstance(value, dict):
             continue
         fields = {each.encode_name: each for each in part.fields}
-        strangers = sorted(value.keys() - fields.keys())
-        unknown.extend((name, pointer + values.pointer_of(name)) for name in strangers)
+        if strangers := sorted(value.keys() - fields.keys()):
+            found.known.extend(fields)
+        found.unknown.extend((name, pointer + values.pointer_of(name)) for name in strangers)
         for name, field in fields.items():
             place = pointer + values.pointer_of(name)
             if name in value:
-                _compare(value[name], field.type, place, unknown, missing)
+                _compare(value[name], field.type, place, found)
             elif field.required:
-                missing.append(Fault(place, "is required"))
+                found.missing.append(Fault(place, "is required"))
 
 
 class RawParser(BaseParser):

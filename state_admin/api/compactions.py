@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
-from rest_framework.request import Request
 
 from state_admin.contract import compactions as contract
+from state_admin.contract.threads import Message
 from state_admin.domain.access import Actor
 from state_admin.models import Compaction
 from state_admin.services import compactions, retention
 
-from . import pagination
 from .bodies import answer
 from .endpoint import Endpoint, handles
 from .pagination import answer_rows
-from .threads import show_message
 
 
 @handles(contract.REQUEST_COMPACTION)
@@ -79,17 +76,11 @@ def get_compaction(call: Endpoint, compaction_id: str) -> HttpResponse:
     return answer(contract.Compaction.of(compactions.find_compaction(call.actor, compaction_id)))
 
 
-class CompactionMessages(Endpoint):
-    @extend_schema(operation_id="list_folded_messages")
-    def get(self, request: Request, compaction_id: str) -> HttpResponse:
-        """The messages that the summary stands for, as they are in the log, in order."""
-        page = pagination.read_page(self)
-        job = compactions.find_compaction(self.actor, compaction_id)
-        rows = compactions.folded_messages(job).select_related("run")
-        if page.after is not None:
-            rows = rows.filter(seq__gt=page.after)
-        shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.seq)
-        return answer({"items": [show_message(row) for row in shown], "next_cursor": cursor})
+@handles(contract.LIST_FOLDED_MESSAGES)
+def list_folded_messages(call: Endpoint, compaction_id: str) -> HttpResponse:
+    job = compactions.find_compaction(call.actor, compaction_id)
+    rows = compactions.folded_messages(job).select_related("run")
+    return answer_rows(call, rows, Message.of, order="seq")
 
 
 @handles(contract.UNDO_COMPACTION)

@@ -26,7 +26,6 @@ from state_admin.models import (
     DeliveryStatus,
     DispatchStatus,
     RunStatus,
-    StateScope,
     WebhookStatus,
 )
 from state_admin.services.errors import BadRequest, UnsupportedMediaType
@@ -166,50 +165,6 @@ OPERATIONS: dict[str, Operation] = {
     "uninstall_plugin": Operation(
         {204: None}, {"entries": one_of(["retain", "delete"])}, dry_run=ref("PluginRemoval")
     ),
-    "list_threads": _list(
-        "Thread",
-        resource_id=TEXT,
-        parent_thread_id=TEXT,
-        root=_SWITCH,
-        prefix=TEXT,
-        forked_from=TEXT,
-    ),
-    "create_thread": Operation(_ok("Thread", 200, 201)),
-    "get_thread": Operation(_ok("Thread")),
-    "change_thread": Operation(_ok("Thread"), headers=_GUARDS[:1]),
-    "delete_thread": Operation(
-        {204: None},
-        {
-            "children": {**one_of(["detach", "reject", "cascade"]), "default": "detach"},
-            "expected_revision": _COUNT,
-        },
-        _GUARDS[:1],
-        dry_run=ref("ThreadDeletion"),
-    ),
-    "fork_thread": Operation(_ok("Thread", 200, 201)),
-    "read_lineage": Operation(_ok("Lineage")),
-    "list_messages": _list(
-        "Message",
-        after=_COUNT,
-        before=_COUNT,
-        order=_ORDER,
-        visibility={**one_of(["external", "internal", "all"]), "default": "external"},
-        run_id=TEXT,
-    ),
-    "append_messages": Operation(_ok("Appended", 201), headers=_GUARDS[:1]),
-    "read_context": Operation(_ok("Context"), {"max_tokens": _VERSION}),
-    "read_state": Operation(
-        {**_ok("Snapshot"), 304: None},
-        {"revision": _COUNT, "scope": one_of(StateScope.values), "export": _SWITCH},
-        ("If-None-Match",),
-    ),
-    "list_snapshots": _list("Revision"),
-    "mark_snapshot": Operation(_ok("Revision")),
-    "diff_snapshots": Operation(_ok("Diff"), {"from": _COUNT, "to": _COUNT}),
-    "restore_snapshot": Operation(_ok("Snapshot"), headers=_GUARDS[:1], dry_run=_dry("Snapshot")),
-    "import_snapshot": Operation(
-        _ok("ImportedSnapshot"), headers=_GUARDS[:1], dry_run=_dry("ImportedSnapshot")
-    ),
     "start_run": Operation(_ok("Run", 200, 201)),
     "list_runs": _list(
         "Run", thread_id=TEXT, status=one_of(RunStatus.values), agent_id=TEXT, stuck=_SWITCH
@@ -247,7 +202,6 @@ OPERATIONS: dict[str, Operation] = {
     "replay_dispatch": Operation(_ok("Dispatch")),
     "replay_dead_letters": Operation(_ok("Replayed"), dry_run=_dry("Replayed")),
     "clear_dead_letters": Operation(_ok("Cleared"), dry_run=_dry("Cleared")),
-    "list_folded_messages": _list("Message"),
     "list_changes": Operation(
         {200: page("Change")}, {**_FEED, "wait": _WAIT, "limit": _PAGE["limit"]}
     ),

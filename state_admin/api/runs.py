@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
+from msgspec import UNSET
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -145,7 +146,10 @@ class RunStart(Endpoint):
     def post(self, request: Request, thread_id: str) -> HttpResponse:
         """Start a run: clears what belonged to the run before, as one revision."""
         body = StartBody.take(request.data)
-        given = {"run_id": body.pop("id", None), "metadata": read_object(body, "metadata")}
+        given = {
+            "run_id": body.pop("id", None),
+            "metadata": read_object(body.get("metadata", UNSET), "metadata"),
+        }
         body.pop("metadata", None)
         run, created = runs.start_run(
             actor=self.actor, thread_id=thread_id, reason=self.reason, **given, **body
@@ -367,7 +371,9 @@ def read_change(body: dict[str, Any]) -> RunChange:
         input_tokens=body.get("input_tokens"),
         output_tokens=body.get("output_tokens"),
         cost_usd=cost,
-        metadata=read_object(body, "metadata") if "metadata" in body else None,
+        metadata=read_object(body.get("metadata", UNSET), "metadata")
+        if "metadata" in body
+        else None,
     )
 
 

@@ -27,7 +27,6 @@ from . import (
     batches,
     blame,
     changes,
-    compactions,
     config,
     description,
     dispatches,
@@ -41,11 +40,9 @@ from . import (
     restores,
     runs,
     search,
-    snapshots,
     state_keys,
     storage,
     streams,
-    threads,
     webhooks,
 )
 from .endpoint import view_of
@@ -207,43 +204,8 @@ urlpatterns = [
     ),
     path("v1/state-keys", state_keys.StateKeyList.as_view(), name="state-keys"),
     path("v1/state-keys/<segment:name>", state_keys.StateKeyDetail.as_view(), name="state-key"),
-    path("v1/threads", threads.ThreadList.as_view(), name="threads"),
     _below(
         "v1/threads/",
-        path(
-            "<segment:thread_id>/messages",
-            threads.ThreadMessages.as_view(),
-            name="thread-messages",
-        ),
-        path(
-            "<segment:thread_id>/context",
-            threads.ThreadContext.as_view(),
-            name="thread-context",
-        ),
-        path("<segment:thread_id>/state", snapshots.ThreadState.as_view(), name="thread-state"),
-        path(
-            "<segment:thread_id>/snapshots",
-            snapshots.ThreadSnapshots.as_view(),
-            name="thread-snapshots",
-        ),
-        path(
-            "<segment:thread_id>/snapshots/<int:revision>",
-            snapshots.ThreadSnapshotDetail.as_view(),
-            name="thread-snapshot",
-        ),
-        path("<segment:thread_id>/diff", snapshots.ThreadDiff.as_view(), name="thread-diff"),
-        path(
-            "<segment:thread_id>/restore",
-            snapshots.ThreadRestore.as_view(),
-            name="thread-restore",
-        ),
-        path("<segment:thread_id>/import", snapshots.ThreadImport.as_view(), name="thread-import"),
-        path("<segment:thread_id>/fork", threads.ThreadFork.as_view(), name="thread-fork"),
-        path(
-            "<segment:thread_id>/lineage",
-            threads.ThreadLineage.as_view(),
-            name="thread-lineage",
-        ),
         path("<segment:thread_id>/runs", runs.RunStart.as_view(), name="thread-runs"),
         path(
             "<segment:thread_id>/dispatches",
@@ -255,7 +217,6 @@ urlpatterns = [
             dispatches.ThreadInterrupt.as_view(),
             name="thread-interrupt",
         ),
-        path("<segment:thread_id>", threads.ThreadDetail.as_view(), name="thread"),
     ),
     path("v1/runs", runs.RunList.as_view(), name="runs"),
     path(
@@ -295,14 +256,6 @@ urlpatterns = [
             "<segment:dispatch_id>/replay",
             dispatches.DispatchReplay.as_view(),
             name="dispatch-replay",
-        ),
-    ),
-    _below(
-        "v1/compactions/",
-        path(
-            "<segment:compaction_id>/messages",
-            compactions.CompactionMessages.as_view(),
-            name="compaction-messages",
         ),
     ),
     path("v1/changes/stream", streams.ChangeStreamDetail.as_view(), name="change-stream"),

@@ -8,6 +8,7 @@ from state_admin.domain.access import Role
 
 from .base import Answer, Body, Operation, Page, Paging, Query, doc
 from .policies import EffectivePolicy, Sources
+from .threads import Message
 from .types import (
     Actor,
     Bytes,
@@ -360,6 +361,16 @@ GET_COMPACTION = Operation(
     tag="compactions",
     summary="Read a compaction",
     answers={200: Compaction},
+)
+LIST_FOLDED_MESSAGES = Operation(
+    id="list_folded_messages",
+    method="GET",
+    path="/compactions/{compaction_id}/messages",
+    tag="compactions",
+    summary="List the messages behind a summary",
+    description="The messages that the summary replaces in the context, in order.",
+    query=Paging,
+    answers={200: Page[Message]},
 )
 UNDO_COMPACTION = Operation(
     id="undo_compaction",

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 else:
     JsonIn = Any
 JsonOut = msgspec.Raw
+_OBJECT = {"type": "object"}
+# PostgreSQL's bigint.
+MAX_INTEGER = 2**63 - 1
 
 Id = Annotated[str, doc("Identifier.", schema={"minLength": 1, "maxLength": 128})]
 Namespace = Annotated[
@@ -76,10 +79,19 @@ ActorKind = Annotated[
 Reason = Annotated[
     str, doc("Why it was done: `Change-Reason` of the request; empty if none was given.", "Retry")
 ]
-# PostgreSQL's bigint.
-MAX_INTEGER = 2**63 - 1
 # Seconds.
 MAX_TTL = 10 * 365 * 86400
+RevisionNumber = Annotated[
+    int, doc("Revision of the thread's state; 0 before the first one.", 12, ge=0)
+]
+MetadataOut = Annotated[
+    JsonOut,
+    doc("Any JSON object that clients store with it.", {"channel": "web"}, schema=_OBJECT),
+]
+MetadataIn = Annotated[
+    JsonIn,
+    doc("Any JSON object to store with it.", {"channel": "web"}, schema=_OBJECT),
+]
 
 
 class Fault(Answer):

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from state_admin.api.threads import show_thread
+from state_admin.contract import threads as contract
 from state_admin.domain.access import Role
 from state_admin.models import (
     AuditRow,
@@ -524,8 +524,8 @@ def test_read__thread_deleted_behind_it__can_still_be_shown(family: Person) -> N
     ]
     delete(family, children="cascade")
     for thread in found:
-        shown = show_thread(thread, a)
-        assert (shown["parent_thread_id"], shown["active_run_id"]) == ("root", "run-leaf")
+        shown = contract.Thread.of(thread, a)
+        assert (shown.parent_thread_id, shown.active_run_id) == ("root", "run-leaf")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,0 +1,612 @@
+"""Threads, and what they hold in order: messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+import msgspec
+import orjson
+from msgspec import UNSET, UnsetType
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.messages import ROLES, VISIBILITIES
+
+from .base import JSON_TYPE, Answer, Body, Operation, Page, Paging, Query, doc
+from .types import (
+    MAX_INTEGER,
+    JsonIn,
+    JsonOut,
+    MetadataIn,
+    MetadataOut,
+    RevisionNumber,
+    RunId,
+    ThreadId,
+    Time,
+    Tokens,
+    json_of,
+    time_of,
+)
+
+if TYPE_CHECKING:
+    from state_admin import models
+
+MERGE_PATCH: Final = "application/merge-patch+json"
+_MAX_TITLE: Final = 512
+_MAX_ID: Final = 128
+_OBJECT: Final = {"type": "object"}
+
+MessageCount = Annotated[int, doc("Number of messages of the thread.", 8, ge=0)]
+MessageId = Annotated[
+    str,
+    doc(
+        "Id of the message, unique in its thread.", "m-1", schema={"minLength": 1, "maxLength": 128}
+    ),
+]
+MessageRole = Annotated[str, doc("Who speaks.", "user", choices=ROLES)]
+Visibility = Annotated[
+    str,
+    doc("`internal`: hidden from lists of messages unless requested.", "all", choices=VISIBILITIES),
+]
+Seq = Annotated[
+    int, doc("Position of the message in its thread: 1 for the first one, without gaps.", 8, ge=1)
+]
+_CONTENT: Final = "Text of the message, or a list of content parts."
+# A message stays as it was sent, with members that the server does not know. Its rules are those of
+# domain.messages; this is what generators of clients are told of them.
+MessageIn = Annotated[
+    JsonIn,
+    doc(
+        "A message in the format of OpenAI's chat completions. Further members are kept.",
+        {"role": "user", "content": "Where is my refund?"},
+        schema={
+            "type": "object",
+            "required": ["role"],
+            "properties": {
+                "id": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": _MAX_ID,
+                    "description": "Id of the message, unique in its thread. Default: generated.",
+                },
+                "role": {"type": "string", "enum": list(ROLES), "description": "Who speaks."},
+                "content": {"description": _CONTENT},
+                "visibility": {
+                    "type": "string",
+                    "enum": list(VISIBILITIES),
+                    "default": "all",
+                    "description": "`internal`: hidden from lists of messages unless requested.",
+                },
+                "tool_calls": {
+                    "type": "array",
+                    "items": _OBJECT,
+                    "description": "Tool calls of an `assistant` message.",
+                },
+                "tool_call_id": {
+                    "type": "string",
+                    "description": "Of a `tool` message: the tool call that it answers.",
+                },
+            },
+        },
+    ),
+]
+MessagesIn = Annotated[
+    list[MessageIn],
+    doc("1 to 1,000 messages, in order.", schema={"minItems": 1, "maxItems": 1000}),
+]
+
+
+class ForkOrigin(Answer):
+    """What a thread was copied from."""
+
+    thread_id: ThreadId
+    revision: Annotated[int, doc("Revision whose state was copied.", 12, ge=0)]
+    message_count: Annotated[int, doc("Number of messages that were copied.", 8, ge=0)]
+
+    @classmethod
+    def of(cls, row: models.Thread, actor: Actor) -> Self | None:
+        origin: Mapping[str, Any] | None = row.forked_from
+        return cls(**origin) if origin and actor.sees_thread(origin["thread_id"]) else None
+
+
+class Thread(Answer):
+    """A conversation: messages and a versioned state."""
+
+    id: ThreadId
+    resource_id: Annotated[
+        str | None, doc("What the thread is about, for example a user; null: nothing.", "user-7")
+    ]
+    parent_thread_id: Annotated[
+        str | None, doc("Id of the parent thread; null: none, or none that you may see.", None)
+    ]
+    title: Annotated[str, doc("Title for people; may be empty.", "Refund of order 9921")]
+    metadata: MetadataOut
+    compaction_policy: Annotated[
+        JsonOut,
+        doc(
+            "The thread's own compaction policy: only the fields in which it differs.",
+            {},
+            schema=_OBJECT,
+        ),
+    ]
+    version: Annotated[
+        int,
+        doc("Version of these fields: 1 more with each change of them. The ETag.", 1, ge=1),
+    ]
+    revision: RevisionNumber
+    message_count: MessageCount
+    context_tokens: Annotated[
+        int, doc("Estimated tokens of the context that a model receives.", 1800, ge=0)
+    ]
+    active_run_id: Annotated[RunId | None, doc("The run that is not finished; null: none.")]
+    latest_run_id: Annotated[RunId | None, doc("The run that was started last; null: none.")]
+    forked_from: Annotated[
+        ForkOrigin | None,
+        doc("What it was copied from; null: nothing, or a thread that you may not see."),
+    ]
+    created_at: Annotated[Time, doc("When it was created.")]
+    updated_at: Annotated[Time, doc("When it was changed last.")]
+
+    @classmethod
+    def of(cls, row: models.Thread, actor: Actor) -> Self:
+        """The thread as `actor` may see it: one outside a token's prefixes does not exist, be it
+        the parent or the origin of a fork."""
+        parent = row.parent.public_id if row.parent else None
+        return cls(
+            id=row.public_id,
+            resource_id=row.resource_id or None,
+            parent_thread_id=parent if parent and actor.sees_thread(parent) else None,
+            title=row.title,
+            metadata=json_of(row.metadata or "{}"),
+            compaction_policy=json_of(row.policy or "{}"),
+            version=row.version,
+            revision=row.revision,
+            message_count=row.message_count,
+            context_tokens=row.context_tokens,
+            active_run_id=row.active_run.public_id if row.active_run else None,
+            latest_run_id=row.latest_run.public_id if row.latest_run else None,
+            forked_from=ForkOrigin.of(row, actor),
+            created_at=time_of(row.created_at),
+            updated_at=time_of(row.updated_at),
+        )
+
+
+class ThreadFilters(Paging):
+    resource_id: Annotated[str, doc("Only threads with this `resource_id`.")] | None = None
+    parent_thread_id: Annotated[str, doc("Only children of this thread.")] | None = None
+    root: Annotated[
+        bool, doc("`true`: only threads without a parent. Excludes `parent_thread_id`.")
+    ] = False
+    prefix: Annotated[str, doc("Only threads whose id begins with this.")] | None = None
+    forked_from: Annotated[str, doc("Only forks of this thread.")] | None = None
+
+
+_TITLE: Final = doc("Title for people.", "Refund of order 9921", max_length=_MAX_TITLE)
+_POLICY: Final = doc(
+    "Compaction policy of the thread: only the fields in which it differs from the policy of its "
+    "agent or workspace. See `PUT /compaction-policies/workspace`.",
+    {"autocompact_threshold": 8000},
+    schema=_OBJECT,
+)
+
+
+class NewThread(Body):
+    id: (
+        Annotated[
+            str,
+            doc(
+                "Id of the thread. Default: generated.",
+                "thread-1",
+                min_length=1,
+                schema={"maxLength": _MAX_ID},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    resource_id: Annotated[
+        str,
+        doc("What the thread is about, for example a user.", "user-7", max_length=_MAX_ID),
+    ] = ""
+    parent_thread_id: Annotated[
+        Annotated[str, msgspec.Meta(min_length=1)] | None,
+        doc("Id of the parent thread; null: none.", None),
+    ] = None
+    title: Annotated[str, _TITLE] = ""
+    metadata: MetadataIn | UnsetType = UNSET
+    compaction_policy: Annotated[JsonIn, _POLICY] | UnsetType = UNSET
+
+
+class ThreadChange(Body):
+    """Only the given members change."""
+
+    resource_id: (
+        Annotated[str, doc("Empty: no longer about anything.", "user-7", max_length=_MAX_ID)]
+        | UnsetType
+    ) = UNSET
+    parent_thread_id: Annotated[
+        Annotated[str, msgspec.Meta(min_length=1)] | UnsetType | None,
+        doc("Id of the new parent; null: remove it from its parent.", None),
+    ] = UNSET
+    title: Annotated[str, _TITLE] | UnsetType = UNSET
+    metadata: MetadataIn | UnsetType = UNSET
+    compaction_policy: Annotated[JsonIn, _POLICY] | UnsetType = UNSET
+
+
+class ThreadDeletionQuery(Query):
+    children: Annotated[
+        str,
+        doc(
+            "What happens to child threads: `detach` makes them roots, `cascade` deletes them too, "
+            "`reject` refuses the deletion if there are any.",
+            choices=("detach", "reject", "cascade"),
+        ),
+    ] = "detach"
+    expected_revision: (
+        Annotated[int, doc("Delete only if the state is at this revision.", ge=0)] | None
+    ) = None
+
+
+class ThreadContents(Answer):
+    """How much threads contain."""
+
+    threads: Annotated[int, doc("Threads, with those deleted by `children=cascade`.", 1, ge=1)]
+    messages: Annotated[int, doc("Messages.", 8, ge=0)]
+    runs: Annotated[int, doc("Runs.", 2, ge=0)]
+    state_values: Annotated[int, doc("Values of state keys, past ones included.", 20, ge=0)]
+    entries: Annotated[int, doc("Entries under the keys of the threads.", 3, ge=0)]
+
+
+class ThreadDeletion(Answer):
+    would_delete: Annotated[ThreadContents, doc("What the deletion would remove.")]
+
+
+class NewFork(Body):
+    id: (
+        Annotated[
+            str,
+            doc(
+                "Id of the new thread. Default: generated.",
+                "thread-2",
+                min_length=1,
+                schema={"maxLength": _MAX_ID},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    revision: (
+        Annotated[
+            int,
+            doc("Revision whose state is copied. Default: the newest.", 12, ge=0, le=MAX_INTEGER),
+        ]
+        | UnsetType
+    ) = UNSET
+    message_count: (
+        Annotated[
+            int,
+            doc(
+                "How many messages are copied, from the first one. Default: as many as there were "
+                "at `revision`; without a `revision`, all.",
+                8,
+                ge=0,
+                le=MAX_INTEGER,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    title: (
+        Annotated[str, doc("Title for people. Default: that of the source.", max_length=_MAX_TITLE)]
+        | UnsetType
+    ) = UNSET
+    metadata: (
+        Annotated[
+            JsonIn,
+            doc(
+                "Any JSON object. Default: that of the source.", {"channel": "web"}, schema=_OBJECT
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class Lineage(Answer):
+    """The relatives of a thread. Threads that you may not see are left out."""
+
+    thread_id: ThreadId
+    ancestors: Annotated[
+        list[ThreadId], doc("Ids of the threads above it, the parent first.", ["thread-0"])
+    ]
+    child_count: Annotated[int, doc("Number of its children.", 2, ge=0)]
+    forked_from: Annotated[
+        ForkOrigin | None,
+        doc("What it was copied from; null: nothing, or a thread that you may not see."),
+    ]
+    fork_count: Annotated[int, doc("Number of threads copied from it.", 1, ge=0)]
+
+
+class Summarized(Answer):
+    """Which messages a summary replaces in the context."""
+
+    from_seq: Annotated[int, doc("`seq` of the first of them.", 1, ge=1)]
+    to_seq: Annotated[int, doc("`seq` of the last of them.", 6, ge=1)]
+    undone_at: Annotated[
+        Time | None,
+        doc("When the compaction was undone; null: the summary is in effect.", None),
+    ]
+
+
+class Message(Answer):
+    """A message as it was sent, with the members that the server adds. Further members of the
+    message are kept."""
+
+    id: MessageId
+    seq: Seq
+    visibility: Visibility
+    run_id: Annotated[RunId | None, doc("The run that committed it; null: appended without one.")]
+    created_at: Annotated[Time, doc("When it was stored.")]
+    estimated_tokens: Tokens
+    role: MessageRole
+    compaction: Annotated[Summarized, doc("Only on a summary.")] | UnsetType = UNSET
+    content: Annotated[JsonOut, doc(_CONTENT, "Where is my refund?")] | UnsetType = UNSET
+    tool_calls: (
+        Annotated[
+            list[Annotated[JsonOut, doc("A tool call.", schema=_OBJECT)]],
+            doc("Tool calls of an `assistant` message."),
+        ]
+        | UnsetType
+    ) = UNSET
+    tool_call_id: (
+        Annotated[str, doc("Of a `tool` message: the tool call that it answers.", "call-1")]
+        | UnsetType
+    ) = UNSET
+
+    @classmethod
+    def of(cls, row: models.Message) -> msgspec.Raw:
+        """The stored text with the server's members before it, so that the message keeps every byte
+        and every member that it was sent with; an instance could not."""
+        body = row.body or "{}"
+        sent = values.load(body)
+        ours: dict[str, Any] = {
+            "id": row.public_id,
+            "seq": row.seq,
+            "visibility": row.visibility,
+            "run_id": row.run.public_id if row.run else None,
+            "created_at": time_of(row.created_at),
+            "estimated_tokens": row.estimated_tokens,
+        }
+        if row.folds_to is not None:
+            ours["compaction"] = {
+                "from_seq": row.folds_from,
+                "to_seq": row.folds_to,
+                "undone_at": time_of(row.fold_lifted_at),
+            }
+        ours = {name: value for name, value in ours.items() if name not in sent}
+        return msgspec.Raw(orjson.dumps(ours)[:-1] + b"," + body.lstrip()[1:].encode())
+
+
+class MessageFilters(Paging):
+    after: Annotated[int, doc("Only messages with a greater `seq`.", ge=0)] | None = None
+    before: Annotated[int, doc("Only messages with a smaller `seq`.", ge=0)] | None = None
+    order: Annotated[
+        str, doc("By `seq`: `asc` oldest first, `desc` newest first.", choices=("asc", "desc"))
+    ] = "asc"
+    visibility: Annotated[
+        str,
+        doc(
+            "`external`: those that people see; `internal`: the others; `all`: both.",
+            choices=("external", "internal", "all"),
+        ),
+    ] = "external"
+    run_id: Annotated[str, doc("Only messages that this run committed.")] | None = None
+
+
+class NewMessages(Body):
+    messages: MessagesIn
+    expected_message_count: (
+        Annotated[
+            int,
+            doc(
+                "Append only if the thread has this number of messages.",
+                8,
+                ge=0,
+                le=MAX_INTEGER,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    operations: (
+        Annotated[
+            JsonIn,
+            doc(
+                "Operations on entries, as of `POST /state/batch`; performed together with the "
+                "messages or not at all.",
+                [],
+                schema={"type": "array", "items": _OBJECT, "maxItems": 1000},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class AppendedMessage(Answer):
+    id: MessageId
+    seq: Seq
+
+
+class Appended(Answer):
+    """What was appended to a thread."""
+
+    message_count: Annotated[int, doc("Number of messages of the thread now.", 9, ge=0)]
+    messages: Annotated[list[AppendedMessage], doc("The new messages, in order.")]
+    results: (
+        Annotated[
+            list[Annotated[JsonOut, doc("As of `POST /state/batch`.", schema=_OBJECT)]],
+            doc("Results of `operations`, in order; absent without operations.", []),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class ContextQuery(Query):
+    max_tokens: (
+        Annotated[
+            int,
+            doc(
+                "Leave out the oldest messages so that the rest has at most this number of "
+                "estimated tokens. A tool call is never separated from its results.",
+                ge=1,
+            ),
+        ]
+        | None
+    ) = None
+
+
+class Context(Answer):
+    """The messages to send to a model."""
+
+    thread_id: ThreadId
+    messages: Annotated[
+        list[
+            Annotated[
+                JsonOut,
+                doc(
+                    "A message as it was sent.",
+                    {"role": "user", "content": "Where is my refund?"},
+                    schema=_OBJECT,
+                ),
+            ]
+        ],
+        doc("In order: the summary of compacted messages, if any, then the messages after it."),
+    ]
+    estimated_tokens: Annotated[int, doc("Estimated tokens of `messages`.", 1800, ge=0)]
+    message_count: MessageCount
+    left_out: Annotated[int, doc("Messages left out because of `max_tokens`.", 0, ge=0)]
+    folded_to_seq: Annotated[
+        int | None, doc("`seq` of the last message in the summary; null: no summary.", None)
+    ]
+
+
+LIST_THREADS = Operation(
+    id="list_threads",
+    method="GET",
+    path="/threads",
+    tag="threads",
+    summary="List threads",
+    description="Newest first.",
+    query=ThreadFilters,
+    answers={200: Page[Thread]},
+)
+CREATE_THREAD = Operation(
+    id="create_thread",
+    method="POST",
+    path="/threads",
+    tag="threads",
+    summary="Create a thread",
+    description="Repeating a request with the same `id` and content returns the stored thread with "
+    "status 200; other content is a conflict. Some fields of a compaction policy need the role "
+    "admin.",
+    body=NewThread,
+    answers={200: Thread, 201: Thread},
+    problems=("quota-exceeded",),
+    etag=True,
+)
+GET_THREAD = Operation(
+    id="get_thread",
+    method="GET",
+    path="/threads/{thread_id}",
+    tag="threads",
+    summary="Read a thread",
+    description="Without its messages and state, which have their own paths.",
+    answers={200: Thread},
+    etag=True,
+)
+CHANGE_THREAD = Operation(
+    id="change_thread",
+    method="PATCH",
+    path="/threads/{thread_id}",
+    tag="threads",
+    summary="Change a thread",
+    description="Changes title, metadata, resource, parent or compaction policy as one new version. "
+    "With `application/merge-patch+json`, `metadata` and `compaction_policy` are merged with the "
+    "stored ones (RFC 7396); otherwise they replace them. Some fields of a compaction policy need "
+    "the role admin.",
+    body=ThreadChange,
+    media_types=(JSON_TYPE, MERGE_PATCH),
+    answers={200: Thread},
+    headers=("If-Match",),
+    etag=True,
+)
+DELETE_THREAD = Operation(
+    id="delete_thread",
+    method="DELETE",
+    path="/threads/{thread_id}",
+    tag="threads",
+    summary="Delete a thread",
+    description="With its messages, runs, state and entries. It cannot be undone. Refused if a "
+    "child thread or an entry to be deleted is outside the limits of the token.",
+    role=Role.ADMIN,
+    query=ThreadDeletionQuery,
+    answers={204: None},
+    dry_run=ThreadDeletion,
+    headers=("If-Match",),
+    problems=("revision-conflict",),
+)
+FORK_THREAD = Operation(
+    id="fork_thread",
+    method="POST",
+    path="/threads/{thread_id}/fork",
+    tag="threads",
+    summary="Fork a thread",
+    description="Copies the state at a revision and the first messages into a new, independent "
+    "thread without runs and parent. Values of state keys with the scope `run` are not copied. "
+    "Repeating a request with the same `id` and content returns the stored thread with status 200; "
+    "other content is a conflict.",
+    body=NewFork,
+    answers={200: Thread, 201: Thread},
+    problems=("gone", "quota-exceeded"),
+    etag=True,
+)
+READ_LINEAGE = Operation(
+    id="read_lineage",
+    method="GET",
+    path="/threads/{thread_id}/lineage",
+    tag="threads",
+    summary="Read the lineage of a thread",
+    description="Its ancestors, what it was copied from, and the number of its children and forks.",
+    answers={200: Lineage},
+)
+LIST_MESSAGES = Operation(
+    id="list_messages",
+    method="GET",
+    path="/threads/{thread_id}/messages",
+    tag="messages",
+    summary="List messages",
+    description="All messages of the thread, compacted ones and summaries included. For what a "
+    "model should receive, read the context.",
+    query=MessageFilters,
+    answers={200: Page[Message]},
+)
+APPEND_MESSAGES = Operation(
+    id="append_messages",
+    method="POST",
+    path="/threads/{thread_id}/messages",
+    tag="messages",
+    summary="Append messages",
+    description="State and revision of the thread do not change. With `If-Match`, only if the "
+    "state is at that revision. A message id that the thread contains already is a conflict.",
+    body=NewMessages,
+    answers={201: Appended},
+    headers=("If-Match",),
+    problems=("revision-conflict", "not-registered", "quota-exceeded", "version-conflict"),
+)
+READ_CONTEXT = Operation(
+    id="read_context",
+    method="GET",
+    path="/threads/{thread_id}/context",
+    tag="messages",
+    summary="Read the context for a model",
+    description="Compacted messages are replaced by their summary. A tool call without a result "
+    "gets one that says that it was interrupted, because model providers refuse it otherwise.",
+    query=ContextQuery,
+    answers={200: Context},
+)

@@ -185,26 +185,31 @@ def _located(pointer: str, said: str) -> Fault:
 
 def _compare(value: Any, info: msgspec.inspect.Type, pointer: str, found: _Differences) -> None:
     """Collect how the members of objects differ from those of their structs."""
-    options = list(_options(info))
-    is_object = len(options) == 1 and isinstance(options[0], msgspec.inspect.StructType)
-    if is_object and not isinstance(value, dict):
-        found.misplaced.append(pointer)
+    options = [each for each in _options(info) if not isinstance(each, msgspec.inspect.NoneType)]
+    if value is None:
+        # Null is legal, or the JSON Schema refuses it.
+        return
     for part in options:
         if isinstance(part, msgspec.inspect.ListType) and isinstance(value, list):
             for index, item in enumerate(value):
                 _compare(item, part.item_type, f"{pointer}/{index}", found)
-        if not isinstance(part, msgspec.inspect.StructType) or not isinstance(value, dict):
-            continue
-        fields = {each.encode_name: each for each in part.fields}
-        if strangers := sorted(value.keys() - fields.keys()):
-            found.known.extend(fields)
-        found.unknown.extend((name, pointer + values.pointer_of(name)) for name in strangers)
-        for name, field in fields.items():
-            place = pointer + values.pointer_of(name)
-            if name in value:
-                _compare(value[name], field.type, place, found)
-            elif field.required:
-                found.missing.append(Fault(place, "is required"))
+    part = options[0]
+    # Of alternatives nobody knows which one was meant.
+    if len(options) > 1 or not isinstance(part, msgspec.inspect.StructType):
+        return
+    if not isinstance(value, dict):
+        found.misplaced.append(pointer)
+        return
+    fields = {each.encode_name: each for each in part.fields}
+    if strangers := sorted(value.keys() - fields.keys()):
+        found.known.extend(fields)
+    found.unknown.extend((name, pointer + values.pointer_of(name)) for name in strangers)
+    for name, field in fields.items():
+        place = pointer + values.pointer_of(name)
+        if name in value:
+            _compare(value[name], field.type, place, found)
+        elif field.required:
+            found.missing.append(Fault(place, "is required"))
 
 
 class RawParser(BaseParser):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 
 from state_admin.contract import compactions as contract
-from state_admin.contract.threads import Message
+from state_admin.contract.messages import Message
 from state_admin.domain.access import Actor
 from state_admin.models import Compaction
 from state_admin.services import compactions, retention

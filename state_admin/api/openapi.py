@@ -25,7 +25,6 @@ from state_admin.domain.scopes import NAME, ScopeKind
 from state_admin.models import (
     DeliveryStatus,
     DispatchStatus,
-    RunStatus,
     WebhookStatus,
 )
 from state_admin.services.errors import BadRequest, UnsupportedMediaType
@@ -165,19 +164,6 @@ OPERATIONS: dict[str, Operation] = {
     "uninstall_plugin": Operation(
         {204: None}, {"entries": one_of(["retain", "delete"])}, dry_run=ref("PluginRemoval")
     ),
-    "start_run": Operation(_ok("Run", 200, 201)),
-    "list_runs": _list(
-        "Run", thread_id=TEXT, status=one_of(RunStatus.values), agent_id=TEXT, stuck=_SWITCH
-    ),
-    "get_run": Operation(_ok("Run"), {"wait": _WAIT, "since": _COUNT}),
-    "change_run": Operation(_ok("Run"), headers=_GUARDS[:1]),
-    "commit": Operation(_ok("Committed"), headers=_GUARDS[:1], dry_run=_dry("Committed")),
-    "heartbeat_run": Operation(_ok("Run")),
-    "cancel_run": Operation(_ok("Run"), headers=_GUARDS[:1]),
-    "take_lease": Operation(_ok("Run")),
-    "release_lease": Operation(_ok("Run"), {"fencing_token": _VERSION}),
-    "fail_run": Operation(_ok("Run"), headers=_GUARDS[:1]),
-    "resume_run": Operation(_ok("Run")),
     "read_knowledge": Operation(
         _ok("Knowledge"), {"step": _VERSION, "revision": _VERSION, **_PAGE}
     ),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from state_admin.domain.config import Kind
-from state_admin.domain.lifecycle import RunStatus
 from state_admin.domain.policies import FIELDS
 from state_admin.domain.scopes import ScopeKind
 from state_admin.models import (
@@ -18,7 +17,6 @@ from state_admin.models import (
     Merge,
     MessageRole,
     Operation,
-    Origin,
     Role,
     StateScope,
     WebhookStatus,
@@ -281,38 +279,6 @@ SHAPES: dict[str, Shape] = {
         ),
     ),
     "Snapshot": shape(revision=WHOLE, extensions=OBJECT),
-    "Run": shape(
-        id=TEXT,
-        thread_id=TEXT,
-        agent_id=TEXT,
-        status=one_of(RunStatus),
-        waiting=null(OBJECT),
-        termination_reason=null(OBJECT),
-        parent_run_id=null(TEXT),
-        parent_thread_id=null(TEXT),
-        origin=one_of(Origin.values),
-        metadata=OBJECT,
-        step_count=WHOLE,
-        input_tokens=WHOLE,
-        output_tokens=WHOLE,
-        cost_usd=DECIMAL,
-        max_rounds=WHOLE,
-        fencing_token=WHOLE,
-        lease_expires_at=null(TIME),
-        times_out_at=null(TIME),
-        deadline_at=null(TIME),
-        stuck_reason=null(TEXT),
-        flagged_stuck_at=null(TIME),
-        start_revision=WHOLE,
-        last_revision=WHOLE,
-        created_at=TIME,
-        started_at=null(TIME),
-        finished_at=null(TIME),
-        updated_at=TIME,
-    ),
-    "Committed": shape(
-        revision=WHOLE, touched_keys=many(TEXT), message_count=WHOLE, run=ref("Run")
-    ),
     "Dispatch": shape(**_DISPATCH),
     "Claims": shape(items=many(shape(**_DISPATCH, claim_token=TEXT))),
     "DispatchCounts": shape(**dict.fromkeys(DispatchStatus.values, WHOLE)),

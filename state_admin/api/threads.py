@@ -6,6 +6,7 @@ import msgspec
 from django.http import HttpResponse
 from msgspec import UNSET, UnsetType
 
+from state_admin.contract import messages as message_contract
 from state_admin.contract import threads as contract
 from state_admin.contract.types import json_of
 from state_admin.domain import values
@@ -136,7 +137,7 @@ def read_lineage(call: Endpoint, thread_id: str) -> HttpResponse:
     )
 
 
-@handles(contract.LIST_MESSAGES)
+@handles(message_contract.LIST_MESSAGES)
 def list_messages(call: Endpoint, thread_id: str) -> HttpResponse:
     query = call.query
     rows = Message.objects.filter(thread=threads.find_thread(call.actor, thread_id))
@@ -150,12 +151,12 @@ def list_messages(call: Endpoint, thread_id: str) -> HttpResponse:
     if query.run_id:
         rows = rows.filter(run__public_id=query.run_id)
     order = "-seq" if query.order == "desc" else "seq"
-    return answer_rows(call, rows.select_related("run"), contract.Message.of, order=order)
+    return answer_rows(call, rows.select_related("run"), message_contract.Message.of, order=order)
 
 
-@handles(contract.APPEND_MESSAGES)
+@handles(message_contract.APPEND_MESSAGES)
 def append_messages(call: Endpoint, thread_id: str) -> HttpResponse:
-    body = call.body(contract.NewMessages)
+    body = call.body(message_contract.NewMessages)
     operations = read_operations(body.operations, call.reason) if body.operations else ()
     appended = messages.append_messages(
         actor=call.actor,
@@ -166,20 +167,22 @@ def append_messages(call: Endpoint, thread_id: str) -> HttpResponse:
         operations=operations,
         reason=call.reason,
     )
-    shown = contract.Appended(
+    shown = message_contract.Appended(
         message_count=appended.thread.message_count,
-        messages=[contract.AppendedMessage(id=name, seq=seq) for name, seq in appended.placed],
+        messages=[
+            message_contract.AppendedMessage(id=name, seq=seq) for name, seq in appended.placed
+        ],
     )
     if appended.outcomes:
         shown.results = [msgspec.Raw(encode(show_outcome(each))) for each in appended.outcomes]
     return answer(shown, 201)
 
 
-@handles(contract.READ_CONTEXT)
+@handles(message_contract.READ_CONTEXT)
 def read_context(call: Endpoint, thread_id: str) -> HttpResponse:
     context = read_messages(actor=call.actor, thread_id=thread_id, max_tokens=call.query.max_tokens)
     return answer(
-        contract.Context(
+        message_contract.Context(
             thread_id=thread_id,
             messages=list(map(json_of, context.messages)),
             estimated_tokens=context.estimated_tokens,

@@ -38,7 +38,6 @@ from . import (
     plugins,
     redactions,
     restores,
-    runs,
     search,
     state_keys,
     storage,
@@ -127,19 +126,12 @@ urlpatterns = [
     ),
     _below(
         "v1/runs/",
-        path("<segment:run_id>/commits", runs.RunCommits.as_view(), name="run-commits"),
-        path("<segment:run_id>/heartbeat", runs.RunHeartbeat.as_view(), name="run-heartbeat"),
-        path("<segment:run_id>/cancel", runs.RunCancel.as_view(), name="run-cancel"),
-        path("<segment:run_id>/lease", runs.RunLease.as_view(), name="run-lease"),
-        path("<segment:run_id>/fail", runs.RunFail.as_view(), name="run-fail"),
-        path("<segment:run_id>/resume", runs.RunResume.as_view(), name="run-resume"),
         path(
             "<segment:run_id>/knowledge",
             knowledge.RunKnowledge.as_view(),
             name="run-knowledge",
         ),
         path("<segment:run_id>/reads", knowledge.RunReads.as_view(), name="run-reads"),
-        path("<segment:run_id>", runs.RunDetail.as_view(), name="run"),
     ),
     path("v1/namespaces", namespaces.NamespaceList.as_view(), name="namespaces"),
     _below(
@@ -206,7 +198,6 @@ urlpatterns = [
     path("v1/state-keys/<segment:name>", state_keys.StateKeyDetail.as_view(), name="state-key"),
     _below(
         "v1/threads/",
-        path("<segment:thread_id>/runs", runs.RunStart.as_view(), name="thread-runs"),
         path(
             "<segment:thread_id>/dispatches",
             dispatches.ThreadDispatches.as_view(),
@@ -218,7 +209,6 @@ urlpatterns = [
             name="thread-interrupt",
         ),
     ),
-    path("v1/runs", runs.RunList.as_view(), name="runs"),
     path(
         "v1/reads/<segment:namespace>/<tail:key>",
         knowledge.EntryReaders.as_view(),

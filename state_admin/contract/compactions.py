@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from state_admin.domain.access import Role
 
 from .base import Answer, Body, Operation, Page, Paging, Query, doc
+from .messages import Message
 from .policies import EffectivePolicy, Sources
-from .threads import Message
 from .types import (
     Actor,
     Bytes,

@@ -1,0 +1,141 @@
+"""Commits: the steps of a run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from .base import Answer, Body, Operation, doc
+from .messages import MessagesIn
+from .runs import FencingToken, Run, RunFields
+from .types import MAX_INTEGER, JsonIn, RevisionNumber
+
+_MAX_ID: Final = 128
+BaseRevision = Annotated[
+    Annotated[int, msgspec.Meta(ge=0)] | None,
+    doc("Revision of the state that the updates were made for; null: any.", 12),
+]
+
+
+class Update(Body):
+    """An update of one state key: exactly one of `update` and `clear`."""
+
+    key: Annotated[str, doc("Name of the state key.", "plan", min_length=1, max_length=_MAX_ID)]
+    update: (
+        Annotated[JsonIn, doc("What the reducer of the key is given.", ["search"])] | UnsetType
+    ) = UNSET
+    clear: Annotated[bool, doc("`true`: remove the value.")] = False
+
+
+class UpdateBatch(Body):
+    """The updates of one parallel branch."""
+
+    updates: Annotated[list[Update], doc("The updates of the branch, in order.")]
+    base_revision: BaseRevision = None
+
+
+class EntryRead(Body):
+    """A version of an entry that the step was based on."""
+
+    namespace: Annotated[
+        str, doc("Name of the namespace.", "team_context", min_length=1, max_length=128)
+    ]
+    key: Annotated[
+        str,
+        doc(
+            "Key within the namespace.",
+            "parent_thread::thread-1",
+            min_length=1,
+            schema={"maxLength": 512},
+        ),
+    ]
+    version: Annotated[
+        int, doc("The version that was read; 0: the entry was absent.", 3, ge=0, le=MAX_INTEGER)
+    ]
+
+
+class Commit(Body):
+    """One step of a run: everything in it is stored together, or nothing."""
+
+    fencing_token: FencingToken = None
+    base_revision: BaseRevision = None
+    on_conflict: Annotated[
+        Literal["fail", "rebase"],
+        doc(
+            "What happens if the state is not at `base_revision`: `fail` refuses the commit, "
+            "`rebase` applies it if the revisions since then touched none of its keys.",
+            "fail",
+        ),
+    ] = "fail"
+    updates: (
+        Annotated[
+            list[Update], doc("Updates of the state, in order; at most 10,000 in one commit.")
+        ]
+        | UnsetType
+    ) = UNSET
+    batches: (
+        Annotated[
+            list[list[Update] | UpdateBatch],
+            doc(
+                "Instead of `updates`: the updates of parallel branches. Two branches may touch "
+                "one key only if its merge strategy is `commutative`.",
+                [],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    messages: MessagesIn | UnsetType = UNSET
+    expected_message_count: Annotated[
+        Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)] | None,
+        doc("Commit only if the thread has this number of messages; null: any.", 8),
+    ] = None
+    run: Annotated[RunFields, doc("What changes of the run itself.")] | UnsetType = UNSET
+    reads: (
+        Annotated[
+            list[EntryRead],
+            doc(
+                "Entries that the step was based on, at most 200; kept as provenance.",
+                [],
+                schema={"maxItems": 200},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    label: Annotated[
+        str,
+        doc("Label of the revision; compaction keeps labelled ones.", "planned", max_length=128),
+    ] = ""
+
+
+class Committed(Answer):
+    """The outcome of a commit."""
+
+    revision: RevisionNumber
+    touched_keys: Annotated[list[str], doc("State keys that were written or cleared.", ["plan"])]
+    message_count: Annotated[int, doc("Number of messages of the thread now.", 9, ge=0)]
+    run: Run
+
+
+COMMIT = Operation(
+    id="commit",
+    method="POST",
+    path="/runs/{run_id}/commits",
+    tag="runs",
+    summary="Commit a step",
+    description="State updates, messages and changes of the run are stored together as one "
+    "revision, or not at all. `If-Match` is another way to send `base_revision`. An empty commit "
+    "returns the current revision.",
+    body=Commit,
+    answers={200: Committed},
+    dry_run=Committed,
+    headers=("If-Match",),
+    problems=(
+        "revision-conflict",
+        "version-conflict",
+        "fencing-token-superseded",
+        "not-registered",
+    ),
+    etag=True,
+)

@@ -1,0 +1,546 @@
+"""Runs: one activation of an agent on a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor
+from state_admin.domain.lifecycle import (
+    EXPIRIES,
+    RESUME_MODES,
+    TERMINATION_TYPES,
+    WAITING_REASONS,
+)
+
+from .base import Answer, Body, Operation, Page, Paging, Query, Wait, doc
+from .types import (
+    MAX_INTEGER,
+    JsonIn,
+    JsonOut,
+    MetadataIn,
+    MetadataOut,
+    RunId,
+    ThreadId,
+    Time,
+    json_of,
+    time_of,
+)
+
+if TYPE_CHECKING:
+    from state_admin import models
+
+_MAX_ID: Final = 128
+_LONGEST_TIMEOUT: Final = 10 * 365 * 86_400
+_OBJECT: Final = {"type": "object"}
+_TEXT: Final = {"type": "string"}
+
+RunStatus = Annotated[
+    str,
+    doc(
+        "`created`: not started; `waiting`: suspended; `done`: finished.",
+        "running",
+        choices=("created", "running", "waiting", "done"),
+    ),
+]
+FencingToken = Annotated[
+    Annotated[int, msgspec.Meta(ge=1, le=MAX_INTEGER)] | None,
+    doc(
+        "The worker's fencing token. A token that is not the newest is refused. Null: no check.",
+        1,
+    ),
+]
+_WAITING: Final = doc(
+    "Only with the status `waiting`: what the run waits for. Default: "
+    '`{"reason": "external_event"}`.',
+    {
+        "reason": "tool_permission",
+        "tickets": [{"tool_call_id": "call-1", "tool_name": "refund"}],
+    },
+    schema={
+        "type": ["object", "null"],
+        "required": ["reason"],
+        "properties": {
+            "reason": {**_TEXT, "enum": list(WAITING_REASONS), "description": "Why it waits."},
+            "deadline_at": {
+                "type": ["string", "null"],
+                "format": "date-time",
+                "description": "When the run counts as stuck if it still waits.",
+            },
+            "wake": {
+                "type": ["string", "null"],
+                "enum": ["dispatch", None],
+                "description": "`dispatch`: the last decision enqueues a dispatch for the thread.",
+            },
+            "tickets": {
+                "type": ["array", "null"],
+                "maxItems": 100,
+                "description": "Tickets to open, one per decision that is needed.",
+                "items": {
+                    "type": "object",
+                    "required": ["tool_call_id", "tool_name"],
+                    "properties": {
+                        "ticket_id": {
+                            "type": ["string", "null"],
+                            "description": "Id of the ticket. Default: generated.",
+                        },
+                        "tool_call_id": {
+                            **_TEXT,
+                            "minLength": 1,
+                            "maxLength": 256,
+                            "description": "Id of the tool call to decide about.",
+                        },
+                        "tool_name": {
+                            **_TEXT,
+                            "minLength": 1,
+                            "maxLength": 256,
+                            "description": "Name of the tool.",
+                        },
+                        "arguments": {"description": "Arguments of the tool call."},
+                        "reason": {
+                            "type": ["string", "null"],
+                            "description": "Why a decision is needed.",
+                        },
+                        "resume_mode": {
+                            "type": ["string", "null"],
+                            "enum": [*RESUME_MODES, None],
+                            "description": "What the agent does with the decision.",
+                        },
+                        "response_schema": {
+                            "type": ["object", "boolean", "null"],
+                            "description": "JSON Schema that the decision's payload must match.",
+                        },
+                        "expires_at": {
+                            "type": ["string", "null"],
+                            "format": "date-time",
+                            "description": "When the ticket expires.",
+                        },
+                        "on_expiry": {
+                            "type": ["string", "null"],
+                            "enum": [*EXPIRIES, None],
+                            "description": "What happens at that time.",
+                        },
+                    },
+                },
+            },
+        },
+    },
+)
+_TERMINATION: Final = doc(
+    'Only with the status `done`: why the run ended. Default: `{"type": "natural_end"}`.',
+    {"type": "natural_end"},
+    schema={
+        "type": ["object", "null"],
+        "required": ["type"],
+        "properties": {
+            "type": {**_TEXT, "enum": list(TERMINATION_TYPES), "description": "Why it ended."},
+            "value": {
+                "description": "Of `blocked` and `error`: a text. Of `stopped`: an object with "
+                "`code` and, optionally, `detail`."
+            },
+        },
+    },
+)
+
+
+class Run(Answer):
+    """One activation of an agent on a thread."""
+
+    id: RunId
+    thread_id: ThreadId
+    agent_id: Annotated[str, doc("Id of the agent; empty if none was given.", "planner")]
+    status: RunStatus
+    waiting: Annotated[
+        JsonOut,
+        doc(
+            "Why it waits, without the tickets; null: it does not wait.",
+            None,
+            schema={"type": ["object", "null"]},
+        ),
+    ]
+    termination_reason: Annotated[
+        JsonOut,
+        doc(
+            "Why it ended; null: it is not finished.",
+            None,
+            schema={"type": ["object", "null"]},
+        ),
+    ]
+    parent_run_id: Annotated[
+        str | None, doc("Id of the parent run; null: none, or none that you may see.", None)
+    ]
+    parent_thread_id: Annotated[
+        str | None, doc("Id of the parent thread; null: none, or none that you may see.", None)
+    ]
+    origin: Annotated[
+        str,
+        doc("What started it.", "user", choices=("user", "mcp", "subagent", "internal")),
+    ]
+    metadata: MetadataOut
+    step_count: Annotated[int, doc("Steps of the agent so far.", 3, ge=0)]
+    input_tokens: Annotated[int, doc("Input tokens used so far.", 5200, ge=0)]
+    output_tokens: Annotated[int, doc("Output tokens used so far.", 800, ge=0)]
+    cost_usd: Annotated[
+        str,
+        doc(
+            "Cost so far in US dollars, as a decimal number.",
+            "0.041200",
+            schema={"pattern": r"^-?\d+(\.\d+)?$"},
+        ),
+    ]
+    max_rounds: Annotated[
+        int, doc("Number of steps at which the run counts as stuck; 0: no limit.", 20, ge=0)
+    ]
+    fencing_token: Annotated[
+        int, doc("Newest fencing token: 1 more with each change of the worker.", 1, ge=1)
+    ]
+    lease_expires_at: Annotated[
+        Time | None, doc("When the worker's lease expires; null: no lease.")
+    ]
+    times_out_at: Annotated[
+        Time | None, doc("When the run counts as stuck because of `timeout_seconds`; null: never.")
+    ]
+    deadline_at: Annotated[
+        Time | None, doc("When the run counts as stuck if it still waits; null: never.")
+    ]
+    stuck_reason: Annotated[
+        str | None, doc("Why a person should look at the run; null: no need.", None)
+    ]
+    flagged_stuck_at: Annotated[
+        Time | None, doc("When the server noticed that it is stuck; null: it is not.", None)
+    ]
+    start_revision: Annotated[int, doc("Revision of the thread that started the run.", 9, ge=0)]
+    last_revision: Annotated[
+        int, doc("Newest revision of the thread that the run made. The ETag.", 12, ge=0)
+    ]
+    created_at: Annotated[Time, doc("When it was created.")]
+    started_at: Annotated[Time | None, doc("When it began to run; null: not yet.")]
+    finished_at: Annotated[Time | None, doc("When it ended; null: not yet.", None)]
+    updated_at: Annotated[Time, doc("When it was changed last.")]
+
+    @classmethod
+    def of(cls, row: models.Run, actor: Actor, parents: Container[str]) -> Self:
+        """The run as `actor` may see it: a parent outside a token's prefixes does not exist.
+        `parents`: the ids of the parent runs that the actor may see (services.runs.parents_of)."""
+        parent = row.parent_thread_id
+        return cls(
+            id=row.public_id,
+            thread_id=row.thread.public_id,
+            agent_id=row.agent_id,
+            status=row.status,
+            waiting=_dumped(row.waiting),
+            termination_reason=_dumped(row.termination_reason),
+            parent_run_id=row.parent_run_id if row.parent_run_id in parents else None,
+            parent_thread_id=parent if parent and actor.sees_thread(parent) else None,
+            origin=row.origin,
+            metadata=json_of(row.metadata or "{}"),
+            step_count=row.step_count,
+            input_tokens=row.input_tokens,
+            output_tokens=row.output_tokens,
+            cost_usd=str(row.cost_usd),
+            max_rounds=row.max_rounds,
+            fencing_token=row.fencing_token,
+            lease_expires_at=time_of(row.lease_expires_at),
+            times_out_at=time_of(row.times_out_at),
+            deadline_at=time_of(row.deadline_at),
+            stuck_reason=row.stuck_reason(row.read_at) or None,
+            flagged_stuck_at=time_of(row.flagged_at),
+            start_revision=row.start_revision,
+            last_revision=row.last_revision,
+            created_at=time_of(row.created_at),
+            started_at=time_of(row.started_at),
+            finished_at=time_of(row.finished_at),
+            updated_at=time_of(row.updated_at),
+        )
+
+
+def _dumped(value: values.JSON) -> msgspec.Raw:
+    return json_of(None if value is None else values.dump(value))
+
+
+class RunFilters(Paging):
+    thread_id: Annotated[str, doc("Only runs of this thread.")] | None = None
+    status: Annotated[RunStatus, doc("Only runs with this status.")] | None = None
+    agent_id: Annotated[str, doc("Only runs of this agent.")] | None = None
+    stuck: Annotated[bool, doc("`true`: only runs that a person should look at.")] = False
+
+
+class NewRun(Body):
+    id: (
+        Annotated[
+            str,
+            doc(
+                "Id of the run. Default: generated.",
+                "run-1",
+                min_length=1,
+                schema={"maxLength": _MAX_ID},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    agent_id: Annotated[str, doc("Id of the agent.", "planner", max_length=_MAX_ID)] = ""
+    parent_run_id: Annotated[
+        str, doc("Id of the run that started it; empty: none.", "run-0", max_length=_MAX_ID)
+    ] = ""
+    parent_thread_id: Annotated[
+        str,
+        doc(
+            "Thread whose shared entries the run sees; empty: the parent of its thread.",
+            "thread-0",
+            max_length=_MAX_ID,
+        ),
+    ] = ""
+    origin: Annotated[
+        Literal["user", "mcp", "subagent", "internal"], doc("What started it.", "user")
+    ] = "user"
+    metadata: MetadataIn | UnsetType = UNSET
+    status: Annotated[
+        Literal["created", "running"], doc("`created`: it is started later.", "running")
+    ] = "running"
+    lease_seconds: Annotated[
+        int, doc("Length of the worker's lease; a heartbeat renews it.", 60, ge=1, le=86_400)
+    ] = 60
+    max_rounds: Annotated[
+        int,
+        doc(
+            "Number of steps at which the run counts as stuck; 0: no limit.",
+            20,
+            ge=0,
+            le=1_000_000,
+        ),
+    ] = 0
+    timeout_seconds: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=_LONGEST_TIMEOUT)] | None,
+        doc("Seconds after which the run counts as stuck; null: never.", 3600),
+    ] = None
+
+
+class RunReading(Wait):
+    since: (
+        Annotated[
+            int,
+            doc(
+                "With `wait`: news is a `last_revision` greater than this one. Default: the "
+                "current one.",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
+
+
+class RunFields(Body):
+    """What changes of a run. Counts are totals, not increments."""
+
+    status: (
+        Annotated[
+            Literal["created", "running", "waiting", "done"],
+            doc(
+                "New status. From `created` to `running` or `done`; from `running` to `waiting` or "
+                "`done`; from `waiting` to `running` or `done`.",
+                "done",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    waiting: Annotated[JsonIn, _WAITING] | UnsetType = UNSET
+    termination_reason: Annotated[JsonIn, _TERMINATION] | UnsetType = UNSET
+    step_count: (
+        Annotated[int, doc("Steps of the agent so far.", 3, ge=0, le=2**31 - 1)] | UnsetType
+    ) = UNSET
+    input_tokens: (
+        Annotated[int, doc("Input tokens used so far.", 5200, ge=0, le=2**53)] | UnsetType
+    ) = UNSET
+    output_tokens: (
+        Annotated[int, doc("Output tokens used so far.", 800, ge=0, le=2**53)] | UnsetType
+    ) = UNSET
+    cost_usd: (
+        Annotated[
+            int | float | str,
+            doc(
+                "Cost so far in US dollars: a decimal number of at least 0 with at most 8 digits "
+                "before and 6 after the decimal point; best as a string.",
+                "0.041200",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    metadata: MetadataIn | UnsetType = UNSET
+
+
+class RunChange(RunFields):
+    """What changes of a run. Counts are totals, not increments."""
+
+    fencing_token: FencingToken = None
+
+
+class Heartbeat(Body):
+    fencing_token: FencingToken = None
+
+
+class LeaseRequest(Body):
+    fencing_token: FencingToken = None
+    only_if_free: Annotated[bool, doc("`true`: refuse if another worker has a live lease.")] = False
+
+
+class LeaseRelease(Query):
+    fencing_token: (
+        Annotated[int, doc("The worker's fencing token; refused if it is not the newest.", ge=1)]
+        | None
+    ) = None
+
+
+class RunFailure(Body):
+    message: Annotated[
+        str,
+        doc(
+            "What went wrong. Empty: the Change-Reason header, or who failed it.",
+            "The model refused the request.",
+            max_length=10_000,
+        ),
+    ] = ""
+
+
+class RunRecovery(Body):
+    fencing_token: FencingToken = None
+    revision: Annotated[
+        Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)] | None,
+        doc("Revision whose state is restored first; null: the state stays.", 10),
+    ] = None
+    expected_revision: Annotated[
+        Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)] | None,
+        doc("Resume only if the state of the thread is at this revision; null: any.", 12),
+    ] = None
+
+
+START_RUN = Operation(
+    id="start_run",
+    method="POST",
+    path="/threads/{thread_id}/runs",
+    tag="runs",
+    summary="Start a run",
+    description="A thread has at most one run that is not finished. Starting clears the state keys "
+    "of the scope `run` as one revision. Repeating a request with the same `id` and content returns "
+    "the active run with status 200.",
+    body=NewRun,
+    answers={200: Run, 201: Run},
+    etag=True,
+)
+LIST_RUNS = Operation(
+    id="list_runs",
+    method="GET",
+    path="/runs",
+    tag="runs",
+    summary="List runs",
+    description="Newest first.",
+    query=RunFilters,
+    answers={200: Page[Run]},
+)
+GET_RUN = Operation(
+    id="get_run",
+    method="GET",
+    path="/runs/{run_id}",
+    tag="runs",
+    summary="Read a run",
+    description="With `wait`, the response is held until the run has a newer revision.",
+    query=RunReading,
+    answers={200: Run},
+    etag=True,
+)
+CHANGE_RUN = Operation(
+    id="change_run",
+    method="PATCH",
+    path="/runs/{run_id}",
+    tag="runs",
+    summary="Change a run",
+    description="Moves the run to another status, or updates its counts or metadata. With "
+    "`If-Match`, only if its `last_revision` is that one.",
+    body=RunChange,
+    answers={200: Run},
+    headers=("If-Match",),
+    problems=("revision-conflict", "fencing-token-superseded"),
+    etag=True,
+)
+HEARTBEAT_RUN = Operation(
+    id="heartbeat_run",
+    method="POST",
+    path="/runs/{run_id}/heartbeat",
+    tag="runs",
+    summary="Renew the lease of a run",
+    description="The lease lasts `lease_seconds` of the run from now. Not recorded in the audit log.",
+    body=Heartbeat,
+    body_required=False,
+    answers={200: Run},
+    problems=("fencing-token-superseded",),
+)
+CANCEL_RUN = Operation(
+    id="cancel_run",
+    method="POST",
+    path="/runs/{run_id}/cancel",
+    tag="runs",
+    summary="Cancel a run",
+    description="Ends the run as cancelled; its pending tickets become void. With `If-Match`, only "
+    "if its `last_revision` is that one.",
+    answers={200: Run},
+    headers=("If-Match",),
+    problems=("revision-conflict",),
+    etag=True,
+)
+TAKE_LEASE = Operation(
+    id="take_lease",
+    method="POST",
+    path="/runs/{run_id}/lease",
+    tag="runs",
+    summary="Take the lease of a run",
+    description="Makes the caller the worker of the run, with a new fencing token. Requests with an "
+    "older token are refused from then on.",
+    body=LeaseRequest,
+    body_required=False,
+    answers={200: Run},
+    problems=("fencing-token-superseded",),
+)
+RELEASE_LEASE = Operation(
+    id="release_lease",
+    method="DELETE",
+    path="/runs/{run_id}/lease",
+    tag="runs",
+    summary="Release the lease of a run",
+    description="The run counts as stuck until another worker takes it. Requests with an older "
+    "fencing token are refused from then on.",
+    query=LeaseRelease,
+    answers={200: Run},
+    problems=("fencing-token-superseded",),
+)
+FAIL_RUN = Operation(
+    id="fail_run",
+    method="POST",
+    path="/runs/{run_id}/fail",
+    tag="runs",
+    summary="Fail a run",
+    description="Ends the run with an error; its pending tickets become void. With `If-Match`, only "
+    "if its `last_revision` is that one.",
+    body=RunFailure,
+    body_required=False,
+    answers={200: Run},
+    headers=("If-Match",),
+    problems=("revision-conflict",),
+    etag=True,
+)
+RESUME_RUN = Operation(
+    id="resume_run",
+    method="POST",
+    path="/runs/{run_id}/resume",
+    tag="runs",
+    summary="Resume a run",
+    description="Sets the run to `running` with a new fencing token and lease, from the state of a "
+    "revision if one is given. Its pending tickets become void; its messages stay. A finished run "
+    "cannot be resumed.",
+    body=RunRecovery,
+    body_required=False,
+    answers={200: Run},
+    problems=("revision-conflict", "fencing-token-superseded", "gone"),
+)

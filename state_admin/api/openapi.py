@@ -24,7 +24,6 @@ from state_admin.domain.config import Kind
 from state_admin.domain.scopes import NAME, ScopeKind
 from state_admin.models import (
     DeliveryStatus,
-    DispatchStatus,
     WebhookStatus,
 )
 from state_admin.services.errors import BadRequest, UnsupportedMediaType
@@ -164,30 +163,6 @@ OPERATIONS: dict[str, Operation] = {
     "uninstall_plugin": Operation(
         {204: None}, {"entries": one_of(["retain", "delete"])}, dry_run=ref("PluginRemoval")
     ),
-    "read_knowledge": Operation(
-        _ok("Knowledge"), {"step": _VERSION, "revision": _VERSION, **_PAGE}
-    ),
-    "list_run_reads": _list("RunRead", stale=_SWITCH),
-    "list_readers": _list("EntryReader", version=_COUNT),
-    "enqueue_dispatch": Operation(_ok("Dispatch", 201)),
-    "interrupt_thread": Operation(_ok("Interruption"), dry_run=_dry("Interruption")),
-    "list_dispatches": _list(
-        "Dispatch",
-        thread_id=TEXT,
-        agent_id=TEXT,
-        status=one_of(DispatchStatus.values),
-        dedupe_key=TEXT,
-    ),
-    "count_dispatches": Operation(_ok("DispatchCounts"), {"thread_id": TEXT, "agent_id": TEXT}),
-    "claim_dispatches": Operation(_ok("Claims"), {"wait": _WAIT}),
-    "get_dispatch": Operation(_ok("Dispatch")),
-    "extend_dispatch": Operation(_ok("Dispatch")),
-    "ack_dispatch": Operation(_ok("Dispatch")),
-    "nack_dispatch": Operation(_ok("Dispatch")),
-    "cancel_dispatch": Operation(_ok("Dispatch")),
-    "replay_dispatch": Operation(_ok("Dispatch")),
-    "replay_dead_letters": Operation(_ok("Replayed"), dry_run=_dry("Replayed")),
-    "clear_dead_letters": Operation(_ok("Cleared"), dry_run=_dry("Cleared")),
     "list_changes": Operation(
         {200: page("Change")}, {**_FEED, "wait": _WAIT, "limit": _PAGE["limit"]}
     ),

@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from state_admin.domain.config import Kind
-from state_admin.domain.policies import FIELDS
 from state_admin.domain.scopes import ScopeKind
 from state_admin.models import (
     DeliveryStatus,
-    DispatchStatus,
     Merge,
     MessageRole,
     Operation,
@@ -33,7 +31,6 @@ NUMBER: Shape = {"type": "number"}
 FLAG: Shape = {"type": "boolean"}
 TIME: Shape = {"type": "string", "format": "date-time"}
 DAY: Shape = {"type": "string", "format": "date"}
-DECIMAL: Shape = {"type": "string", "pattern": r"^-?\d+(\.\d+)?$"}
 OBJECT: Shape = {"type": "object"}
 
 
@@ -70,11 +67,6 @@ def page(name: str) -> Shape:
     return shape(items=many(ref(name)), next_cursor=null(TEXT))
 
 
-# Of each field of a policy: "default", the scope that says it, or "model".
-_WEIGHT = dict.fromkeys(("rows", "rows_removed", "bytes", "bytes_removed"), WHOLE)
-_SOURCES: Shape = shape(**dict.fromkeys(FIELDS, TEXT))
-
-
 _FAULT = shape(pointer=TEXT, message=TEXT)
 _ROW = {
     "namespace": TEXT,
@@ -92,41 +84,7 @@ _ROW = {
     "size_bytes": WHOLE,
     "estimated_tokens": WHOLE,
 }
-_DISPATCH = {
-    "id": TEXT,
-    "thread_id": TEXT,
-    "run_id": null(TEXT),
-    "agent_id": TEXT,
-    "payload": ANY,
-    "priority": WHOLE,
-    "available_at": TIME,
-    "dedupe_key": null(TEXT),
-    "epoch": WHOLE,
-    "status": one_of(DispatchStatus.values),
-    "attempts": WHOLE,
-    "max_attempts": WHOLE,
-    "replays": WHOLE,
-    "last_error": null(TEXT),
-    "claimed_by": null(TEXT),
-    "claimed_at": null(TIME),
-    "lease_until": null(TIME),
-    "created_at": TIME,
-    "updated_at": TIME,
-    "finished_at": null(TIME),
-}
 _PLUGIN = {"name": TEXT, "description": TEXT, "installed_at": TIME}
-_READ = {
-    "step": WHOLE,
-    "revision": WHOLE,
-    "namespace": TEXT,
-    "key": TEXT,
-    "version": WHOLE,
-    "version_at_commit": WHOLE,
-    "current_version": WHOLE,
-    "stale_at_commit": FLAG,
-    "stale": FLAG,
-    "at": TIME,
-}
 _WEBHOOK = {
     "id": TEXT,
     "name": TEXT,
@@ -278,45 +236,6 @@ SHAPES: dict[str, Shape] = {
             entries=WHOLE,
         ),
     ),
-    "Snapshot": shape(revision=WHOLE, extensions=OBJECT),
-    "Dispatch": shape(**_DISPATCH),
-    "Claims": shape(items=many(shape(**_DISPATCH, claim_token=TEXT))),
-    "DispatchCounts": shape(**dict.fromkeys(DispatchStatus.values, WHOLE)),
-    "Interruption": shape(
-        thread_id=TEXT, epoch=WHOLE, superseded_dispatches=WHOLE, active=null(ref("Dispatch"))
-    ),
-    "Replayed": shape(replayed=WHOLE),
-    "Knowledge": shape(
-        run_id=TEXT,
-        thread_id=TEXT,
-        step=null(WHOLE),
-        steps=WHOLE,
-        revision=WHOLE,
-        at=TIME,
-        exact=FLAG,
-        scopes=many(TEXT),
-        state=null(ref("Snapshot")),
-        reads=many(ref("RunRead")),
-        items=many(ref("KnownEntry")),
-        next_cursor=null(TEXT),
-    ),
-    "KnownEntry": shape(
-        namespace=TEXT,
-        key=TEXT,
-        scope_kind=one_of(ScopeKind),
-        registered=FLAG,
-        version=WHOLE,
-        value=ANY,
-        kept=FLAG,
-        updated_at=null(TIME),
-        actor=null(TEXT),
-        reason=null(TEXT),
-        run_id=null(TEXT),
-        redacted_at=null(TIME),
-        current_version=WHOLE,
-    ),
-    "RunRead": shape(**_READ),
-    "EntryReader": shape(**_READ, run_id=TEXT, thread_id=TEXT, agent_id=TEXT),
     "Change": shape(
         cursor=TEXT,
         kind=TEXT,

@@ -62,6 +62,8 @@ class RunRead(models.Model):
     # The version that stood there when the step was committed.
     held = models.BigIntegerField()
     at = models.DateTimeField(db_default=Now(), editable=False)
+    # RunReadQuerySet.with_current sets it.
+    current: int
 
     objects = RunReadQuerySet.as_manager()
 

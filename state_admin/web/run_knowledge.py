@@ -93,8 +93,7 @@ def _shown(row: Known) -> Shown:
 
 
 def _is_stale(row: RunRead) -> bool:
-    current: int = row.current  # type: ignore[attr-defined]
-    return not row.version == row.held == current
+    return not row.version == row.held == row.current
 
 
 @require_safe

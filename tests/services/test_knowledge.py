@@ -14,7 +14,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from state_admin.api.shapes import SHAPES
+from state_admin.contract import knowledge as contract
 from state_admin.models import Entry, EntryRevision, Revision, Run, RunRead, Thread, knowledge_sql
 from state_admin.services import entries, knowledge, threads
 from state_admin.services.errors import Invalid, NotFound, NotRegistered
@@ -370,9 +370,9 @@ def test_api__knowledge_reads_and_readers__are_paged(run: Person) -> None:
         ("notes", "global"), ("notes", "thread::t1"), ("team", "global"), ("team", "thread::t1"),
     ]  # fmt: skip
     shown = run.api("GET", "/runs/r1/knowledge?revision=2").json()
-    assert set(shown) == set(SHAPES["Knowledge"]["required"])
-    assert set(shown["items"][0]) == set(SHAPES["KnownEntry"]["required"])
-    assert set(shown["reads"][0]) == set(SHAPES["RunRead"]["required"])
+    assert set(shown) == set(contract.Knowledge.__struct_fields__)
+    assert set(shown["items"][0]) == set(contract.KnownEntry.__struct_fields__)
+    assert set(shown["reads"][0]) == set(contract.RunRead.__struct_fields__)
     assert (shown["step"], shown["steps"], shown["exact"]) == (2, 2, True)
     assert shown["state"]["revision"] == 2
     assert [row["stale"] for row in shown["reads"]] == [False, True]

@@ -1,0 +1,426 @@
+"""Dispatches: units of background work in the mailbox of a thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, Self
+
+from msgspec import UNSET, UnsetType, field
+
+from state_admin.domain.access import Role
+from state_admin.domain.mailbox import (
+    DEFAULT_LEASE_SECONDS,
+    DEFAULT_MAX_ATTEMPTS,
+    DEFAULT_PRIORITY,
+    LOWEST_PRIORITY,
+)
+
+from .base import Answer, Body, Operation, Page, Paging, Query, Wait, doc
+from .types import Cleared, JsonIn, JsonOut, RunId, ThreadId, Time, json_of, null, time_of
+
+if TYPE_CHECKING:
+    from state_admin import models
+
+_DAY: Final = 86_400
+_MAX_ID: Final = 128
+
+DispatchStatus = Annotated[
+    str,
+    doc(
+        "`Acked`: delivered, which does not mean that the work succeeded; `Superseded`: the thread "
+        "was interrupted; `DeadLetter`: all attempts failed.",
+        "Queued",
+        choices=("Queued", "Claimed", "Acked", "Cancelled", "Superseded", "DeadLetter"),
+    ),
+]
+
+
+class Dispatch(Answer):
+    """A unit of background work for a thread."""
+
+    id: Annotated[str, doc("Id of the dispatch.", "0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21")]
+    thread_id: ThreadId
+    run_id: Annotated[RunId | None, doc("The run that it belongs to; null: none.")]
+    agent_id: Annotated[str, doc("Id of the agent that it is for; empty: any.", "planner")]
+    payload: Annotated[JsonOut, doc("What to do.", {"task": "check"})]
+    priority: Annotated[
+        int, doc("0 is first. Equal priorities are in order of age.", 128, ge=0, le=LOWEST_PRIORITY)
+    ]
+    available_at: Annotated[Time, doc("Cannot be claimed before this time.")]
+    dedupe_key: Annotated[
+        str | None,
+        doc("No second dispatch of the thread with this key while it is open; null: none.", None),
+    ]
+    epoch: Annotated[
+        int, doc("Epoch of the thread when it was enqueued; interrupts begin a new one.", 0, ge=0)
+    ]
+    status: DispatchStatus
+    attempts: Annotated[int, doc("Number of failed attempts.", 0, ge=0)]
+    max_attempts: Annotated[
+        int, doc("Number of failed attempts at which it becomes a dead letter.", 5, ge=1)
+    ]
+    replays: Annotated[int, doc("How often it was replayed as a dead letter.", 0, ge=0)]
+    last_error: Annotated[str | None, doc("Why the last attempt failed; null: none did.", None)]
+    claimed_by: Annotated[str | None, doc("Name of the worker; null: not claimed.", None)]
+    claimed_at: Annotated[Time | None, doc("When it was claimed; null: not claimed.", None)]
+    lease_until: Annotated[
+        Time | None, doc("When the worker's lease expires; null: not claimed.", None)
+    ]
+    created_at: Annotated[Time, doc("When it was enqueued.")]
+    updated_at: Annotated[Time, doc("When it was changed last.")]
+    finished_at: Annotated[Time | None, doc("When it was finished; null: it is open.", None)]
+
+    @classmethod
+    def of(cls, row: models.Dispatch, **more: str) -> Self:
+        """`more`: the members of a subclass."""
+        return cls(
+            id=row.public_id,
+            thread_id=row.thread.public_id,
+            run_id=row.run.public_id if row.run else None,
+            agent_id=row.agent_id,
+            payload=json_of(row.payload),
+            priority=row.priority,
+            available_at=time_of(row.available_at),
+            dedupe_key=row.dedupe_key or None,
+            epoch=row.epoch,
+            status=row.status,
+            attempts=row.attempts,
+            max_attempts=row.max_attempts,
+            replays=row.replays,
+            last_error=row.last_error or None,
+            claimed_by=row.claimed_by or None,
+            claimed_at=time_of(row.claimed_at),
+            lease_until=time_of(row.lease_until),
+            created_at=time_of(row.created_at),
+            updated_at=time_of(row.updated_at),
+            finished_at=time_of(row.finished_at),
+            **more,
+        )
+
+
+class ClaimedDispatch(Dispatch):
+    """A dispatch that the caller has claimed."""
+
+    claim_token: Annotated[
+        str, doc("Secret of the claim, needed to extend, ack and nack.", "4Yq1…")
+    ]
+
+
+class Claims(Answer):
+    items: Annotated[
+        list[ClaimedDispatch], doc("What was claimed, each of another thread; may be empty.")
+    ]
+
+
+class DispatchFilters(Paging):
+    thread_id: Annotated[str, doc("Only dispatches of this thread.")] | None = None
+    agent_id: Annotated[str, doc("Only dispatches for this agent.")] | None = None
+    status: Annotated[DispatchStatus, doc("Only dispatches with this status.")] | None = None
+    dedupe_key: Annotated[str, doc("Only dispatches with this key.")] | None = None
+
+
+class DispatchScope(Query):
+    thread_id: Annotated[str, doc("Only dispatches of this thread.")] | None = None
+    agent_id: Annotated[str, doc("Only dispatches for this agent.")] | None = None
+
+
+_COUNT: Final = doc("Dispatches with this status.", 0, ge=0)
+
+
+class DispatchCounts(Answer):
+    """Number of dispatches by status."""
+
+    queued: Annotated[int, _COUNT] = field(name="Queued")
+    claimed: Annotated[int, _COUNT] = field(name="Claimed")
+    acked: Annotated[int, _COUNT] = field(name="Acked")
+    cancelled: Annotated[int, _COUNT] = field(name="Cancelled")
+    superseded: Annotated[int, _COUNT] = field(name="Superseded")
+    dead: Annotated[int, _COUNT] = field(name="DeadLetter")
+
+
+class NewDispatch(Body):
+    payload: Annotated[JsonIn, doc("What to do: any JSON.", {"task": "check"})] = null()
+    run_id: (
+        Annotated[
+            str,
+            doc("The run of this thread that it belongs to. Default: none.", "run-1", min_length=1),
+        ]
+        | UnsetType
+    ) = UNSET
+    agent_id: (
+        Annotated[
+            str,
+            doc(
+                "Agent that it is for. Default: the agent of the run, otherwise any.",
+                "planner",
+                min_length=1,
+                max_length=_MAX_ID,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    priority: Annotated[int, doc("0 is first.", 128, ge=0, le=LOWEST_PRIORITY)] = DEFAULT_PRIORITY
+    available_at: (
+        Annotated[
+            str,
+            doc(
+                "RFC 3339 time before which it cannot be claimed. Default: now.",
+                "2026-01-31T12:00:00Z",
+                min_length=1,
+                schema={"format": "date-time"},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    dedupe_key: (
+        Annotated[
+            str,
+            doc(
+                "Refuse it while another dispatch of the thread with this key is open.",
+                "check-order-9921",
+                min_length=1,
+                max_length=256,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    max_attempts: Annotated[
+        int, doc("Number of failed attempts at which it becomes a dead letter.", 5, ge=1, le=100)
+    ] = DEFAULT_MAX_ATTEMPTS
+
+
+LeaseSeconds = Annotated[int, doc("Seconds from now until the lease expires.", 60, ge=1, le=_DAY)]
+ClaimToken = Annotated[
+    str, doc("`claim_token` of the claim.", "4Yq1…", min_length=1, max_length=128)
+]
+
+
+class ClaimRequest(Body):
+    thread_id: (
+        Annotated[str, doc("Claim only of this thread.", "thread-1", min_length=1)] | UnsetType
+    ) = UNSET
+    agent_id: (
+        Annotated[
+            str,
+            doc(
+                "Claim only where the next dispatch is for this agent.",
+                "planner",
+                min_length=1,
+                max_length=_MAX_ID,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    consumer: (
+        Annotated[
+            str,
+            doc(
+                "Name of the worker, shown to people. Default: the name of the token.",
+                "worker-1",
+                min_length=1,
+                max_length=128,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    limit: Annotated[int, doc("Claim at most this number.", 10, ge=1, le=100)] = 1
+    lease_seconds: LeaseSeconds = DEFAULT_LEASE_SECONDS
+
+
+class Acknowledgement(Body):
+    claim_token: ClaimToken
+
+
+class Extension(Body):
+    claim_token: ClaimToken
+    lease_seconds: LeaseSeconds = DEFAULT_LEASE_SECONDS
+
+
+class NegativeAcknowledgement(Body):
+    claim_token: ClaimToken
+    error: Annotated[
+        str, doc("Why the attempt failed.", "The order service is down.", max_length=2000)
+    ] = ""
+    retry_after: (
+        Annotated[
+            int,
+            doc(
+                "Seconds until it can be claimed again. Default: 0.25, doubled with each failure, "
+                "at most 30.",
+                60,
+                ge=0,
+                le=30 * _DAY,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class DeadLetterScope(Body):
+    thread_id: (
+        Annotated[str, doc("Only dead letters of this thread.", "thread-1", min_length=1)]
+        | UnsetType
+    ) = UNSET
+    agent_id: (
+        Annotated[
+            str,
+            doc("Only dead letters for this agent.", "planner", min_length=1, max_length=_MAX_ID),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class Interruption(Answer):
+    """The outcome of an interrupt."""
+
+    thread_id: ThreadId
+    epoch: Annotated[int, doc("The new epoch of the thread.", 1, ge=1)]
+    superseded_dispatches: Annotated[int, doc("How many queued dispatches it superseded.", 2, ge=0)]
+    active: Annotated[
+        Dispatch | None, doc("The claimed dispatch, whose worker should stop; null: none.")
+    ]
+
+
+class Replayed(Answer):
+    replayed: Annotated[int, doc("Number of dead letters that were enqueued again.", 3, ge=0)]
+
+
+ENQUEUE_DISPATCH = Operation(
+    id="enqueue_dispatch",
+    method="POST",
+    path="/threads/{thread_id}/dispatches",
+    tag="dispatches",
+    summary="Enqueue a dispatch",
+    description="Puts work into the mailbox of the thread. A `dedupe_key` that an open dispatch of "
+    "the thread has is a conflict.",
+    body=NewDispatch,
+    answers={201: Dispatch},
+)
+INTERRUPT_THREAD = Operation(
+    id="interrupt_thread",
+    method="POST",
+    path="/threads/{thread_id}/interrupt",
+    tag="dispatches",
+    summary="Interrupt a thread",
+    description="Begins a new epoch, which supersedes all queued dispatches. A claimed one can no "
+    "longer be extended or acked; the thread waits until its worker lets it go or its lease expires.",
+    answers={200: Interruption},
+    dry_run=Interruption,
+)
+LIST_DISPATCHES = Operation(
+    id="list_dispatches",
+    method="GET",
+    path="/dispatches",
+    tag="dispatches",
+    summary="List dispatches",
+    description="Newest first. `status=DeadLetter` lists the dead letters.",
+    query=DispatchFilters,
+    answers={200: Page[Dispatch]},
+)
+COUNT_DISPATCHES = Operation(
+    id="count_dispatches",
+    method="GET",
+    path="/dispatches/counts",
+    tag="dispatches",
+    summary="Count dispatches",
+    description="How many there are of each status.",
+    query=DispatchScope,
+    answers={200: DispatchCounts},
+)
+CLAIM_DISPATCHES = Operation(
+    id="claim_dispatches",
+    method="POST",
+    path="/dispatches/claim",
+    tag="dispatches",
+    summary="Claim dispatches",
+    description="Claims the next dispatch of up to `limit` threads in which none is claimed. With "
+    "`wait`, the response is held until there is one; `wait` cannot be combined with "
+    "Idempotency-Key. A dispatch whose lease expires returns to the queue.",
+    query=Wait,
+    body=ClaimRequest,
+    answers={200: Claims},
+    problems=("not-found",),
+)
+GET_DISPATCH = Operation(
+    id="get_dispatch",
+    method="GET",
+    path="/dispatches/{dispatch_id}",
+    tag="dispatches",
+    summary="Read a dispatch",
+    description="With its payload and status. The claim token is not returned.",
+    answers={200: Dispatch},
+)
+EXTEND_DISPATCH = Operation(
+    id="extend_dispatch",
+    method="POST",
+    path="/dispatches/{dispatch_id}/extend",
+    tag="dispatches",
+    summary="Extend the lease of a dispatch",
+    description="Refused if the claim is no longer valid or the thread was interrupted.",
+    body=Extension,
+    answers={200: Dispatch},
+)
+ACK_DISPATCH = Operation(
+    id="ack_dispatch",
+    method="POST",
+    path="/dispatches/{dispatch_id}/ack",
+    tag="dispatches",
+    summary="Acknowledge a dispatch",
+    description="Finishes it as delivered; whether the work succeeded is recorded by the run. "
+    "Refused if the claim is no longer valid or the thread was interrupted.",
+    body=Acknowledgement,
+    answers={200: Dispatch},
+)
+NACK_DISPATCH = Operation(
+    id="nack_dispatch",
+    method="POST",
+    path="/dispatches/{dispatch_id}/nack",
+    tag="dispatches",
+    summary="Return a dispatch",
+    description="Counts a failed attempt. The dispatch returns to the queue, or becomes a dead "
+    "letter when its attempts are used up. If the thread was interrupted, it is superseded.",
+    body=NegativeAcknowledgement,
+    answers={200: Dispatch},
+)
+CANCEL_DISPATCH = Operation(
+    id="cancel_dispatch",
+    method="POST",
+    path="/dispatches/{dispatch_id}/cancel",
+    tag="dispatches",
+    summary="Cancel a dispatch",
+    description="Only while it is queued; to stop a claimed one, interrupt the thread.",
+    answers={200: Dispatch},
+)
+REPLAY_DISPATCH = Operation(
+    id="replay_dispatch",
+    method="POST",
+    path="/dispatches/{dispatch_id}/replay",
+    tag="dispatches",
+    summary="Replay a dead letter",
+    description="Enqueues it again with all its attempts. Refused if it is not a dead letter, or an "
+    "open dispatch has its `dedupe_key`.",
+    answers={200: Dispatch},
+)
+REPLAY_DEAD_LETTERS = Operation(
+    id="replay_dead_letters",
+    method="POST",
+    path="/dispatches/replay",
+    tag="dispatches",
+    summary="Replay dead letters",
+    description="Enqueues them again with all their attempts. Leaves out those whose `dedupe_key` an "
+    "open dispatch or a newer dead letter has.",
+    body=DeadLetterScope,
+    answers={200: Replayed},
+    dry_run=Replayed,
+)
+CLEAR_DEAD_LETTERS = Operation(
+    id="clear_dead_letters",
+    method="POST",
+    path="/dispatches/clear",
+    tag="dispatches",
+    summary="Delete dead letters",
+    description="It cannot be undone.",
+    role=Role.ADMIN,
+    body=DeadLetterScope,
+    answers={200: Cleared},
+    dry_run=Cleared,
+)

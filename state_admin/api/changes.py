@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.conf import settings
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
-from rest_framework.request import Request
 
+from state_admin.contract import changes as contract
+from state_admin.contract.base import Page
 from state_admin.domain import changes
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedEnd, FeedFilter, FeedRow, Position
@@ -16,51 +16,45 @@ from state_admin.services.errors import BadRequest, Gone
 from state_admin.streams import cursors, events
 
 from .bodies import answer
-from .endpoint import Endpoint
+from .endpoint import Endpoint, handles
 from .waiting import answer_news
 
 
-class ChangeList(Endpoint):
-    @extend_schema(operation_id="list_changes")
-    def get(self, request: Request) -> HttpResponse:
-        """Changes in commit order behind `after`; with `wait` the answer waits for the first.
+@handles(contract.LIST_CHANGES)
+def list_changes(call: Endpoint) -> HttpResponse:
+    filters = read_filter(call.query)
+    cursor, limit = call.query.after, call.query.limit
 
-        `next_cursor` is always there: pass it as `after` to go on without gap or repeat.
-        """
-        wanted = read_filter(self.query)
-        cursor = self.query.get("after", "")
-        limit = self.query["limit"]
-
-        def look() -> _Page:
-            end = feed_sql.read_end(self.actor.workspace_id)
-            after = open_cursor(cursor, end) if cursor else Position()
-            rows = feed_sql.read_page(
-                self.actor, after=after, until=end.position, wanted=wanted, limit=limit
-            )
-            if len(rows) == limit:
-                return _Page(list(rows), cursors.seal(rows[-1].position, rows[-1].at))
-            # A short page has seen everything: the next read need not look again.
-            return _Page(list(rows), cursors.seal(max(end.position, after), end.at))
-
-        return answer_news(
-            self,
-            wanted,
-            look=look,
-            is_news=lambda page: bool(page.rows),
-            show=lambda page: answer(
-                {"items": [events.show(row) for row in page.rows], "next_cursor": page.next}
-            ),
+    def look() -> _Found:
+        end = feed_sql.read_end(call.actor.workspace_id)
+        after = open_cursor(cursor, end) if cursor else Position()
+        rows = feed_sql.read_page(
+            call.actor, after=after, until=end.position, wanted=filters, limit=limit
         )
+        if len(rows) == limit:
+            return _Found(list(rows), cursors.seal(rows[-1].position, rows[-1].at))
+        # A short page has seen everything: the next read need not look again.
+        return _Found(list(rows), cursors.seal(max(end.position, after), end.at))
+
+    return answer_news(
+        call,
+        filters,
+        look=look,
+        is_news=lambda found: bool(found.rows),
+        show=lambda found: answer(
+            Page(items=list(map(events.show, found.rows)), next_cursor=found.next)
+        ),
+    )
 
 
-class _Page(NamedTuple):
+class _Found(NamedTuple):
     rows: list[FeedRow]
     next: str
 
 
-def read_filter(query: dict[str, Any]) -> FeedFilter:
+def read_filter(query: contract.FeedQuery) -> FeedFilter:
     """The filters of a query. BadRequest when `kind` names no kind of change."""
-    glob = query.get("kind", "")
+    glob = query.kind or ""
     kinds = changes.kinds_matching(glob)
     if glob and not kinds:
         nouns = sorted({kind.partition(".")[0] for kind in changes.KINDS})
@@ -70,12 +64,19 @@ def read_filter(query: dict[str, Any]) -> FeedFilter:
             f" of: {', '.join(nouns)}.",
             parameter="kind",
         )
-    names = ("namespace", "key", "prefix", "thread", "run")
-    return FeedFilter(**{name: query.get(name, "") for name in names}, kinds=kinds if glob else ())
+    return FeedFilter(
+        namespace=query.namespace or "",
+        key=query.key or "",
+        prefix=query.prefix or "",
+        thread=query.thread or "",
+        run=query.run or "",
+        kinds=kinds if glob else (),
+    )
 
 
 def open_cursor(cursor: str, end: FeedEnd) -> Position:
-    """Where a reader with `cursor` goes on. BadRequest when it is not ours, Gone when expired."""
+    """The position from which a reader with `cursor` continues. BadRequest when it is not ours, Gone
+    when expired."""
     try:
         return cursors.resume(cursor, end, settings.CHANGE_RETENTION)
     except cursors.BadCursor:

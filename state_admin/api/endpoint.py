@@ -19,6 +19,7 @@ from state_admin.services.errors import BadRequest, NotFound
 from state_admin.services.traffic import Outcome, counter, outcome_of
 
 from . import bodies, idempotency, problems
+from .authentication import PageAuthentication, TokenAuthentication
 from .openapi import check_body
 from .parameters import read_query
 from .waiting import is_asked_again
@@ -186,7 +187,10 @@ def view_of(operations: list[Operation]) -> type[Endpoint]:
     """The view of one path."""
     methods = {each.method.lower(): _method(HANDLERS[each.id]) for each in operations}
     by_method = {each.method: each for each in operations}
-    return type("PathEndpoint", (Endpoint,), {**methods, "operations": by_method, "schema": None})
+    members: dict[str, Any] = {**methods, "operations": by_method, "schema": None}
+    if any(each.session for each in operations):
+        members["authentication_classes"] = [PageAuthentication, TokenAuthentication]
+    return type("PathEndpoint", (Endpoint,), members)
 
 
 def _method(handler: Handler) -> Handler:

@@ -76,7 +76,6 @@ _LISTED = {
     **_VALUE,
 }
 _CLEAR = {"prefix": TEXT, "scope_kind": one_of(ScopeKind)}
-_FEED = dict.fromkeys(("namespace", "key", "prefix", "thread", "run", "kind", "after"), TEXT)
 _AUDIT = dict.fromkeys(
     ("namespace", "key", "thread_id", "run_id", "action", "request_id", "actor"), TEXT
 )
@@ -163,10 +162,6 @@ OPERATIONS: dict[str, Operation] = {
     "uninstall_plugin": Operation(
         {204: None}, {"entries": one_of(["retain", "delete"])}, dry_run=ref("PluginRemoval")
     ),
-    "list_changes": Operation(
-        {200: page("Change")}, {**_FEED, "wait": _WAIT, "limit": _PAGE["limit"]}
-    ),
-    "stream_changes": Operation({200: TEXT}, _FEED, ("Last-Event-ID",)),
     "watch_thread": Operation({200: TEXT}, headers=("Last-Event-ID",)),
     "join_run": Operation({200: TEXT}),
     "list_ui_messages": Operation({200: {"type": "array", "items": ref("UIMessage")}}),

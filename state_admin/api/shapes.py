@@ -236,17 +236,6 @@ SHAPES: dict[str, Shape] = {
             entries=WHOLE,
         ),
     ),
-    "Change": shape(
-        cursor=TEXT,
-        kind=TEXT,
-        namespace=null(TEXT),
-        key=null(TEXT),
-        thread_id=null(TEXT),
-        run_id=null(TEXT),
-        version=WHOLE,
-        actor=TEXT,
-        at=TIME,
-    ),
     "UIMessage": shape(
         id=TEXT,
         role=one_of([MessageRole.SYSTEM, MessageRole.USER, MessageRole.ASSISTANT]),

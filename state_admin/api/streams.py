@@ -11,9 +11,9 @@ from typing import Any
 
 import django.db
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from state_admin.contract import changes as contract
 from state_admin.models import feed_sql
 from state_admin.services.errors import RateLimited, Unavailable
 from state_admin.services.listeners import CLOSED, Listener, check_live
@@ -23,14 +23,9 @@ from state_admin.streams.hub import Unready
 from state_admin.streams.stream import ChangeStream
 
 from . import problems
-from .authentication import (
-    PageAuthentication,
-    TokenAuthentication,
-    actor_of_session,
-    session_key,
-)
+from .authentication import actor_of_session, session_key
 from .changes import open_cursor, read_filter
-from .endpoint import Endpoint
+from .endpoint import Endpoint, handles
 from .waiting import hub_of
 
 # Changes in an answer of a server that cannot stream.
@@ -41,40 +36,36 @@ def _describe(why: str) -> dict[str, Any]:
     return CLOSED[why].document()
 
 
-class ChangeStreamDetail(Endpoint):
-    authentication_classes = [PageAuthentication, TokenAuthentication]
-
-    @extend_schema(operation_id="stream_changes")
-    def get(self, request: Request) -> HttpResponse:
-        """Changes as server-sent events: behind `Last-Event-ID` or `after`, else from now on."""
-        wanted = read_filter(self.query)
-        check_live(self.actor)
-        cursor = request.META.get("HTTP_LAST_EVENT_ID") or self.query.get("after", "")
-        end = feed_sql.read_end(self.actor.workspace_id)
-        after = None
-        if cursor:
-            after = (open_cursor(cursor, end), cursors.unseal(cursor)[1])
-        response = HttpResponse(content_type="text/event-stream; charset=utf-8")
-        response["Cache-Control"] = "no-store"
-        response["X-Accel-Buffering"] = "no"  # nginx would hold events back
-        hub = hub_of(request)
-        if hub is None:
-            start, at = after or (end.position, end.at)
-            rows = feed_sql.read_page(
-                self.actor, after=start, until=end.position, wanted=wanted, limit=_FINITE
-            )
-            parts = [
-                events.hello(start, at),
-                *map(events.change, rows),
-                events.closed(_describe("page")),
-            ]
-            response.content = b"".join(parts)
-        elif request.method == "GET":
-            stream = ChangeStream(hub, self.actor, wanted, after, _describe)
-            session = session_key(request) if self.actor.kind == "user" else ""
-            listener = Listener(self.actor, stream, session, actor_of_session)
-            response.on_loop = _GoingOn(request, listener).run  # type: ignore[attr-defined]  # project/channel.py
-        return response
+@handles(contract.STREAM_CHANGES)
+def stream_changes(call: Endpoint) -> HttpResponse:
+    request, filters = call.request, read_filter(call.query)
+    check_live(call.actor)
+    cursor = request.META.get("HTTP_LAST_EVENT_ID") or call.query.after
+    end = feed_sql.read_end(call.actor.workspace_id)
+    after = None
+    if cursor:
+        after = (open_cursor(cursor, end), cursors.unseal(cursor)[1])
+    response = HttpResponse(content_type="text/event-stream; charset=utf-8")
+    response["Cache-Control"] = "no-store"
+    response["X-Accel-Buffering"] = "no"  # nginx would hold events back
+    hub = hub_of(request)
+    if hub is None:
+        start, at = after or (end.position, end.at)
+        rows = feed_sql.read_page(
+            call.actor, after=start, until=end.position, wanted=filters, limit=_FINITE
+        )
+        parts = [
+            events.hello(start, at),
+            *map(events.change, rows),
+            events.closed(_describe("page")),
+        ]
+        response.content = b"".join(parts)
+    elif request.method == "GET":
+        stream = ChangeStream(hub, call.actor, filters, after, _describe)
+        session = session_key(request) if call.actor.kind == "user" else ""
+        listener = Listener(call.actor, stream, session, actor_of_session)
+        response.on_loop = _GoingOn(request, listener).run  # type: ignore[attr-defined]  # project/channel.py
+    return response
 
 
 class _GoingOn:

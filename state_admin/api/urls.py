@@ -26,7 +26,6 @@ from . import (
     audit,
     batches,
     blame,
-    changes,
     config,
     description,
     endpoint,
@@ -39,7 +38,6 @@ from . import (
     search,
     state_keys,
     storage,
-    streams,
     webhooks,
 )
 from .endpoint import view_of
@@ -185,8 +183,6 @@ urlpatterns = [
     ),
     path("v1/state-keys", state_keys.StateKeyList.as_view(), name="state-keys"),
     path("v1/state-keys/<segment:name>", state_keys.StateKeyDetail.as_view(), name="state-key"),
-    path("v1/changes/stream", streams.ChangeStreamDetail.as_view(), name="change-stream"),
-    path("v1/changes", changes.ChangeList.as_view(), name="changes"),
     path("v1/webhooks", webhooks.WebhookList.as_view(), name="webhooks"),
     _below(
         "v1/webhooks/",

@@ -68,10 +68,21 @@ class Query(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     an absent one. Types: str, int, bool, datetime, Literal, and list[str] for a repeated one."""
 
 
+Limit = Annotated[int, doc("Items per page.", 50, ge=1, le=MAX_LIMIT)]
+WaitSeconds = Annotated[
+    int,
+    doc(
+        "Long polling: hold the response for up to so many seconds, until there is news.",
+        ge=0,
+        le=MAX_WAIT,
+    ),
+]
+
+
 class Paging(Query):
     """Query parameters of every list."""
 
-    limit: Annotated[int, doc("Items per page.", 50, ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT
+    limit: Limit = DEFAULT_LIMIT
     cursor: (
         Annotated[str, doc("Position to continue from: `next_cursor` of the previous page.")] | None
     ) = None
@@ -89,14 +100,7 @@ class Page(Answer, Generic[T]):
 class Wait(Query):
     """Long polling."""
 
-    wait: Annotated[
-        int,
-        doc(
-            "Long polling: hold the response for up to so many seconds, until there is news.",
-            ge=0,
-            le=MAX_WAIT,
-        ),
-    ] = 0
+    wait: WaitSeconds = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +114,7 @@ class Operation:
     response to `?dry_run=true`, likewise, and DryRun where it is only the mark; the interface runs the operation in a transaction that it rolls
     back. `headers`: conditional headers that the operation evaluates; others are refused.
     `problems`: slugs of the problem types beyond those that every operation of its kind has.
+    `session`: the cookie of a signed-in browser authenticates as well as a token.
     `kept`: repeats with one Idempotency-Key are answered from a record, and a Change-Reason is kept.
     """
 
@@ -130,6 +135,7 @@ class Operation:
     problems: tuple[str, ...] = ()
     etag: bool = False
     answer_type: str = JSON_TYPE
+    session: bool = False
     kept: bool = True
 
     @property

@@ -155,7 +155,7 @@ def _operation(
         "description": op.description or f"{op.summary}.",
         "parameters": list(_parameters(op)),
         "responses": _responses(op, known, components, problems),
-        "security": [{"bearer": []}, {"session": []}],
+        "security": [{"bearer": []}, *([{"session": []}] if op.session else [])],
     }
     if op.body is not None:
         content: Schema = {"schema": known[op.body]}

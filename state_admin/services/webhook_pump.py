@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import msgspec
 import orjson
 from django.conf import settings
 from django.db import transaction
@@ -107,7 +108,7 @@ def _delivery(hook: Webhook, row: FeedRow) -> WebhookDelivery:
         source=_source(hook),
         kind=webhooks.TYPE_PREFIX + row.kind,
         at=row.at,
-        data=events.show(row),
+        data=msgspec.structs.asdict(events.show(row)),
         subject=subject,
         sequence=f"{row.xid:019d}.{row.id:019d}",
     )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+import msgspec
 import orjson
 
+from state_admin.contract.changes import Change
 from state_admin.models.feed_sql import FeedRow, Position
 
 from . import cursors
@@ -20,26 +22,19 @@ HEARTBEAT = 15.0
 _RETRY = 2000
 
 
-def show(row: FeedRow) -> dict[str, Any]:
+def show(row: FeedRow) -> Change:
     """A change as GET /changes and the streams show it."""
-    return {
-        "cursor": cursors.seal(row.position, row.at),
-        "kind": row.kind,
-        "namespace": row.namespace or None,
-        "key": row.key or None,
-        "thread_id": row.thread or None,
-        "run_id": row.run or None,
-        "version": row.version,
-        "actor": row.actor_name,
-        "at": row.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-    }
+    return Change.of(row, cursors.seal(row.position, row.at))
 
 
 @functools.lru_cache(maxsize=4096)
 def change(row: FeedRow) -> bytes:
     """`event: change`. Made once for all listeners of the process."""
     shown = show(row)
-    return b"id: %b\nevent: change\ndata: %b\n\n" % (shown["cursor"].encode(), orjson.dumps(shown))
+    return b"id: %b\nevent: change\ndata: %b\n\n" % (
+        shown.cursor.encode(),
+        msgspec.json.encode(shown),
+    )
 
 
 def hello(position: Position, at: datetime) -> bytes:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from django.conf import settings
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
+from state_admin.contract.changes import Change
 from state_admin.domain.changes import kinds_matching
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
@@ -260,7 +261,7 @@ def change_list(request: Request) -> HttpResponse:
     return response
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+def _items(request: Request, name: str) -> tuple[list[Change], str]:
     rows, next_url = _find(request, read_filters(request), name)
     return [events.show(row) for row in rows], next_url
 

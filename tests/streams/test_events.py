@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
+from msgspec.structs import asdict
+
 from state_admin.models.feed_sql import FeedRow, Position
 from state_admin.streams import cursors, events
 
@@ -18,12 +20,12 @@ def test_change__any_key__one_data_line_with_the_item_of_the_list() -> None:
     lines = block.split("\n")
     assert lines[:2] == [f"id: {cursors.seal(Position(7, 3), AT)}", "event: change"]
     assert lines[3:] == ["", ""]
-    assert json.loads(lines[2].removeprefix("data: ")) == events.show(ROW)
+    assert json.loads(lines[2].removeprefix("data: ")) == asdict(events.show(ROW))
     assert "\r" not in block
 
 
 def test_show__what_a_change_is_not_about__null() -> None:
-    assert events.show(ROW) == {
+    assert asdict(events.show(ROW)) == {
         "cursor": cursors.seal(Position(7, 3), AT),
         "kind": "entry.put",
         "namespace": "notes",

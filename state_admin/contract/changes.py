@@ -1,0 +1,116 @@
+"""Changes: the change feed of a workspace, in commit order, as a list and as a stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Self
+
+from .base import (
+    DEFAULT_LIMIT,
+    EVENT_STREAM,
+    Answer,
+    Limit,
+    Operation,
+    Page,
+    Query,
+    WaitSeconds,
+    doc,
+)
+from .types import Actor, Key, Namespace, RunId, ThreadId, Time, time_of
+
+if TYPE_CHECKING:
+    from state_admin.models.feed_sql import FeedRow
+
+Cursor = Annotated[
+    str,
+    doc(
+        "Position in the change feed. It expires with the retention time.", "WzcsMywxNzY5ODYwODAwXQ"
+    ),
+]
+
+
+class Change(Answer):
+    """A change that was committed."""
+
+    cursor: Annotated[Cursor, doc("Position of this change: `after` continues behind it.")]
+    kind: Annotated[str, doc("What was done to what.", "entry.put")]
+    namespace: Annotated[Namespace | None, doc("The namespace; null: not about one.")]
+    key: Annotated[Key | None, doc("The key; null: not about one.")]
+    thread_id: Annotated[ThreadId | None, doc("The thread; null: not about one.", None)]
+    run_id: Annotated[RunId | None, doc("The run; null: not about one.", None)]
+    version: Annotated[int, doc("Version or revision that the change created; 0: none.", 3, ge=0)]
+    actor: Actor
+    at: Annotated[Time, doc("When it was done.")]
+
+    @classmethod
+    def of(cls, row: FeedRow, cursor: str) -> Self:
+        return cls(
+            cursor=cursor,
+            kind=row.kind,
+            namespace=row.namespace or None,
+            key=row.key or None,
+            thread_id=row.thread or None,
+            run_id=row.run or None,
+            version=row.version,
+            actor=row.actor_name,
+            at=time_of(row.at),
+        )
+
+
+class FeedQuery(Query):
+    """Which changes, all conditions together."""
+
+    namespace: Annotated[Namespace, doc("Only changes in this namespace.")] | None = None
+    key: Annotated[Key, doc("Only changes of this key.")] | None = None
+    prefix: Annotated[str, doc("Only changes of keys that begin with it.", "thread::")] | None = (
+        None
+    )
+    thread: Annotated[ThreadId, doc("Only changes of this thread.")] | None = None
+    run: Annotated[RunId, doc("Only changes by or of this run.")] | None = None
+    kind: (
+        Annotated[
+            str,
+            doc("Only changes of this kind, or of the kinds that match a glob.", "entry.*"),
+        ]
+        | None
+    ) = None
+    after: (
+        Annotated[Cursor, doc("Only changes behind this position: a cursor of the feed.")] | None
+    ) = None
+
+
+class ChangesQuery(FeedQuery):
+    limit: Limit = DEFAULT_LIMIT
+    wait: WaitSeconds = 0
+
+
+LIST_CHANGES = Operation(
+    id="list_changes",
+    method="GET",
+    path="/changes",
+    tag="changes",
+    summary="List changes",
+    description="Changes in commit order, behind `after` or from the oldest retained one. "
+    "`next_cursor` is never null: send it as `after` to continue without a gap or a repetition. "
+    "With `wait`, the response is held until there is a change. 410 if the cursor has expired: read "
+    "the current state, then continue without a cursor.",
+    query=ChangesQuery,
+    answers={200: Page[Change]},
+    problems=("gone",),
+)
+STREAM_CHANGES = Operation(
+    id="stream_changes",
+    method="GET",
+    path="/changes/stream",
+    tag="changes",
+    summary="Stream changes",
+    description="Server-sent events: `change` with an item of `GET /changes` as data and its cursor "
+    "as id, and at the end `closed` with a problem document. The stream starts behind "
+    "`Last-Event-ID` or `after`, otherwise with the next change. A comment follows after 15 seconds "
+    "of silence; its id is the current position.",
+    query=FeedQuery,
+    answers={200: str},
+    headers=("Last-Event-ID",),
+    problems=("gone",),
+    answer_type=EVENT_STREAM,
+    session=True,
+)

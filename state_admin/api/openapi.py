@@ -22,10 +22,6 @@ from rest_framework.request import Request
 
 from state_admin.domain.config import Kind
 from state_admin.domain.scopes import NAME, ScopeKind
-from state_admin.models import (
-    DeliveryStatus,
-    WebhookStatus,
-)
 from state_admin.services.errors import BadRequest, UnsupportedMediaType
 from state_admin.services.storage import GROUPS, MOST_DAYS
 
@@ -205,18 +201,6 @@ OPERATIONS: dict[str, Operation] = {
         _ok("Explanation"),
         {"token_id": _COUNT, "username": TEXT, "namespace": TEXT, "key": TEXT, "thread_id": TEXT},
     ),
-    "list_webhooks": _list("Webhook", status=one_of(WebhookStatus.values)),
-    "create_webhook": Operation(_ok("WebhookWithSecret", 201)),
-    "get_webhook": Operation(_ok("Webhook")),
-    "change_webhook": Operation(_ok("Webhook")),
-    "delete_webhook": Operation({204: None}, dry_run=ref("DryRun")),
-    "pause_webhook": Operation(_ok("Webhook")),
-    "resume_webhook": Operation(_ok("Webhook")),
-    "rotate_webhook_secret": Operation(_ok("WebhookWithSecret")),
-    "test_webhook": Operation(_ok("Delivery", 202)),
-    "list_deliveries": _list("Delivery", status=one_of(DeliveryStatus.values)),
-    "replay_webhook": Operation(_ok("WebhookReplayed", 202), dry_run=_dry("WebhookReplayed")),
-    "replay_delivery": Operation(_ok("Delivery", 202)),
 }
 
 _TAG = {"type": "string", "pattern": r'^(W/)?"[0-9]{1,18}"$'}

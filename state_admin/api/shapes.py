@@ -11,13 +11,11 @@ from typing import Any
 from state_admin.domain.config import Kind
 from state_admin.domain.scopes import ScopeKind
 from state_admin.models import (
-    DeliveryStatus,
     Merge,
     MessageRole,
     Operation,
     Role,
     StateScope,
-    WebhookStatus,
 )
 from state_admin.services.errors import problem_types
 from state_admin.services.storage import GROUPS
@@ -85,23 +83,6 @@ _ROW = {
     "estimated_tokens": WHOLE,
 }
 _PLUGIN = {"name": TEXT, "description": TEXT, "installed_at": TIME}
-_WEBHOOK = {
-    "id": TEXT,
-    "name": TEXT,
-    "url": TEXT,
-    "status": one_of(WebhookStatus.values),
-    "status_reason": null(TEXT),
-    "filter": OBJECT,
-    "sees": OBJECT,
-    "created_by": TEXT,
-    "waiting": WHOLE,
-    "dead_letters": WHOLE,
-    "failing_since": null(TIME),
-    "last_error": null(TEXT),
-    "last_delivered_at": null(TIME),
-    "created_at": TIME,
-    "updated_at": TIME,
-}
 
 SHAPES: dict[str, Shape] = {
     "Problem": {
@@ -319,23 +300,4 @@ SHAPES: dict[str, Shape] = {
         ),
     ),
     "Explanation": OBJECT,
-    "Webhook": shape(**_WEBHOOK),
-    "WebhookWithSecret": shape(**_WEBHOOK, secret=null(TEXT)),
-    "WebhookReplayed": shape(**_WEBHOOK, replayed=null(WHOLE)),
-    "Delivery": shape(
-        id=TEXT,
-        webhook_id=TEXT,
-        status=one_of(DeliveryStatus.values),
-        test=FLAG,
-        event=ANY,
-        attempts=WHOLE,
-        replays=WHOLE,
-        response_status=null(WHOLE),
-        latency_ms=null(WHOLE),
-        error=null(TEXT),
-        next_attempt_at=null(TIME),
-        created_at=TIME,
-        attempted_at=null(TIME),
-        finished_at=null(TIME),
-    ),
 }

@@ -38,7 +38,6 @@ from . import (
     search,
     state_keys,
     storage,
-    webhooks,
 )
 from .endpoint import view_of
 
@@ -183,42 +182,6 @@ urlpatterns = [
     ),
     path("v1/state-keys", state_keys.StateKeyList.as_view(), name="state-keys"),
     path("v1/state-keys/<segment:name>", state_keys.StateKeyDetail.as_view(), name="state-key"),
-    path("v1/webhooks", webhooks.WebhookList.as_view(), name="webhooks"),
-    _below(
-        "v1/webhooks/",
-        path("<segment:webhook_id>", webhooks.WebhookDetail.as_view(), name="webhook"),
-        path(
-            "<segment:webhook_id>/pause",
-            webhooks.WebhookPause.as_view(),
-            name="webhook-pause",
-        ),
-        path(
-            "<segment:webhook_id>/resume",
-            webhooks.WebhookResume.as_view(),
-            name="webhook-resume",
-        ),
-        path(
-            "<segment:webhook_id>/rotate",
-            webhooks.WebhookRotate.as_view(),
-            name="webhook-rotate",
-        ),
-        path("<segment:webhook_id>/test", webhooks.WebhookTest.as_view(), name="webhook-test"),
-        path(
-            "<segment:webhook_id>/replay",
-            webhooks.WebhookReplay.as_view(),
-            name="webhook-replay",
-        ),
-        path(
-            "<segment:webhook_id>/deliveries",
-            webhooks.WebhookDeliveries.as_view(),
-            name="webhook-deliveries",
-        ),
-    ),
-    path(
-        "v1/deliveries/<segment:delivery_id>/replay",
-        webhooks.DeliveryReplay.as_view(),
-        name="delivery-replay",
-    ),
     path("v1/audit", audit.AuditList.as_view(), name="audit"),
     path("v1/me", access.Me.as_view(), name="me"),
     _below(

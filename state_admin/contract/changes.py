@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 Cursor = Annotated[
     str,
     doc(
-        "Position in the change feed. It expires with the retention time.", "WzcsMywxNzY5ODYwODAwXQ"
+        "Position in the change feed. It expires with the retention time.",
+        "WzcsMywxNzY5ODYwODAwXQ",
+        min_length=1,
     ),
 ]
 

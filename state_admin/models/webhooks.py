@@ -106,6 +106,10 @@ class Webhook(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(db_default=Now())
 
+    # Of rows that are read with_counts.
+    waiting: int
+    dead: int
+
     objects = WebhookQuerySet.as_manager()
 
     class Meta:

@@ -13,6 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from state_admin import egress
+from state_admin.contract import webhooks as contract
 from state_admin.domain.access import Role
 from state_admin.models import Webhook, WebhookStatus
 from state_admin.services import webhook_flow, webhooks
@@ -141,25 +142,10 @@ def webhook_new(request: Request) -> HttpResponse:
     return _list(request, WebhookForm(), {"made": hook, "secret": secret}, status=201)
 
 
-def _items(request: Request, _: str) -> tuple[list[dict[str, Any]], str]:
+def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:
     """As people see them: the whole URL, which may hold a secret, only for those who may change it."""
     rows = Webhook.objects.visible_to(request.actor).with_counts().order_by("-pk")
-    items = [
-        {
-            "id": hook.public_id,
-            "name": hook.name,
-            "url": line_of(request, hook).url,
-            "status": hook.status,
-            "status_reason": hook.status_reason or None,
-            "wants": line_of(request, hook).wants,
-            "waiting": hook.waiting,  # type: ignore[attr-defined]
-            "dead": hook.dead,  # type: ignore[attr-defined]
-            "last_delivered_at": hook.last_delivered_at,
-            "created_at": hook.created_at,
-        }
-        for hook in rows
-    ]
-    return items, ""
+    return [contract.Webhook.of(hook, line_of(request, hook).url) for hook in rows], ""
 
 
 def _list(
@@ -304,10 +290,7 @@ def replay_dead(request: Request, webhook_id: str) -> HttpResponse:
             verb="Deliver again",
             url=_url(hook, "replay"),
             back=_url(hook),
-            lines=[
-                f"{hook.dead} events"  # type: ignore[attr-defined]  # with_counts
-                " go out before those that wait, with the ids they had."
-            ],
+            lines=[f"{hook.dead} events go out before those that wait, with the ids they had."],
             kind="primary",
         )
 
@@ -324,7 +307,7 @@ def replay_dead(request: Request, webhook_id: str) -> HttpResponse:
 @page(role=Role.ADMIN)
 def delete(request: Request, webhook_id: str) -> HttpResponse:
     def confirm(hook: Webhook) -> Confirm:
-        waiting, dead = hook.waiting, hook.dead  # type: ignore[attr-defined]  # with_counts
+        waiting, dead = hook.waiting, hook.dead
         return Confirm(
             title=f"Delete the webhook “{hook.name}”?",
             verb="Delete webhook",

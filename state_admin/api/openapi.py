@@ -23,7 +23,6 @@ from rest_framework.request import Request
 from state_admin.domain.config import Kind
 from state_admin.domain.scopes import NAME, ScopeKind
 from state_admin.services.errors import BadRequest, UnsupportedMediaType
-from state_admin.services.storage import GROUPS, MOST_DAYS
 
 from .pagination import DEFAULT_LIMIT, MAX_LIMIT
 from .parameters import read_query
@@ -72,11 +71,7 @@ _LISTED = {
     **_VALUE,
 }
 _CLEAR = {"prefix": TEXT, "scope_kind": one_of(ScopeKind)}
-_AUDIT = dict.fromkeys(
-    ("namespace", "key", "thread_id", "run_id", "action", "request_id", "actor"), TEXT
-)
 _ORDER = {**one_of(["asc", "desc"]), "default": "asc"}
-_DAYS = {"days": {"type": "integer", "minimum": 1, "maximum": MOST_DAYS, "default": 30}}
 _GUARDS = ("If-Match", "If-None-Match", "If-Changed", "On-Conflict")
 
 
@@ -191,16 +186,6 @@ OPERATIONS: dict[str, Operation] = {
         },
     ),
     "search_agent_history": Operation({200: {"type": "array", "items": ref("AgentState")}}),
-    "list_audit": _list("AuditRow", **_AUDIT),
-    "get_me": Operation(_ok("Me")),
-    "get_usage": Operation(_ok("Usage")),
-    "list_storage": _list("Storage", group={**one_of(GROUPS), "default": "workspace"}, **_DAYS),
-    "measure_namespace": Operation(_ok("Storage"), _DAYS),
-    "measure_thread": Operation(_ok("Storage"), _DAYS),
-    "explain_access": Operation(
-        _ok("Explanation"),
-        {"token_id": _COUNT, "username": TEXT, "namespace": TEXT, "key": TEXT, "thread_id": TEXT},
-    ),
 }
 
 _TAG = {"type": "string", "pattern": r'^(W/)?"[0-9]{1,18}"$'}

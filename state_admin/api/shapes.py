@@ -14,11 +14,9 @@ from state_admin.models import (
     Merge,
     MessageRole,
     Operation,
-    Role,
     StateScope,
 )
 from state_admin.services.errors import problem_types
-from state_admin.services.storage import GROUPS
 
 Shape = dict[str, Any]
 
@@ -241,63 +239,4 @@ SHAPES: dict[str, Shape] = {
         created_at=TIME,
         updated_at=TIME,
     ),
-    "AuditRow": shape(
-        at=TIME,
-        action=TEXT,
-        namespace=null(TEXT),
-        key=null(TEXT),
-        thread_id=null(TEXT),
-        run_id=null(TEXT),
-        version=WHOLE,
-        actor=TEXT,
-        actor_kind=TEXT,
-        reason=TEXT,
-        request_id=TEXT,
-        detail=OBJECT,
-    ),
-    "Me": shape(
-        workspace=TEXT,
-        actor=TEXT,
-        actor_kind=TEXT,
-        role=one_of(Role.values),
-        namespaces=many(TEXT),
-        thread_prefixes=many(TEXT),
-    ),
-    "Usage": shape(
-        entries=WHOLE,
-        bytes=WHOLE,
-        threads=WHOLE,
-        messages=WHOLE,
-        measured_at=null(TIME),
-        limits=OBJECT,
-    ),
-    "Storage": shape(
-        group=one_of(GROUPS),
-        name=null(TEXT),
-        measured_at=TIME,
-        exact=FLAG,
-        rows=WHOLE,
-        bytes=WHOLE,
-        estimated_tokens=WHOLE,
-        entries=WHOLE,
-        entry_bytes=WHOLE,
-        history_rows=WHOLE,
-        history_bytes=WHOLE,
-        messages=WHOLE,
-        message_bytes=WHOLE,
-        state_rows=WHOLE,
-        state_bytes=WHOLE,
-        growth_bytes_per_day=null(NUMBER),
-        days=many(
-            shape(
-                day=DAY,
-                rows=WHOLE,
-                bytes=WHOLE,
-                estimated_tokens=WHOLE,
-                tokens_saved=WHOLE,
-                rows_removed=WHOLE,
-            )
-        ),
-    ),
-    "Explanation": OBJECT,
 }

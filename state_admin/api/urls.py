@@ -22,8 +22,6 @@ from state_admin.contract.base import Operation
 from state_admin.domain.config import Kind
 
 from . import (
-    access,
-    audit,
     batches,
     blame,
     config,
@@ -37,7 +35,6 @@ from . import (
     restores,
     search,
     state_keys,
-    storage,
 )
 from .endpoint import view_of
 
@@ -182,24 +179,6 @@ urlpatterns = [
     ),
     path("v1/state-keys", state_keys.StateKeyList.as_view(), name="state-keys"),
     path("v1/state-keys/<segment:name>", state_keys.StateKeyDetail.as_view(), name="state-key"),
-    path("v1/audit", audit.AuditList.as_view(), name="audit"),
-    path("v1/me", access.Me.as_view(), name="me"),
-    _below(
-        "v1/usage/",
-        path(
-            "storage/namespaces/<segment:namespace>",
-            storage.StorageOfNamespace.as_view(),
-            name="namespace-storage",
-        ),
-        path(
-            "storage/threads/<segment:thread_id>",
-            storage.StorageOfThread.as_view(),
-            name="thread-storage",
-        ),
-        path("storage", storage.StorageList.as_view(), name="storage"),
-    ),
-    path("v1/usage", access.UsageDetail.as_view(), name="usage"),
-    path("v1/access/explain", access.AccessExplain.as_view(), name="access-explain"),
     path("schema", description.SchemaDocument.as_view(), name="schema"),
     path("docs", description.DocsPage.as_view(), name="docs"),
     re_path(r"^(?P<rest>(?s:.*))\Z", endpoint.UnknownPath.as_view(), name="unknown"),

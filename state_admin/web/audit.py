@@ -11,10 +11,10 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
+from state_admin.contract import audit as contract
 from state_admin.domain import diffs, moments, values
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, EntryRevision
-from state_admin.models.stamps import ActorKind
 from state_admin.services.errors import BadRequest, NotFound
 
 from . import paging, snippets
@@ -183,26 +183,9 @@ def audit_diff(request: Request, pk: int) -> HttpResponse:
     return render(request, "audit/diff.html", context, part="audit-diff")
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+def _items(request: Request, name: str) -> tuple[list[contract.AuditRow], str]:
     rows, next_url = _find(request, read_filters(request), name)
-    return [_as_json(row) for row in rows], next_url
-
-
-def _as_json(row: AuditRow) -> dict[str, Any]:
-    return {
-        "at": row.at,
-        "actor": row.actor_name,
-        "actor_kind": ActorKind(row.actor_kind).value,
-        "action": row.action,
-        "namespace": row.namespace or None,
-        "key": row.key or None,
-        "thread_id": row.thread or None,
-        "run_id": row.run or None,
-        "version": row.version,
-        "reason": row.reason,
-        "request_id": row.request_id,
-        "detail": row.detail,
-    }
+    return [contract.AuditRow.of(row) for row in rows], next_url
 
 
 urlpatterns = [

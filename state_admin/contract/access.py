@@ -1,0 +1,141 @@
+"""Access: the caller, the usage of the workspace, and who may do what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Self
+
+from state_admin.domain import access
+from state_admin.domain.access import Role
+
+from .base import Answer, Operation, Query, doc
+from .types import Actor, ActorKind, Bytes, Key, Namespace, ThreadId, Time, time_of
+
+if TYPE_CHECKING:
+    from state_admin.services.access import Explanation as Explained
+    from state_admin.services.quotas import Usage as Used
+
+RoleName = Annotated[
+    str,
+    doc(
+        "A viewer reads, an editor also writes, an admin does everything.",
+        "editor",
+        choices=tuple(Role),
+    ),
+]
+
+
+class Me(Answer):
+    """The caller, and what it may do."""
+
+    workspace: Annotated[str, doc("Name of the workspace in addresses.", "default")]
+    actor: Annotated[Actor, doc("Name of the token or user.")]
+    actor_kind: ActorKind
+    role: RoleName
+    namespaces: Annotated[
+        list[str], doc("Globs of the namespaces that it may access; empty: all.", ["team_*"])
+    ]
+    thread_prefixes: Annotated[
+        list[str],
+        doc("Prefixes of the ids of the threads that it may access; empty: all.", []),
+    ]
+
+    @classmethod
+    def of(cls, actor: access.Actor, workspace: str) -> Self:
+        return cls(
+            workspace=workspace,
+            actor=actor.name,
+            actor_kind=actor.kind,
+            role=actor.role.value,
+            namespaces=list(actor.namespaces),
+            thread_prefixes=list(actor.thread_prefixes),
+        )
+
+
+class Usage(Answer):
+    """How much the workspace holds, as last measured, and its quotas."""
+
+    entries: Annotated[int, doc("Number of entries.", 1200, ge=0)]
+    bytes: Annotated[Bytes, doc("Bytes of all values.", 524_288)]
+    threads: Annotated[int, doc("Number of threads.", 80, ge=0)]
+    messages: Annotated[int, doc("Number of messages.", 2400, ge=0)]
+    measured_at: Annotated[Time | None, doc("When it was measured; null: never.")]
+    limits: Annotated[
+        dict[str, int | None],
+        doc(
+            "The quotas of `entries`, `bytes` and `threads`; null: unlimited.",
+            {"entries": 10_000, "bytes": None, "threads": None},
+        ),
+    ]
+
+    @classmethod
+    def of(cls, found: Used) -> Self:
+        usage = found.usage
+        return cls(
+            entries=usage.entries,
+            bytes=usage.bytes,
+            threads=usage.threads,
+            messages=usage.messages,
+            measured_at=time_of(usage.measured_at),
+            limits=found.limits,
+        )
+
+
+class Explanation(Answer):
+    """What a token or a member may do, and why."""
+
+    who: Annotated[str, doc("Name of the token or member.", "planner-token")]
+    role: Annotated[RoleName | None, doc("Its role; null: not a member.")]
+    may_read: Annotated[bool, doc("Whether it may read.", True)]
+    may_write: Annotated[bool, doc("Whether it may write.", True)]
+    may_administer: Annotated[bool, doc("Whether it may administer.", False)]
+    reasons: Annotated[
+        list[str],
+        doc("The reasons in plain text, in the order of the decision.", ["the token is live"]),
+    ]
+
+    @classmethod
+    def of(cls, found: Explained) -> Self:
+        return cls(**vars(found))
+
+
+class ExplainQuery(Query):
+    """Exactly one of `token_id` and `username` is given."""
+
+    token_id: Annotated[int, doc("Id of the token to explain.", 7, ge=0)] | None = None
+    username: Annotated[str, doc("Name of the user to explain.", "alice")] | None = None
+    namespace: Annotated[Namespace, doc("Access to this namespace.")] | None = None
+    key: Annotated[Key, doc("Access to this key of the namespace.")] | None = None
+    thread_id: Annotated[ThreadId, doc("Access to this thread.")] | None = None
+
+
+GET_ME = Operation(
+    id="get_me",
+    method="GET",
+    path="/me",
+    tag="access",
+    summary="Read the caller",
+    description="The workspace, role and limits of the token or user that calls.",
+    answers={200: Me},
+)
+GET_USAGE = Operation(
+    id="get_usage",
+    method="GET",
+    path="/usage",
+    tag="access",
+    summary="Read the usage of the workspace",
+    description="The counts are those of the last measurement, which a worker repeats regularly.",
+    answers={200: Usage},
+)
+EXPLAIN_ACCESS = Operation(
+    id="explain_access",
+    method="GET",
+    path="/access/explain",
+    tag="access",
+    summary="Explain access",
+    description="What a token (`token_id`) or a member (`username`) may do, in general or with a"
+    " namespace, a key or a thread, and why. Exactly one of the two is required.",
+    role=Role.ADMIN,
+    query=ExplainQuery,
+    answers={200: Explanation},
+    problems=("not-found", "invalid"),
+)

@@ -1,0 +1,87 @@
+"""The audit: who did what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from state_admin.domain.access import Role
+
+from .base import Answer, Operation, Page, Paging, doc
+from .types import (
+    Actor,
+    ActorKind,
+    Key,
+    Namespace,
+    Reason,
+    RequestId,
+    RunId,
+    ThreadId,
+    Time,
+    time_of,
+)
+
+if TYPE_CHECKING:
+    from state_admin import models
+
+Action = Annotated[str, doc("What was done to what: a kind of change.", "entry.put")]
+
+
+class AuditRow(Answer):
+    """A write, and who did it."""
+
+    at: Annotated[Time, doc("When it was done.")]
+    action: Action
+    namespace: Annotated[Namespace | None, doc("The namespace; null: not about one.")]
+    key: Annotated[Key | None, doc("The key, or the name of the thing; null: it has none.")]
+    thread_id: Annotated[ThreadId | None, doc("The thread; null: not about one.", None)]
+    run_id: Annotated[
+        RunId | None, doc("The run that was written, or on whose behalf; null: none.", None)
+    ]
+    version: Annotated[int, doc("Version or revision that the write created; 0: none.", 3, ge=0)]
+    actor: Actor
+    actor_kind: ActorKind
+    reason: Reason
+    request_id: RequestId
+    detail: Annotated[
+        dict[str, Any], doc("More about the action, depending on its kind.", {"merged": True})
+    ]
+
+    @classmethod
+    def of(cls, row: models.AuditRow) -> Self:
+        return cls(
+            at=time_of(row.at),
+            action=row.action,
+            namespace=row.namespace or None,
+            key=row.key or None,
+            thread_id=row.thread or None,
+            run_id=row.run or None,
+            version=row.version,
+            actor=row.actor_name,
+            actor_kind=row.actor_kind,
+            reason=row.reason,
+            request_id=row.request_id,
+            detail=row.detail,
+        )
+
+
+class AuditFilters(Paging):
+    namespace: Annotated[Namespace, doc("Only rows about this namespace.")] | None = None
+    key: Annotated[Key, doc("Only rows about this key.")] | None = None
+    thread_id: Annotated[ThreadId, doc("Only rows about this thread.")] | None = None
+    run_id: Annotated[RunId, doc("Only rows about this run.")] | None = None
+    action: Annotated[Action, doc("Only rows with this action.")] | None = None
+    request_id: Annotated[RequestId, doc("Only rows of this request.")] | None = None
+    actor: Annotated[Actor, doc("Only rows of the actor with this name.")] | None = None
+
+
+LIST_AUDIT = Operation(
+    id="list_audit",
+    method="GET",
+    path="/audit",
+    tag="audit",
+    summary="List the audit",
+    description="Every write of the workspace, newest first.",
+    role=Role.ADMIN,
+    query=AuditFilters,
+    answers={200: Page[AuditRow]},
+)

@@ -1,0 +1,144 @@
+"""Storage: what is stored, where, how fast it grows, and what compaction saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Self
+
+from .base import Answer, Operation, Page, Paging, Query, doc
+from .types import Bytes, Time, Tokens, time_of
+
+if TYPE_CHECKING:
+    from state_admin import models
+    from state_admin.services.storage import Level
+
+Rows = Annotated[int, doc("Number of rows.", 120, ge=0)]
+Days = Annotated[int, doc("Length of the series `days`.", 30, ge=1, le=366)]
+
+
+class StorageDay(Answer):
+    """A measurement of one day."""
+
+    day: Annotated[str, doc("The day, in UTC.", "2026-01-31", schema={"format": "date"})]
+    rows: Annotated[Rows, doc("Rows in total.")]
+    bytes: Annotated[Bytes, doc("Bytes in total.", 65_536)]
+    estimated_tokens: Annotated[Tokens, doc("Estimated tokens of all messages.")]
+    tokens_saved: Annotated[Tokens, doc("Estimated tokens that compactions of this day saved.", 0)]
+    rows_removed: Annotated[Rows, doc("Rows that compactions of this day removed.", 0)]
+
+    @classmethod
+    def of(cls, sample: models.StorageSample) -> Self:
+        return cls(
+            day=sample.day.isoformat(),
+            rows=sample.total_rows,
+            bytes=sample.total_bytes,
+            estimated_tokens=sample.estimated_tokens,
+            tokens_saved=sample.tokens_saved,
+            rows_removed=sample.rows_removed,
+        )
+
+
+class Storage(Answer):
+    """What a workspace, a namespace or a thread holds. Bytes are those of the values as stored."""
+
+    group: Annotated[
+        str, doc("What was measured.", "namespace", choices=("workspace", "namespace", "thread"))
+    ]
+    name: Annotated[
+        str | None,
+        doc("Name of the namespace or id of the thread; null: the workspace.", "team_context"),
+    ]
+    measured_at: Annotated[Time, doc("When it was measured.")]
+    exact: Annotated[
+        bool, doc("Whether it was measured for this request; otherwise by the last sweep.", True)
+    ]
+    rows: Annotated[Rows, doc("Rows in total.")]
+    bytes: Annotated[Bytes, doc("Bytes in total.", 65_536)]
+    estimated_tokens: Annotated[Tokens, doc("Estimated tokens of all messages.")]
+    entries: Annotated[Rows, doc("Number of entries.")]
+    entry_bytes: Annotated[Bytes, doc("Bytes of the entries.")]
+    history_rows: Annotated[Rows, doc("Number of versions of entries.")]
+    history_bytes: Annotated[Bytes, doc("Bytes of the versions.")]
+    messages: Annotated[Rows, doc("Number of messages.")]
+    message_bytes: Annotated[Bytes, doc("Bytes of the messages.")]
+    state_rows: Annotated[Rows, doc("Number of state values of threads.")]
+    state_bytes: Annotated[Bytes, doc("Bytes of the state values.")]
+    growth_bytes_per_day: Annotated[
+        float | None,
+        doc("Growth in bytes per day, over `days`; null: too few measurements.", 512.0),
+    ]
+    days: Annotated[list[StorageDay], doc("The last measurement of each day, oldest first.")]
+
+    @classmethod
+    def of(cls, level: Level) -> Self:
+        newest = level.newest
+        return cls(
+            group=level.group,
+            name=level.name or None,
+            measured_at=time_of(newest.measured_at),
+            exact=level.exact,
+            rows=newest.total_rows,
+            bytes=newest.total_bytes,
+            estimated_tokens=newest.estimated_tokens,
+            entries=newest.entries,
+            entry_bytes=newest.entry_bytes,
+            history_rows=newest.history_rows,
+            history_bytes=newest.history_bytes,
+            messages=newest.messages,
+            message_bytes=newest.message_bytes,
+            state_rows=newest.state_rows,
+            state_bytes=newest.state_bytes,
+            growth_bytes_per_day=level.growth,
+            days=[StorageDay.of(sample) for sample in level.days],
+        )
+
+
+class StorageQuery(Paging):
+    group: Annotated[
+        str,
+        doc(
+            "What to list: the workspace, its namespaces, or its largest threads.",
+            "namespace",
+            choices=("workspace", "namespace", "thread"),
+        ),
+    ] = "workspace"
+    days: Days = 30
+
+
+class MeasureQuery(Query):
+    days: Days = 30
+
+
+LIST_STORAGE = Operation(
+    id="list_storage",
+    method="GET",
+    path="/usage/storage",
+    tag="storage",
+    summary="List storage",
+    description="What was stored at the last measurement, largest first. Of threads, the 100"
+    " largest are measured.",
+    query=StorageQuery,
+    answers={200: Page[Storage]},
+)
+MEASURE_NAMESPACE = Operation(
+    id="measure_namespace",
+    method="GET",
+    path="/usage/storage/namespaces/{namespace}",
+    tag="storage",
+    summary="Measure a namespace",
+    description="What the namespace holds now. If it is too large to be measured in a request, the"
+    " last measurement is returned with `exact` false.",
+    query=MeasureQuery,
+    answers={200: Storage},
+    problems=("not-registered",),
+)
+MEASURE_THREAD = Operation(
+    id="measure_thread",
+    method="GET",
+    path="/usage/storage/threads/{thread_id}",
+    tag="storage",
+    summary="Measure a thread",
+    description="What the thread holds now. If it is too large to be measured in a request, the last"
+    " measurement is returned with `exact` false.",
+    query=MeasureQuery,
+    answers={200: Storage},
+)

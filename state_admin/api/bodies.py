@@ -391,6 +391,13 @@ def answer(data: Any, status: int = 200, *, etag: int | None = None) -> HttpResp
     return response
 
 
+def answer_once(shown: msgspec.Struct, *, kept: msgspec.Struct) -> HttpResponse:
+    """The 201 that shows a secret, once. `kept` is stored in its place for a repeated request."""
+    response = answer(shown, 201)
+    response.kept_content = encode(kept)  # type: ignore[attr-defined]
+    return response
+
+
 def dry_run_answer(response: HttpResponse) -> HttpResponse:
     """The answer to a dry run: `response`, an object or nothing, with `dry_run` as a member. No
     ETag and no Location: what they name does not exist."""

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from state_admin.contract.base import Body, Operation
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.numbers import read_whole
 from state_admin.services.actors import require
 from state_admin.services.dry_runs import discard_writes
 from state_admin.services.errors import BadRequest, NotFound
@@ -181,6 +182,14 @@ def handles(operation: Operation) -> Callable[[Handler], Handler]:
         return handler
 
     return register
+
+
+def row_id(noun: str, text: str) -> int:
+    """The id of a row that a path names. NotFound for what is no id."""
+    number = read_whole(text)
+    if number is None:
+        raise NotFound(f"{noun} not found: {text}")
+    return number
 
 
 def view_of(operations: list[Operation]) -> type[Endpoint]:

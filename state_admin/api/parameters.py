@@ -12,12 +12,10 @@ from typing import Any
 from django.http import QueryDict
 
 from state_admin.domain import moments
+from state_admin.domain.numbers import MAX_WHOLE, read_whole
 from state_admin.services.errors import BadRequest
 
 from .shapes import Shape
-
-# A bigint holds every integer of so many digits.
-_MAX_DIGITS = 18
 
 
 def read_query(declared: Mapping[str, Shape], required: Set[str], given: QueryDict) -> Any:
@@ -66,11 +64,7 @@ def _convert(schema: Shape, text: str) -> Any:
         case {"type": "boolean"}:
             return {"true": True, "false": False}.get(text)
         case {"type": "integer"}:
-            if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
-                return None
-            number = int(text)
-            fits = schema["minimum"] <= number <= schema.get("maximum", number)
-            return number if fits else None
+            return read_whole(text, least=schema["minimum"], most=schema.get("maximum", MAX_WHOLE))
         case {"format": "date-time"}:
             # An unencoded + in a query string means a space.
             return moments.read(text.replace(" ", "+"))

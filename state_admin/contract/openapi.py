@@ -86,6 +86,56 @@ _STATUSES: Final = {
 }
 
 
+TAGS: Final[dict[str, str]] = {
+    "namespaces": "A namespace has a JSON Schema and a default for its entries.",
+    "entries": "An entry is a versioned value under a namespace and a key.",
+    "state keys": "Typed keys of the state of a thread, with their merge strategies.",
+    "plugins": "Sets of state keys and namespaces that are installed together.",
+    "config": "Providers, models and agents. Secrets can be written but not read.",
+    "threads": "A thread has messages and a state.",
+    "snapshots": "The state of a thread at a revision.",
+    "runs": "One execution of an agent on a thread; its steps are committed atomically.",
+    "tickets": "Decisions that a suspended run waits for.",
+    "dispatches": "The mailbox of a thread: work that agents claim, acknowledge and retry.",
+    "compactions": "Summaries that shorten a thread's context, and the removal of old history.",
+    "changes": "The change feed, by polling or as a stream.",
+    "webhooks": "Changes delivered to an URL.",
+    "management": "Workspaces, members and API tokens.",
+    "audit": "Who did what, when and why.",
+    "access": "The caller, its permissions and its usage.",
+    "frontends": "A thread in the protocols of AG-UI and the AI SDK.",
+    "agent protocol": "The Agent Protocol, as LangGraph's SDK speaks it.",
+}
+
+
+def document(operations: Iterable[Operation], problems: Mapping[str, Any]) -> Schema:
+    """The whole document. `problems`: the problem types by slug."""
+    operations = list(operations)
+    found, components = paths(operations, problems)
+    used = {op.tag for op in operations}
+    return {
+        "openapi": "3.1.1",
+        "info": {
+            "title": "Commonhold",
+            "version": "1",
+            "description": "Typed, scoped, versioned, shared state for AI agents. Percent-encode ids "
+            "and keys in paths; a slash within an id is `%2F`.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            "contact": {"name": "Maintainers of Commonhold"},
+        },
+        "servers": [{"url": "/", "description": "The server that serves this document."}],
+        "tags": [{"name": name, "description": TAGS[name]} for name in TAGS if name in used],
+        "paths": found,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "ch_…"},
+                "session": {"type": "apiKey", "in": "cookie", "name": "commonhold_session"},
+            },
+        },
+    }
+
+
 def paths(operations: Iterable[Operation], problems: Mapping[str, Any]) -> tuple[Schema, Schema]:
     """The `paths` and the component schemas. `problems`: the problem types by slug."""
     operations = list(operations)
@@ -206,6 +256,7 @@ _PATH_DESCRIPTIONS: Final = {
     "key": "Key within the namespace. Slashes may be sent as they are.",
     "kind": "Kind of config record.",
     "record_id": "Id of the record.",
+    "workspace": "Slug of the workspace.",
     "revision": "Revision of the thread's state.",
 } | {
     f"{noun}_id": f"Id of the {noun}; send a slash in it as %2F."

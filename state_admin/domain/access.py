@@ -43,10 +43,16 @@ class Actor:
     thread_prefixes: tuple[str, ...] = ()
     request_id: str = ""
     run_id: str = ""  # the run on whose behalf it acts, as the caller says
+    operator: bool = False  # may manage all workspaces
 
     def may(self, needed: Role) -> bool:
         """Whether the role suffices."""
         return self.role.covers(needed)
+
+    @property
+    def restricted(self) -> bool:
+        """Whether it is limited to some namespaces or threads."""
+        return bool(self.namespaces or self.thread_prefixes)
 
     def sees_namespace(self, name: str) -> bool:
         """Whether one of the globs matches; outside them a namespace does not exist."""

@@ -37,11 +37,19 @@ class User(AbstractUser):
         swappable = "AUTH_USER_MODEL"
 
 
+class MembershipQuerySet(models.QuerySet["Membership"]):
+    def visible_to(self, actor: Actor) -> Self:
+        """Members of the workspace; none for a restricted token."""
+        return self.none() if actor.restricted else self.filter(workspace_id=actor.workspace_id)
+
+
 class Membership(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=8, choices=Role.choices)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = MembershipQuerySet.as_manager()
 
     class Meta:
         db_table = "memberships"
@@ -52,7 +60,9 @@ class Membership(models.Model):
 
 class TokenQuerySet(models.QuerySet["ApiToken"]):
     def visible_to(self, actor: Actor) -> Self:
-        return self.filter(workspace_id=actor.workspace_id)
+        """Tokens of the workspace; none for a restricted token, which could learn what else there
+        is."""
+        return self.none() if actor.restricted else self.filter(workspace_id=actor.workspace_id)
 
     def live(self) -> Self:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), revoked_at=None)
@@ -72,6 +82,8 @@ class ApiToken(models.Model):
     # Globs of namespaces and prefixes of thread ids the token is limited to; empty is "all".
     namespaces = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
     thread_prefixes = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
+    # May manage all workspaces; made at the shell, or by another of the kind.
+    operator = models.BooleanField(default=False, db_default=False)
     # Calls a minute; NULL is no limit.
     rate_per_minute = models.PositiveIntegerField(null=True, blank=True)
     created_by = models.CharField(max_length=150)

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from django.db import models
 from django.db.models.functions import Now
+
+from state_admin.domain.access import Actor
+
+
+class WorkspaceQuerySet(models.QuerySet["Workspace"]):
+    def visible_to(self, actor: Actor) -> Self:
+        """All for an operator, otherwise the caller's own."""
+        return self.all() if actor.operator else self.filter(pk=actor.workspace_id)
 
 
 class Workspace(models.Model):
@@ -14,6 +24,8 @@ class Workspace(models.Model):
     max_bytes = models.BigIntegerField(null=True, blank=True)
     max_threads = models.BigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = WorkspaceQuerySet.as_manager()
 
     class Meta:
         db_table = "workspaces"

@@ -18,7 +18,7 @@ from .token_cache import Credential, cache
 
 _FIND = """
 SELECT t.id, t.workspace_id, t.name, t.role, t.digest, t.namespaces, t.thread_prefixes,
-    t.rate_per_minute, t.last_used_at IS NULL OR t.last_used_at < now() - interval '1 minute'
+    t.operator, t.rate_per_minute, t.last_used_at IS NULL OR t.last_used_at < now() - interval '1 minute'
 FROM api_tokens t
 WHERE t.lookup = %(lookup)s AND t.revoked_at IS NULL
     AND (t.expires_at IS NULL OR t.expires_at > now())
@@ -65,7 +65,9 @@ def _find_credential(presented: str) -> Credential | None:
     row = hot.fetch_one(_FIND, {"lookup": lookup})
     if row is None:
         return None
-    identity, workspace_id, name, role, digest, namespaces, prefixes, rate, stale_use = row
+    identity, workspace_id, name, role, digest, namespaces, prefixes, operator, rate, stale_use = (
+        row
+    )
     if not hmac.compare_digest(digest, access_models.digest(secret)):
         return None
     if stale_use:
@@ -78,6 +80,7 @@ def _find_credential(presented: str) -> Credential | None:
         role=Role(role),
         namespaces=tuple(namespaces),
         thread_prefixes=tuple(prefixes),
+        operator=operator,
     )
     return Credential(actor, identity, rate)
 
@@ -128,6 +131,21 @@ def require(actor: Actor, role: Role) -> None:
         raise Forbidden(
             f"this needs the role {role.value}",
             hint=f"You are {actor.role.value} here. Ask an admin of the workspace.",
+        )
+
+
+def require_unrestricted(actor: Actor) -> None:
+    """Raise Forbidden for a token that is limited to some namespaces or threads."""
+    if actor.restricted:
+        raise Forbidden("this needs a token without limits to namespaces or threads")
+
+
+def require_operator(actor: Actor) -> None:
+    """Raise Forbidden unless `actor` may manage all workspaces."""
+    if not actor.operator:
+        raise Forbidden(
+            "this needs an operator's token",
+            hint="Whoever runs the server creates one: manage.py create_token --operator.",
         )
 
 

@@ -16,7 +16,7 @@ from state_admin.domain.values import Fault
 from state_admin.models import LoginLink, Membership, User, UserSession
 
 from . import journal, users
-from .actors import require
+from .actors import require, require_unrestricted
 from .errors import Conflict, Forbidden, Invalid, NotFound
 
 
@@ -29,7 +29,7 @@ class Added:
 
 
 def find_member(actor: Actor, member_id: int) -> Membership:
-    found = Membership.objects.filter(workspace_id=actor.workspace_id, pk=member_id)
+    found = Membership.objects.visible_to(actor).filter(pk=member_id)
     member = found.select_related("user").first()
     if member is None:
         raise NotFound(f"member not found: {member_id}")
@@ -39,9 +39,11 @@ def find_member(actor: Actor, member_id: int) -> Membership:
 def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> Added:
     """Let a user into the actor's workspace; one who does not exist is made, and comes in by link.
 
-    Conflict for one who is a member already: change_role does that.
+    Conflict for one who is a member already: change_role does that. Forbidden for a restricted
+    token, as people are not restricted.
     """
     require(actor, Role.ADMIN)
+    require_unrestricted(actor)
     username = _checked(username)
     with transaction.atomic():
         user, is_new = users.ensure_user(username)

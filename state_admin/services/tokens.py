@@ -17,7 +17,7 @@ from state_admin.models import ApiToken
 from state_admin.models.access import digest
 
 from . import journal
-from .actors import require
+from .actors import require, require_operator
 from .errors import Conflict, Forbidden, Invalid, NotFound
 from .token_cache import announce_revocation
 
@@ -34,13 +34,19 @@ def create_token(
     thread_prefixes: Sequence[str] = (),
     expires_in_seconds: int | None = None,
     rate_per_minute: int | None = None,
+    operator: bool = False,
     reason: str = "",
 ) -> tuple[ApiToken, str]:
     """Make a token in the actor's workspace; answers the row and the secret, once.
 
-    Forbidden when the token would be wider than its creator (semantics §10).
+    Forbidden when the token would be wider than its creator (semantics §10). An `operator` token
+    may manage all workspaces; it is an unrestricted admin.
     """
     require(actor, Role.ADMIN)
+    if operator and (role is not Role.ADMIN or namespaces or thread_prefixes):
+        raise Invalid("an operator's token has the role admin and no limits")
+    if operator and actor.kind != "system":
+        require_operator(actor)
     if not name.strip():
         raise Invalid("a token needs a name", hint="Name the program that will use it.")
     if rate_per_minute is not None and rate_per_minute < 1:
@@ -55,6 +61,7 @@ def create_token(
             namespaces=list(namespaces),
             thread_prefixes=list(thread_prefixes),
             rate_per_minute=rate_per_minute,
+            operator=operator,
         )
         trace = journal.Trace("token.create", key=token.name, detail={"role": role.value})
         journal.record(actor, [trace], reason=reason)
@@ -74,8 +81,10 @@ def rotate_token(
     if not timedelta(0) <= overlap <= MOST_OVERLAP:
         raise Invalid(f"the overlap is at most {MOST_OVERLAP.days} days")
     with transaction.atomic():
-        old = _find(actor, token_id)
+        old = find_token(actor, token_id)
         _check_reach(actor, Role(old.role), old.namespaces, old.thread_prefixes)
+        if old.operator:
+            require_operator(actor)
         live = ApiToken.objects.live().filter(pk=old.pk, rotated_at=None)
         ends = Least(F("expires_at"), Now() + overlap)  # where one is NULL, the other
         if not live.update(rotated_at=Now(), expires_at=ends):
@@ -90,6 +99,7 @@ def rotate_token(
             namespaces=old.namespaces,
             thread_prefixes=old.thread_prefixes,
             rate_per_minute=old.rate_per_minute,
+            operator=old.operator,
         )
         announce_revocation()
         detail = {"from": old.lookup, "to": token.lookup, "overlap": overlap.total_seconds()}
@@ -120,7 +130,7 @@ def _check_reach(
         raise Forbidden("a token can only narrow what its creator may do", hint="; ".join(wider))
 
 
-def _find(actor: Actor, token_id: int) -> ApiToken:
+def find_token(actor: Actor, token_id: int) -> ApiToken:
     token = ApiToken.objects.visible_to(actor).filter(pk=token_id).first()
     if token is None:
         raise NotFound(f"token not found: {token_id}")
@@ -131,7 +141,7 @@ def revoke_token(*, actor: Actor, token_id: int, reason: str = "") -> ApiToken:
     """End a token at once; calling again changes nothing."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
-        token = _find(actor, token_id)
+        token = find_token(actor, token_id)
         if ApiToken.objects.filter(pk=token_id, revoked_at=None).update(revoked_at=Now()):
             announce_revocation()
             journal.record(actor, [journal.Trace("token.revoke", key=token.name)], reason=reason)

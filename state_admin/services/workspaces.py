@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from django.db import transaction
 
 from state_admin.domain import scopes
-from state_admin.domain.access import Role
+from state_admin.domain.access import Actor, Role
 from state_admin.models import Membership, User, Workspace
 
-from . import journal
-from .actors import system_actor
-from .errors import Invalid
+from . import journal, quotas
+from .actors import require_operator, system_actor
+from .errors import Invalid, NotFound
 from .namespaces import reserve_namespaces
 
 
-def ensure_workspace(slug: str) -> tuple[Workspace, bool]:
-    """The workspace `slug`, made if it is not there. For operators at the shell, not for the API."""
+def ensure_workspace(
+    slug: str, *, name: str = "", actor: Actor | None = None, reason: str = ""
+) -> tuple[Workspace, bool]:
+    """The workspace `slug`, created if it does not exist, by an operator or (None) at the shell."""
+    if actor is not None:
+        require_operator(actor)
     try:
         scopes.check_name(slug)
     except scopes.BadName as bad:
@@ -23,12 +30,47 @@ def ensure_workspace(slug: str) -> tuple[Workspace, bool]:
     if len(slug) > 64:
         raise Invalid("a workspace name has at most 64 characters")
     with transaction.atomic():
-        workspace, created = Workspace.objects.get_or_create(slug=slug, defaults={"name": slug})
+        workspace, created = Workspace.objects.get_or_create(
+            slug=slug, defaults={"name": name or slug}
+        )
         if created:
-            actor = system_actor(workspace.pk, "operator")
-            reserve_namespaces(actor)
-            journal.record(actor, [journal.Trace("workspace.create", key=slug)])
+            shell = system_actor(workspace.pk, "operator")
+            creator = acting_in(actor, slug) if actor else shell
+            reserve_namespaces(shell)
+            trace = journal.Trace("workspace.create", key=slug)
+            journal.record(creator, [trace], reason=reason)
     return workspace, created
+
+
+def find_workspace(actor: Actor, slug: str) -> Workspace:
+    """A workspace that the actor may see. NotFound."""
+    found = Workspace.objects.visible_to(actor).filter(slug=slug).first()
+    if found is None:
+        raise NotFound(f"workspace not found: {slug}")
+    return found
+
+
+def change_workspace(
+    *, actor: Actor, slug: str, changes: Mapping[str, str | int | None], reason: str = ""
+) -> Workspace:
+    """Set the name or quotas of a workspace, for an operator: `name`, and `max_entries`, `max_bytes`,
+    `max_threads`, of which None lifts a limit. NotFound."""
+    target = acting_in(actor, slug)
+    with transaction.atomic():
+        workspace = Workspace.objects.get(pk=target.workspace_id)
+        if changes:
+            Workspace.objects.filter(pk=workspace.pk).update(**changes)
+            trace = journal.Trace("workspace.change", key=slug, detail=dict(changes))
+            journal.record(target, [trace], reason=reason)
+    quotas.forget_accounts()
+    workspace.refresh_from_db()
+    return workspace
+
+
+def acting_in(actor: Actor, slug: str) -> Actor:
+    """An operator, at work in another workspace than that of the token. NotFound."""
+    require_operator(actor)
+    return replace(actor, workspace_id=find_workspace(actor, slug).pk)
 
 
 def add_member(*, workspace: Workspace, user: User, role: Role) -> Membership:

@@ -119,6 +119,7 @@ SAID = {
     "webhook.delete": "deleted webhook",
     "config.rotate": "encrypted the secrets of the config again",
     "erase": "erased",
+    "workspace.change": "changed workspace",
     "workspace.quota": "set the quotas of workspace",
 }
 

@@ -12,6 +12,7 @@ from django.urls import path, reverse
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
+from state_admin.contract import members as contract
 from state_admin.domain.access import Role
 from state_admin.models import Membership
 from state_admin.services.errors import Conflict, Invalid
@@ -93,18 +94,9 @@ def _find(request: Request, url: str) -> tuple[Sequence[Membership], str]:
     return paging.cut(found, PAGE, lambda last: with_query(url, after=last.pk))
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+def _items(request: Request, name: str) -> tuple[list[contract.Member], str]:
     rows, next_url = _find(request, reverse(name))
-    items = [
-        {
-            "username": row.user.get_username(),
-            "role": row.role,
-            "joined_at": row.created_at,
-            "last_login": row.user.last_login,
-        }
-        for row in rows
-    ]
-    return items, next_url
+    return [contract.Member.of(row) for row in rows], next_url
 
 
 def _show(

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
+from state_admin.contract import tokens as contract
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken
 from state_admin.services.errors import Forbidden, Invalid, NotFound
@@ -148,27 +149,9 @@ def _page(request: Request, url: str) -> tuple[Sequence[ApiToken], str]:
     return paging.cut(list(rows[: PAGE + 1]), PAGE, lambda last: with_query(url, before=last.pk))
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
-    """Of the secret the beginning, which is none."""
+def _items(request: Request, name: str) -> tuple[list[contract.Token], str]:
     tokens, next_url = _page(request, reverse(name))
-    items = [
-        {
-            "id": token.pk,
-            "name": token.name,
-            "begins": token.beginning,
-            "state": _row(token).state,
-            "role": token.role,
-            "namespaces": token.namespaces,
-            "thread_prefixes": token.thread_prefixes,
-            "created_by": token.created_by,
-            "created_at": token.created_at,
-            "last_used_at": token.last_used_at,
-            "expires_at": token.expires_at,
-            "revoked_at": token.revoked_at,
-        }
-        for token in tokens
-    ]
-    return items, next_url
+    return [contract.Token.of(token) for token in tokens], next_url
 
 
 def _row(token: ApiToken) -> Row:

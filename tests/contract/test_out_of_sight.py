@@ -183,6 +183,7 @@ _VARIES = (
     (re.compile(r"^retry: \d+$", re.M), "retry: SOON"),
     (re.compile(r"(ch_|whsec_)[\w+/=]+"), "SECRET"),
     (re.compile(r"\b(plain|fuller)\b"), "WORKSPACE"),
+    (re.compile(r"(token|member) not found: \d+"), r"\1 not found: ID"),
 )
 
 

@@ -23,6 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--namespace", action="append", default=[], help="glob; repeatable")
         parser.add_argument("--thread-prefix", action="append", default=[], help="repeatable")
         parser.add_argument("--expires-in-days", type=int)
+        parser.add_argument("--operator", action="store_true", help="may manage all workspaces")
         parser.add_argument("--rate-per-minute", type=int, help="calls a minute; default: no limit")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -37,6 +38,7 @@ class Command(BaseCommand):
                 thread_prefixes=options["thread_prefix"],
                 expires_in_seconds=days * 86_400 if days else None,
                 rate_per_minute=options["rate_per_minute"],
+                operator=options["operator"],
             )
         except Problem as problem:
             raise CommandError(f"{problem.detail}. {problem.hint}".strip()) from problem

@@ -1,0 +1,79 @@
+"""Members of the workspace: /members."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.urls import reverse
+
+from state_admin.contract import members as contract
+from state_admin.domain.access import Role
+from state_admin.models import Membership
+from state_admin.services import members
+
+from .bodies import answer, answer_once, no_content
+from .endpoint import Endpoint, handles, row_id
+from .pagination import answer_rows
+
+
+@handles(contract.LIST_MEMBERS)
+def list_members(call: Endpoint) -> HttpResponse:
+    rows = Membership.objects.visible_to(call.actor).select_related("user")
+    return answer_rows(call, rows, contract.Member.of, order="id")
+
+
+@handles(contract.ADD_MEMBER)
+def add_member(call: Endpoint) -> HttpResponse:
+    body = call.body(contract.NewMember)
+    added = members.add_member(
+        actor=call.actor, username=body.username, role=Role(body.role), reason=call.reason
+    )
+    return _invite(added.membership, added.link)
+
+
+@handles(contract.GET_MEMBER)
+def get_member(call: Endpoint, member_id: str) -> HttpResponse:
+    return answer(contract.Member.of(members.find_member(call.actor, row_id("member", member_id))))
+
+
+@handles(contract.CHANGE_MEMBER)
+def change_member(call: Endpoint, member_id: str) -> HttpResponse:
+    member = members.change_role(
+        actor=call.actor,
+        member_id=row_id("member", member_id),
+        role=Role(call.body(contract.MemberChange).role),
+        reason=call.reason,
+    )
+    return answer(contract.Member.of(member))
+
+
+@handles(contract.REMOVE_MEMBER)
+def remove_member(call: Endpoint, member_id: str) -> HttpResponse:
+    members.remove_member(
+        actor=call.actor, member_id=row_id("member", member_id), reason=call.reason
+    )
+    return no_content()
+
+
+@handles(contract.INVITE_MEMBER)
+def invite_member(call: Endpoint, member_id: str) -> HttpResponse:
+    member = members.find_member(call.actor, row_id("member", member_id))
+    link = members.renew_link(actor=call.actor, member_id=member.pk, reason=call.reason)
+    return _invite(member, link)
+
+
+@handles(contract.END_SESSIONS)
+def end_member_sessions(call: Endpoint, member_id: str) -> HttpResponse:
+    ended = members.end_member_sessions(
+        actor=call.actor, member_id=row_id("member", member_id), reason=call.reason
+    )
+    return answer(contract.EndedSessions(ended=ended))
+
+
+def _invite(member: Membership, link: str) -> HttpResponse:
+    url = settings.SITE_URL + reverse("web:login-once", args=[link]) if link else None
+    shown = contract.Member.of(member)
+    return answer_once(
+        contract.Invitation(member=shown, login_url=url),
+        kept=contract.Invitation(member=shown, login_url=None),
+    )

@@ -1,0 +1,50 @@
+"""Workspaces, for operators: /workspaces."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+
+from state_admin.contract import workspaces as contract
+from state_admin.models import Workspace
+from state_admin.services import workspaces
+
+from . import tokens
+from .bodies import answer
+from .endpoint import Endpoint, handles
+from .pagination import answer_rows
+
+
+@handles(contract.LIST_WORKSPACES)
+def list_workspaces(call: Endpoint) -> HttpResponse:
+    rows = Workspace.objects.visible_to(call.actor)
+    return answer_rows(call, rows, contract.Workspace.of, order="slug")
+
+
+@handles(contract.CREATE_WORKSPACE)
+def create_workspace(call: Endpoint) -> HttpResponse:
+    body = call.body(contract.NewWorkspace)
+    workspace, created = workspaces.ensure_workspace(
+        body.slug, name=body.name or "", actor=call.actor, reason=call.reason
+    )
+    return answer(contract.Workspace.of(workspace), 201 if created else 200)
+
+
+@handles(contract.GET_WORKSPACE)
+def get_workspace(call: Endpoint, workspace: str) -> HttpResponse:
+    return answer(contract.Workspace.of(workspaces.find_workspace(call.actor, workspace)))
+
+
+@handles(contract.CHANGE_WORKSPACE)
+def change_workspace(call: Endpoint, workspace: str) -> HttpResponse:
+    changed = workspaces.change_workspace(
+        actor=call.actor,
+        slug=workspace,
+        changes=call.body(contract.WorkspaceChange).given(),
+        reason=call.reason,
+    )
+    return answer(contract.Workspace.of(changed))
+
+
+@handles(contract.CREATE_WORKSPACE_TOKEN)
+def create_workspace_token(call: Endpoint, workspace: str) -> HttpResponse:
+    return tokens.create(call, workspaces.acting_in(call.actor, workspace))

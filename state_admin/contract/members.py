@@ -1,0 +1,144 @@
+"""Members: people of a workspace. A new person is invited with a one-time login link."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Self
+
+from state_admin.domain.access import Role
+
+from .base import Answer, Body, DryRun, Operation, Page, Paging, doc
+from .tokens import RoleName
+from .types import Time, time_of
+
+if TYPE_CHECKING:
+    from state_admin import models
+
+LoginUrl = Annotated[
+    str | None,
+    doc(
+        "A link that signs the person in, once. Null for somebody who has an account, and in the "
+        "response to a repeated request.",
+        "https://commonhold.example/login/once/4f1c…",
+    ),
+]
+
+
+class Member(Answer):
+    """A person of the workspace."""
+
+    id: Annotated[str, doc("Id of the membership.", "3")]
+    username: Annotated[str, doc("Name of the person.", "alice")]
+    role: Annotated[
+        str, doc("What the person may do.", "editor", choices=("viewer", "editor", "admin"))
+    ]
+    joined_at: Annotated[Time, doc("When the person became a member.")]
+    last_login_at: Annotated[Time | None, doc("When the person last signed in; null: never.")]
+
+    @classmethod
+    def of(cls, row: models.Membership) -> Self:
+        return cls(
+            id=str(row.pk),
+            username=row.user.get_username(),
+            role=row.role,
+            joined_at=time_of(row.created_at),
+            last_login_at=time_of(row.user.last_login),
+        )
+
+
+class Invitation(Answer):
+    """A member, and the link with which a new person signs in."""
+
+    member: Member
+    login_url: LoginUrl
+
+
+class EndedSessions(Answer):
+    ended: Annotated[int, doc("Number of sessions that were ended.", 2)]
+
+
+class NewMember(Body):
+    username: Annotated[
+        str, doc("Name of the person; an account is created for a new name.", "alice", min_length=1)
+    ]
+    role: Annotated[RoleName, doc("What the person may do.", "editor")]
+
+
+class MemberChange(Body):
+    role: Annotated[RoleName, doc("The new role.", "admin")]
+
+
+LIST_MEMBERS = Operation(
+    id="list_members",
+    method="GET",
+    path="/members",
+    tag="management",
+    summary="List members",
+    description="In the order in which they joined.",
+    role=Role.ADMIN,
+    query=Paging,
+    answers={200: Page[Member]},
+)
+ADD_MEMBER = Operation(
+    id="add_member",
+    method="POST",
+    path="/members",
+    tag="management",
+    summary="Add a member",
+    description="A new name gets an account and an invitation: `login_url` signs the person in, once.",
+    role=Role.ADMIN,
+    body=NewMember,
+    answers={201: Invitation},
+)
+GET_MEMBER = Operation(
+    id="get_member",
+    method="GET",
+    path="/members/{member_id}",
+    tag="management",
+    summary="Read a member",
+    role=Role.ADMIN,
+    answers={200: Member},
+)
+CHANGE_MEMBER = Operation(
+    id="change_member",
+    method="PATCH",
+    path="/members/{member_id}",
+    tag="management",
+    summary="Change the role of a member",
+    description="The last admin keeps the role.",
+    role=Role.ADMIN,
+    body=MemberChange,
+    answers={200: Member},
+)
+REMOVE_MEMBER = Operation(
+    id="remove_member",
+    method="DELETE",
+    path="/members/{member_id}",
+    tag="management",
+    summary="Remove a member",
+    description="Takes effect at once. The account and the tokens that the person created remain. "
+    "The last admin cannot be removed.",
+    role=Role.ADMIN,
+    dry_run=DryRun,
+    answers={204: None},
+)
+INVITE_MEMBER = Operation(
+    id="invite_member",
+    method="POST",
+    path="/members/{member_id}/invitation",
+    tag="management",
+    summary="Renew the invitation of a member",
+    description="A new one-time login link. Refused for a person who belongs to other workspaces too.",
+    role=Role.ADMIN,
+    answers={201: Invitation},
+)
+END_SESSIONS = Operation(
+    id="end_member_sessions",
+    method="DELETE",
+    path="/members/{member_id}/sessions",
+    tag="management",
+    summary="Sign a member out everywhere",
+    description="Ends all sessions and unused login links.",
+    role=Role.ADMIN,
+    dry_run=EndedSessions,
+    answers={200: EndedSessions},
+)

@@ -1,0 +1,31 @@
+"""Problem documents: how every error is returned (RFC 9457). The types are in services/errors.py."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, UnsetType
+
+from .base import Answer, doc
+from .types import Fault
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(Answer):
+    """A problem document (RFC 9457). Some types have further members, such as `expected` and `actual`
+    of a conflict, `limit`, or `retry_after`; the page of the type lists them."""
+
+    type: Annotated[
+        str, doc("Problem type, and the path of the page that explains it.", "/problems/not-found")
+    ]
+    title: Annotated[str, doc("Name of the type; constant.", "Resource not found")]
+    status: Annotated[int, doc("HTTP status code.", 404, ge=400, le=599)]
+    detail: Annotated[str, doc("What is wrong with this request.", "thread not found: thread-1")]
+    hint: Annotated[str, doc("What to do.", "Check the id.")] | UnsetType = UNSET
+    instance: (
+        Annotated[str, doc("Id of the request.", "0199f3c2a41c7d3e9b1f6f0f4a5e8c21")] | UnsetType
+    ) = UNSET
+    errors: Annotated[list[Fault], doc("Each wrong place in the request body.", [])] | UnsetType = (
+        UNSET
+    )

@@ -1,0 +1,156 @@
+"""API tokens: keys of programs, each with a role and a reach."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from state_admin.domain.access import Role
+
+from .base import Answer, Body, DryRun, Operation, Page, Paging, doc
+from .types import Time, time_of
+
+if TYPE_CHECKING:
+    from state_admin import models
+
+RoleName = Literal["viewer", "editor", "admin"]
+Globs = Annotated[
+    list[str],
+    doc("Globs of the namespaces that the token is limited to; empty: all.", ["team_*"]),
+]
+Prefixes = Annotated[
+    list[str],
+    doc("Prefixes of the thread ids that the token is limited to; empty: all.", ["support-"]),
+]
+Rate = Annotated[int, doc("Requests per minute; null: no limit.", 600, ge=1, le=2**31 - 1)]
+
+
+class Token(Answer):
+    """An API token, without its secret."""
+
+    id: Annotated[str, doc("Id of the token.", "17")]
+    name: Annotated[str, doc("The program that uses the token.", "planner")]
+    prefix: Annotated[str, doc("Public first part of the token.", "ch_12124b793e09_")]
+    role: Annotated[
+        str, doc("What the token may do.", "editor", choices=("viewer", "editor", "admin"))
+    ]
+    namespaces: Globs
+    thread_prefixes: Prefixes
+    operator: Annotated[bool, doc("Whether the token may manage all workspaces.", False)]
+    rate_per_minute: Rate | None
+    created_by: Annotated[str, doc("Who created it.", "alice")]
+    created_at: Annotated[Time, doc("When it was created.")]
+    expires_at: Annotated[Time | None, doc("When it expires; null: never.")]
+    rotated_at: Annotated[Time | None, doc("When a successor was created; null: not rotated.")]
+    revoked_at: Annotated[Time | None, doc("When it was revoked; null: not revoked.")]
+    last_used_at: Annotated[Time | None, doc("When it was last used, to the minute; null: never.")]
+
+    @classmethod
+    def of(cls, row: models.ApiToken) -> Self:
+        return cls(
+            id=str(row.pk),
+            name=row.name,
+            prefix=row.beginning,
+            role=row.role,
+            namespaces=row.namespaces,
+            thread_prefixes=row.thread_prefixes,
+            operator=row.operator,
+            rate_per_minute=row.rate_per_minute,
+            created_by=row.created_by,
+            created_at=time_of(row.created_at),
+            expires_at=time_of(row.expires_at),
+            rotated_at=time_of(row.rotated_at),
+            revoked_at=time_of(row.revoked_at),
+            last_used_at=time_of(row.last_used_at),
+        )
+
+
+class CreatedToken(Answer):
+    """A new token with its secret, which is never shown again."""
+
+    token: Token
+    secret: Annotated[
+        str | None,
+        doc(
+            "Send as `Authorization: Bearer …`. Null in the response to a repeated request.",
+            "ch_12124b793e09_206007e22b64b18b8c9f4ff82ba440f6",
+        ),
+    ]
+
+
+class NewToken(Body):
+    name: Annotated[
+        str, doc("The program that will use the token.", "planner", min_length=1, max_length=128)
+    ]
+    role: Annotated[RoleName, doc("What the token may do; at most your own role.", "editor")]
+    namespaces: Annotated[Globs, doc("At most your own reach.")] = []
+    thread_prefixes: Annotated[Prefixes, doc("At most your own reach.")] = []
+    expires_in_seconds: (
+        Annotated[int, doc("Lifetime; absent or null: no end.", 86400, ge=1, le=10 * 365 * 86400)]
+        | None
+    ) = None
+    rate_per_minute: Rate | None = None
+
+
+class Rotation(Body):
+    overlap_seconds: Annotated[
+        int, doc("How long the old token remains valid.", 3600, ge=0, le=30 * 86400)
+    ] = 0
+
+
+LIST_TOKENS = Operation(
+    id="list_tokens",
+    method="GET",
+    path="/tokens",
+    tag="management",
+    summary="List API tokens",
+    description="Tokens of the workspace, newest first, including revoked and expired ones.",
+    role=Role.ADMIN,
+    query=Paging,
+    answers={200: Page[Token]},
+)
+CREATE_TOKEN = Operation(
+    id="create_token",
+    method="POST",
+    path="/tokens",
+    tag="management",
+    summary="Create an API token",
+    description="The response contains the secret, once. A token cannot reach further than the "
+    "caller that creates it.",
+    role=Role.ADMIN,
+    body=NewToken,
+    answers={201: CreatedToken},
+)
+GET_TOKEN = Operation(
+    id="get_token",
+    method="GET",
+    path="/tokens/{token_id}",
+    tag="management",
+    summary="Read an API token",
+    role=Role.ADMIN,
+    answers={200: Token},
+)
+ROTATE_TOKEN = Operation(
+    id="rotate_token",
+    method="POST",
+    path="/tokens/{token_id}/rotate",
+    tag="management",
+    summary="Rotate an API token",
+    description="Creates a successor with the same name, role and reach. The response contains its "
+    "secret, once. The old token remains valid for `overlap_seconds`.",
+    role=Role.ADMIN,
+    body=Rotation,
+    body_required=False,
+    answers={201: CreatedToken},
+    problems=("conflict",),
+)
+REVOKE_TOKEN = Operation(
+    id="revoke_token",
+    method="DELETE",
+    path="/tokens/{token_id}",
+    tag="management",
+    summary="Revoke an API token",
+    description="The token is refused at once, for good. Revoking it again changes nothing.",
+    role=Role.ADMIN,
+    dry_run=DryRun,
+    answers={204: None},
+)

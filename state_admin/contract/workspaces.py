@@ -1,0 +1,119 @@
+"""Workspaces: the tenants, and what each may hold. For operators' tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Self
+
+from msgspec import UNSET, UnsetType
+
+from state_admin.domain.access import Role
+
+from .base import Answer, Body, Operation, Page, Paging, doc
+from .tokens import CreatedToken, NewToken
+from .types import Time, time_of
+
+if TYPE_CHECKING:
+    from state_admin import models
+
+_OPERATOR = " Needs an operator's token."
+Quota = Annotated[int, doc("Maximum; null: no limit.", 100_000, ge=0, le=2**63 - 1)]
+
+
+class Workspace(Answer):
+    """A tenant."""
+
+    slug: Annotated[str, doc("Name in URLs and commands.", "acme")]
+    name: Annotated[str, doc("Name for people.", "Acme Inc.")]
+    max_entries: Annotated[Quota | None, doc("Maximum number of entries; null: no limit.")]
+    max_bytes: Annotated[Quota | None, doc("Maximum size in bytes; null: no limit.")]
+    max_threads: Annotated[Quota | None, doc("Maximum number of threads; null: no limit.")]
+    created_at: Annotated[Time, doc("When it was created.")]
+
+    @classmethod
+    def of(cls, row: models.Workspace) -> Self:
+        return cls(
+            slug=row.slug,
+            name=row.name,
+            max_entries=row.max_entries,
+            max_bytes=row.max_bytes,
+            max_threads=row.max_threads,
+            created_at=time_of(row.created_at),
+        )
+
+
+class NewWorkspace(Body):
+    slug: Annotated[
+        str, doc("Letters, digits, `_`, `-` and `.`; cannot be changed.", "acme", max_length=64)
+    ]
+    name: Annotated[str, doc("Name for people; default: the slug.", max_length=128)] | UnsetType = (
+        UNSET
+    )
+
+
+class WorkspaceChange(Body):
+    """Absent members stay as they are; null lifts a quota."""
+
+    name: (
+        Annotated[str, doc("Name for people.", "Acme Inc.", min_length=1, max_length=128)]
+        | UnsetType
+    ) = UNSET
+    max_entries: Annotated[Quota | None, doc("Maximum number of entries.")] | UnsetType = UNSET
+    max_bytes: Annotated[Quota | None, doc("Maximum size in bytes.")] | UnsetType = UNSET
+    max_threads: Annotated[Quota | None, doc("Maximum number of threads.")] | UnsetType = UNSET
+
+
+LIST_WORKSPACES = Operation(
+    id="list_workspaces",
+    method="GET",
+    path="/workspaces",
+    tag="management",
+    summary="List workspaces",
+    description="In alphabetical order." + _OPERATOR,
+    role=Role.ADMIN,
+    query=Paging,
+    answers={200: Page[Workspace]},
+)
+CREATE_WORKSPACE = Operation(
+    id="create_workspace",
+    method="POST",
+    path="/workspaces",
+    tag="management",
+    summary="Create a workspace",
+    description="An existing one is returned as it is, with 200." + _OPERATOR,
+    role=Role.ADMIN,
+    body=NewWorkspace,
+    answers={200: Workspace, 201: Workspace},
+)
+GET_WORKSPACE = Operation(
+    id="get_workspace",
+    method="GET",
+    path="/workspaces/{workspace}",
+    tag="management",
+    summary="Read a workspace",
+    description="The workspace and its quotas." + _OPERATOR,
+    role=Role.ADMIN,
+    answers={200: Workspace},
+)
+CHANGE_WORKSPACE = Operation(
+    id="change_workspace",
+    method="PATCH",
+    path="/workspaces/{workspace}",
+    tag="management",
+    summary="Change a workspace",
+    description="Its name and its quotas." + _OPERATOR,
+    role=Role.ADMIN,
+    body=WorkspaceChange,
+    answers={200: Workspace},
+)
+CREATE_WORKSPACE_TOKEN = Operation(
+    id="create_workspace_token",
+    method="POST",
+    path="/workspaces/{workspace}/tokens",
+    tag="management",
+    summary="Create an API token of a workspace",
+    description="For the first token of a new workspace. The response contains the secret, once."
+    + _OPERATOR,
+    role=Role.ADMIN,
+    body=NewToken,
+    answers={201: CreatedToken},
+)

@@ -1,0 +1,169 @@
+"""Workspaces, members and tokens by the API, for infrastructure as code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from state_admin.domain.access import Role
+from state_admin.models import ApiToken, AuditRow, IdempotencyRecord, LoginLink, Membership
+from state_admin.services import tokens
+from state_admin.services.actors import system_actor
+from tests.builders import Person, call, make_token
+
+
+@pytest.fixture
+def operator(alice: Person) -> str:
+    """The secret of an operator's token, created at the shell."""
+    shell = system_actor(alice.workspace.pk, "operator")
+    return tokens.create_token(actor=shell, name="terraform", role=Role.ADMIN, operator=True)[1]
+
+
+def audited(action: str) -> list[tuple[str, str]]:
+    rows = AuditRow.objects.filter(action=action).order_by("pk")
+    return [(row.actor_name, row.workspace.slug) for row in rows.select_related("workspace")]
+
+
+# Tokens ------------------------------------------------------------------------------------------
+
+
+def test_token__created_used_rotated_and_revoked(alice: Person) -> None:
+    body = {"name": "planner", "role": "editor", "namespaces": ["team_*"], "rate_per_minute": 60}
+    created = alice.api("POST", "/tokens", body)
+    assert created.status_code == 201
+    secret, token = created.json()["secret"], created.json()["token"]
+    assert {"name", "role", "namespaces", "rate_per_minute"} <= token.keys()
+    assert secret.startswith(token["prefix"])
+    assert secret not in alice.api("GET", "/tokens").text
+    me = call(secret, "GET", "/me").json()
+    assert (me["role"], me["namespaces"]) == ("editor", ["team_*"])
+
+    rotated = alice.api("POST", f"/tokens/{token['id']}/rotate", {"overlap_seconds": 60})
+    assert rotated.status_code == 201
+    assert rotated.json()["token"]["namespaces"] == ["team_*"]
+    assert call(secret, "GET", "/me").status_code == 200
+    again = alice.api("POST", f"/tokens/{token['id']}/rotate")
+    assert (again.status_code, again.json()["type"]) == (409, "/problems/conflict")
+
+    for _ in range(2):
+        assert alice.api("DELETE", f"/tokens/{token['id']}").status_code == 204
+    assert call(secret, "GET", "/me").status_code == 401
+    assert alice.api("GET", f"/tokens/{token['id']}").json()["revoked_at"]
+    assert audited("token.revoke") == [("alice's token", "acme")]
+
+
+def test_token__repeated_with_one_key__is_created_once_and_its_secret_kept_nowhere(
+    alice: Person,
+) -> None:
+    body = {"name": "planner", "role": "viewer"}
+    first = alice.api("POST", "/tokens", body, Idempotency_Key="k1")
+    repeated = alice.api("POST", "/tokens", body, Idempotency_Key="k1")
+    assert repeated.json() == first.json() | {"secret": None}
+    assert ApiToken.objects.filter(name="planner").count() == 1
+    secret = first.json()["secret"].encode()
+    assert not any(secret in bytes(row.body) for row in IdempotencyRecord.objects.all())
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"role": "viewer"}, "/name"),
+        ({"name": "", "role": "viewer"}, "/name"),
+        ({"name": "x", "role": "root"}, "/role"),
+        ({"name": "x", "role": "viewer", "expires_in_seconds": 0}, "/expires_in_seconds"),
+        ({"name": "x", "role": "viewer", "namespaces": [1]}, "/namespaces/0"),
+    ],
+)
+def test_token__bad_field__is_named(alice: Person, body: Any, pointer: str) -> None:
+    answer = alice.api("POST", "/tokens", body)
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_token__wider_than_its_creator__is_refused(alice: Person) -> None:
+    narrow, _ = make_token(alice, Role.ADMIN, namespaces=["team_*"])
+    for namespaces, status in (([], 403), (["other"], 403), (["team_a"], 201)):
+        body = {"name": "x", "role": "admin", "namespaces": namespaces}
+        assert call(narrow, "POST", "/tokens", body).status_code == status
+    assert call(narrow, "GET", "/tokens").json()["items"] == []
+
+
+# Members -----------------------------------------------------------------------------------------
+
+
+def test_member__invited_changed_and_removed(alice: Person) -> None:
+    invited = alice.api("POST", "/members", {"username": "carol", "role": "viewer"})
+    assert invited.status_code == 201
+    member = invited.json()["member"]
+    assert "/login/" in invited.json()["login_url"]
+    assert LoginLink.objects.filter(user__username="carol", used_at=None).count() == 1
+    renewed = alice.api("POST", f"/members/{member['id']}/invitation")
+    assert renewed.json()["login_url"] != invited.json()["login_url"]
+    changed = alice.api("PATCH", f"/members/{member['id']}", {"role": "editor"})
+    assert changed.json()["role"] == "editor"
+    assert alice.api("DELETE", f"/members/{member['id']}/sessions").json() == {"ended": 0}
+    assert alice.api("DELETE", f"/members/{member['id']}").status_code == 204
+    assert alice.api("GET", f"/members/{member['id']}").status_code == 404
+
+
+def test_member__repeated_with_one_key__keeps_no_link(alice: Person) -> None:
+    body = {"username": "carol", "role": "viewer"}
+    first = alice.api("POST", "/members", body, Idempotency_Key="k1")
+    repeated = alice.api("POST", "/members", body, Idempotency_Key="k1")
+    assert repeated.json() == first.json() | {"login_url": None}
+
+
+def test_member__last_admin__stays(alice: Person) -> None:
+    own = Membership.objects.get(workspace=alice.workspace, user__username=alice.actor.name)
+    for method, body in (("DELETE", None), ("PATCH", {"role": "viewer"})):
+        answer = alice.api(method, f"/members/{own.pk}", body)
+        assert (answer.status_code, answer.json()["type"]) == (409, "/problems/conflict")
+
+
+# Workspaces --------------------------------------------------------------------------------------
+
+
+def test_workspace__created_by_an_operator__gets_quotas_and_its_first_token(
+    operator: str, alice: Person
+) -> None:
+    body = {"slug": "globex", "name": "Globex"}
+    assert call(operator, "POST", "/workspaces", body).status_code == 201
+    assert call(operator, "POST", "/workspaces", body).status_code == 200
+    change = {"max_entries": 1, "max_threads": None}
+    changed = call(operator, "PATCH", "/workspaces/globex", change).json()
+    assert (changed["max_entries"], changed["max_bytes"], changed["name"]) == (1, None, "Globex")
+    first = {"name": "app", "role": "admin"}
+    secret = call(operator, "POST", "/workspaces/globex/tokens", first).json()["secret"]
+    assert call(secret, "GET", "/me").json()["workspace"] == "globex"
+    assert audited("workspace.change") == [("terraform", "globex")]
+    assert audited("workspace.create")[-1] == ("terraform", "globex")
+    slugs = [item["slug"] for item in call(operator, "GET", "/workspaces").json()["items"]]
+    assert {"acme", "globex"} <= set(slugs)
+    assert slugs == sorted(slugs)
+    # An admin of one workspace sees that one.
+    assert [w["slug"] for w in call(secret, "GET", "/workspaces").json()["items"]] == ["globex"]
+    assert call(secret, "GET", "/workspaces/acme").status_code == 404
+
+
+def test_workspace__quota__holds(operator: str) -> None:
+    call(operator, "POST", "/workspaces", {"slug": "globex"})
+    call(operator, "PATCH", "/workspaces/globex", {"max_threads": 0})
+    first = {"name": "app", "role": "admin"}
+    secret = call(operator, "POST", "/workspaces/globex/tokens", first).json()["secret"]
+    refused = call(secret, "POST", "/threads", {"id": "t1"})
+    assert (refused.status_code, refused.json()["type"]) == (403, "/problems/quota-exceeded")
+
+
+def test_operator_token__is_made_by_operators_only(alice: Person) -> None:
+    answer = alice.api("POST", "/tokens", {"name": "x", "role": "admin", "operator": True})
+    assert answer.status_code == 400  # not a field of the API
+    row = ApiToken.objects.get(name="x") if ApiToken.objects.filter(name="x") else None
+    assert row is None
+
+
+def test_operator_token__rotated_by_an_admin__is_refused(operator: str, alice: Person) -> None:
+    row = ApiToken.objects.get(name="terraform")
+    assert alice.api("POST", f"/tokens/{row.pk}/rotate").status_code == 403
+    successor = call(operator, "POST", f"/tokens/{row.pk}/rotate").json()
+    assert successor["token"]["operator"] is True

@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from state_admin.contract.types import MAX_TTL
 from state_admin.domain.access import Role
 from state_admin.domain.values import Raw
 from state_admin.models import Namespace
@@ -17,7 +18,6 @@ from state_admin.services.errors import NotRegistered
 from . import etags, pagination
 from .bodies import Body, Part, RawField, Text, Whole, answer, no_content, verbatim
 from .endpoint import Endpoint
-from .entries import MAX_TTL
 
 
 class HistoryPolicy(Part):

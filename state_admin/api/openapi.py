@@ -21,12 +21,12 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from state_admin.domain.config import Kind
-from state_admin.domain.scopes import NAME, ScopeKind
+from state_admin.domain.scopes import NAME
 from state_admin.services.errors import BadRequest, UnsupportedMediaType
 
 from .pagination import DEFAULT_LIMIT, MAX_LIMIT
 from .parameters import read_query
-from .shapes import FLAG, SHAPES, TEXT, TIME, Shape, many, one_of, page, ref
+from .shapes import FLAG, SHAPES, TEXT, Shape, many, one_of, page, ref
 from .waiting import MAX_WAIT
 
 
@@ -60,18 +60,6 @@ _PAGE = {
     "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
     "cursor": TEXT,
 }
-_VALUE = {"include": one_of(["value"])}
-_LISTED = {
-    "prefix": TEXT,
-    "scope_kind": one_of(ScopeKind),
-    "updated_since": TIME,
-    "tag": many(TEXT),
-    "tags": many(TEXT),
-    "valid": FLAG,
-    **_VALUE,
-}
-_CLEAR = {"prefix": TEXT, "scope_kind": one_of(ScopeKind)}
-_ORDER = {**one_of(["asc", "desc"]), "default": "asc"}
 _GUARDS = ("If-Match", "If-None-Match", "If-Changed", "On-Conflict")
 
 
@@ -100,45 +88,10 @@ OPERATIONS: dict[str, Operation] = {
     "unregister_namespace": Operation(
         {204: None}, {"entries": one_of(["retain", "delete"])}, dry_run=ref("NamespaceRemoval")
     ),
-    "run_batch": Operation(_ok("BatchResults"), dry_run=_dry("BatchResults")),
-    "list_state": _list("EntryRow", plugin=TEXT, **_LISTED),
-    "list_entries": _list("EntryRow", order=_ORDER, before=TEXT, **_LISTED),
-    "clear_state": Operation(_ok("Cleared"), _CLEAR, dry_run=_dry("Cleared")),
-    "clear_namespace": Operation(_ok("Cleared"), _CLEAR, dry_run=_dry("Cleared")),
-    "read_entry": Operation(
-        {**_ok("Entry"), 304: None},
-        {"at_version": _VERSION, "at": TIME, "wait": _WAIT, "since": _COUNT},
-        ("If-None-Match",),
-    ),
-    "write_entry": Operation(_ok("Entry", 200, 201), headers=_GUARDS, dry_run=_dry("Entry")),
-    "patch_entry": Operation(_ok("Entry", 200, 201), headers=_GUARDS, dry_run=_dry("Entry")),
-    "delete_entry": Operation(
-        {204: None}, headers=(*_GUARDS[:2], "On-Conflict"), dry_run=_dry("Cleared")
-    ),
-    "read_history": _list("EntryVersion", **_VALUE),
-    "pin_version": Operation(_ok("EntryVersion")),
     "blame_entry": Operation({200: page("Attribution")}),
-    "diff_entry": Operation(_ok("Diff"), {"from": _VERSION, "to": _VERSION}),
-    "restore_entry": Operation(_ok("Entry"), headers=_GUARDS[:3], dry_run=_dry("Entry")),
     "restore_entries": Operation(_ok("Restoration"), dry_run=_dry("Restoration")),
     "redact_entry": Operation(_ok("Redaction"), dry_run=_dry("Redaction")),
     "erase": Operation(_ok("Erasure"), dry_run=_dry("Erasure")),
-    "search": Operation({200: page("Hit")}),
-    "list_key": _list("EntryRow", **_VALUE),
-    "clear_key": Operation(_ok("Cleared"), dry_run=_dry("Cleared")),
-    "list_config": _list("RecordRow", prefix=TEXT, **_VALUE),
-    "read_config": Operation({**_ok("Record"), 304: None}, headers=("If-None-Match",)),
-    "write_config": Operation(_ok("Record", 200, 201), headers=_GUARDS, dry_run=_dry("Record")),
-    "patch_config": Operation(_ok("Record"), headers=_GUARDS, dry_run=_dry("Record")),
-    "delete_config": Operation(
-        {204: None},
-        {"force": _SWITCH},
-        (*_GUARDS[:2], "On-Conflict"),
-        dry_run=ref("Dependents"),
-    ),
-    "read_config_history": _list("EntryVersion", **_VALUE),
-    "restore_config": Operation(_ok("Record"), headers=_GUARDS[:3], dry_run=_dry("Record")),
-    "list_config_dependents": Operation({200: page("Dependent")}),
     "list_state_keys": _list("StateKey"),
     "get_state_key": Operation(_ok("StateKey")),
     "register_state_key": Operation(_ok("StateKey", 200, 201)),

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from state_admin.domain.config import Kind
-from state_admin.domain.scopes import ScopeKind
 from state_admin.models import (
     Merge,
     MessageRole,
@@ -64,22 +62,6 @@ def page(name: str) -> Shape:
 
 
 _FAULT = shape(pointer=TEXT, message=TEXT)
-_ROW = {
-    "namespace": TEXT,
-    "key": TEXT,
-    "scope_kind": one_of(ScopeKind),
-    "version": WHOLE,
-    "schema_version": WHOLE,
-    "valid": FLAG,
-    "created_at": null(TIME),
-    "updated_at": null(TIME),
-    "expires_at": null(TIME),
-    "actor": TEXT,
-    "tags": many(TEXT),
-    "pinned": FLAG,
-    "size_bytes": WHOLE,
-    "estimated_tokens": WHOLE,
-}
 _PLUGIN = {"name": TEXT, "description": TEXT, "installed_at": TIME}
 
 SHAPES: dict[str, Shape] = {
@@ -129,29 +111,6 @@ SHAPES: dict[str, Shape] = {
             count=WHOLE, first=many(shape(key=TEXT, version=WHOLE, errors=many(_FAULT)))
         ),
     ),
-    "Entry": shape(**_ROW, exists=FLAG, value=ANY),
-    "EntryRow": shape({"value": ANY}, **_ROW, registered=FLAG),
-    "Record": shape(kind=one_of(Kind), id=TEXT, **_ROW, exists=FLAG, value=ANY),
-    "RecordRow": shape({"value": ANY}, kind=one_of(Kind), id=TEXT, **_ROW, registered=FLAG),
-    "Dependent": shape(kind=one_of(Kind), id=TEXT, pointer=TEXT),
-    "Dependents": shape(dry_run=FLAG, dependents=many(ref("Dependent")), hidden=WHOLE),
-    "Hit": shape(
-        {"value": ANY}, **_ROW, registered=FLAG, matches=many(shape(pointer=TEXT, snippet=TEXT))
-    ),
-    "EntryVersion": shape(
-        {"value": ANY, "run_id": null(TEXT), "redacted": FLAG},
-        version=WHOLE,
-        operation=one_of(Operation.values),
-        exists=FLAG,
-        actor=TEXT,
-        actor_kind=TEXT,
-        reason=TEXT,
-        request_id=TEXT,
-        at=TIME,
-        schema_version=WHOLE,
-        size_bytes=WHOLE,
-        pinned=FLAG,
-    ),
     "Attribution": shape(
         pointer=TEXT,
         version=WHOLE,
@@ -163,15 +122,6 @@ SHAPES: dict[str, Shape] = {
         run_id=null(TEXT),
         at=TIME,
     ),
-    "Diff": shape(
-        {"from": WHOLE, "to": WHOLE},
-        patch=many(shape({"value": ANY}, op=one_of(["add", "remove", "replace"]), path=TEXT)),
-        rows=many(shape(pointer=TEXT, kind=TEXT, before=ANY, after=ANY)),
-    ),
-    "BatchResult": shape(
-        {"entry": null(ref("Entry")), "version": WHOLE, "problem": OBJECT}, status=WHOLE
-    ),
-    "BatchResults": shape(results=many(ref("BatchResult"))),
     "DryRun": shape(dry_run={"const": True}),
     "Cleared": shape(deleted=WHOLE, matched=WHOLE),
     "Restoration": shape(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
 from django.http import HttpResponse
 from msgspec import UNSET, UnsetType
 
 from state_admin.contract import messages as message_contract
 from state_admin.contract import threads as contract
+from state_admin.contract.batches import BatchResult
 from state_admin.contract.types import json_of
 from state_admin.domain import values
 from state_admin.domain.patches import merge_patch
@@ -18,8 +18,8 @@ from state_admin.services.contexts import read_context as read_messages
 from state_admin.services.errors import BadRequest, Invalid
 
 from . import etags
-from .batches import read_operations, show_outcome
-from .bodies import answer, encode, no_content
+from .batches import read_operations
+from .bodies import answer, no_content
 from .endpoint import Endpoint, handles
 from .pagination import answer_rows
 
@@ -157,7 +157,7 @@ def list_messages(call: Endpoint, thread_id: str) -> HttpResponse:
 @handles(message_contract.APPEND_MESSAGES)
 def append_messages(call: Endpoint, thread_id: str) -> HttpResponse:
     body = call.body(message_contract.NewMessages)
-    operations = read_operations(body.operations, call.reason) if body.operations else ()
+    operations = () if body.operations is UNSET else read_operations(body.operations, call.reason)
     appended = messages.append_messages(
         actor=call.actor,
         thread_id=thread_id,
@@ -174,7 +174,7 @@ def append_messages(call: Endpoint, thread_id: str) -> HttpResponse:
         ],
     )
     if appended.outcomes:
-        shown.results = [msgspec.Raw(encode(show_outcome(each))) for each in appended.outcomes]
+        shown.results = list(map(BatchResult.of, appended.outcomes))
     return answer(shown, 201)
 
 

@@ -22,18 +22,14 @@ from state_admin.contract.base import Operation
 from state_admin.domain.config import Kind
 
 from . import (
-    batches,
     blame,
-    config,
     description,
     endpoint,
-    entries,
     erasures,
     namespaces,
     plugins,
     redactions,
     restores,
-    search,
     state_keys,
 )
 from .endpoint import view_of
@@ -71,7 +67,7 @@ def _route(path_: str) -> str:
 # The first segments of the most frequent paths, in the order in which they are tried.
 _FREQUENT = ("state", "runs", "threads")
 # Paths that are also the address of one thing of another path, for the methods they do not have.
-_SHADOWING: dict[str, tuple[str, dict[str, str]]] = {}
+_SHADOWING = {"/state/batch": ("/state/{namespace}", {"namespace": "batch"})}
 
 
 def _contract_patterns() -> list[URLPattern | URLResolver]:
@@ -102,42 +98,12 @@ def _parameters_last(path_: str) -> list[int]:
 
 urlpatterns = [
     *_contract_patterns(),
-    _below(
-        "v1/state/",
-        path(
-            "batch",
-            shadowing(batches.Batch, entries.EntryList, namespace="batch"),
-            name="batch",
-        ),
-        path(
-            "<segment:namespace>/<tail:key>",
-            entries.EntryDetail.as_view(),
-            name="entry",
-        ),
-        path("<segment:namespace>", entries.EntryList.as_view(), name="entries"),
-    ),
     path("v1/namespaces", namespaces.NamespaceList.as_view(), name="namespaces"),
     _below(
         "v1/namespaces/",
         path("<segment:namespace>", namespaces.NamespaceDetail.as_view(), name="namespace"),
     ),
-    path("v1/state", entries.StateList.as_view(), name="state"),
-    path(
-        "v1/history/<segment:namespace>/<tail:key>",
-        entries.EntryHistory.as_view(),
-        name="entry-history",
-    ),
-    path(
-        "v1/diff/<segment:namespace>/<tail:key>",
-        entries.EntryDiff.as_view(),
-        name="entry-diff",
-    ),
     path("v1/restore", restores.Restore.as_view(), name="restore"),
-    path(
-        "v1/restore/<segment:namespace>/<tail:key>",
-        entries.EntryRestore.as_view(),
-        name="entry-restore",
-    ),
     path(
         "v1/redact/<segment:namespace>/<tail:key>",
         redactions.EntryRedact.as_view(),
@@ -148,35 +114,9 @@ urlpatterns = [
         blame.EntryBlame.as_view(),
         name="entry-blame",
     ),
-    path("v1/keys/<tail:key>", entries.KeyDetail.as_view(), name="key"),
-    path("v1/search", search.Search.as_view(), name="search"),
     path("v1/erase", erasures.Erase.as_view(), name="erase"),
     path("v1/plugins", plugins.PluginList.as_view(), name="plugins"),
     path("v1/plugins/<segment:name>", plugins.PluginDetail.as_view(), name="plugin"),
-    _below(
-        "v1/config/",
-        path(
-            "<kind:kind>/<segment:record_id>/history",
-            config.RecordHistory.as_view(),
-            name="config-history",
-        ),
-        path(
-            "<kind:kind>/<segment:record_id>/restore",
-            config.RecordRestore.as_view(),
-            name="config-restore",
-        ),
-        path(
-            "<kind:kind>/<segment:record_id>/dependents",
-            config.RecordDependents.as_view(),
-            name="config-dependents",
-        ),
-        path(
-            "<kind:kind>/<segment:record_id>",
-            config.RecordDetail.as_view(),
-            name="config-record",
-        ),
-        path("<kind:kind>", config.RecordList.as_view(), name="config-records"),
-    ),
     path("v1/state-keys", state_keys.StateKeyList.as_view(), name="state-keys"),
     path("v1/state-keys/<segment:name>", state_keys.StateKeyDetail.as_view(), name="state-key"),
     path("schema", description.SchemaDocument.as_view(), name="schema"),

@@ -12,6 +12,7 @@ from state_admin.domain import values
 from state_admin.domain.messages import ROLES, VISIBILITIES
 
 from .base import Answer, Body, Operation, Page, Paging, Query, doc
+from .batches import BatchOperations, BatchResult
 from .types import (
     MAX_INTEGER,
     JsonIn,
@@ -180,13 +181,8 @@ class NewMessages(Body):
     ) = UNSET
     operations: (
         Annotated[
-            JsonIn,
-            doc(
-                "Operations on entries, as of `POST /state/batch`; performed together with the "
-                "messages or not at all.",
-                [],
-                schema={"type": "array", "items": _OBJECT, "maxItems": 1000},
-            ),
+            BatchOperations,
+            doc("Operations on entries, performed together with the messages or not at all."),
         ]
         | UnsetType
     ) = UNSET
@@ -204,7 +200,7 @@ class Appended(Answer):
     messages: Annotated[list[AppendedMessage], doc("The new messages, in order.")]
     results: (
         Annotated[
-            list[Annotated[JsonOut, doc("As of `POST /state/batch`.", schema=_OBJECT)]],
+            list[BatchResult],
             doc("Results of `operations`, in order; absent without operations.", []),
         ]
         | UnsetType

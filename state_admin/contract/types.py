@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType, field
 
 from state_admin.domain import diffs, values
 from state_admin.domain.moments import timestamp
-from state_admin.domain.scopes import NAME, ScopeKind
+from state_admin.domain.scopes import NAME
 from state_admin.domain.values import JSON, Raw
 
 from .base import Answer, doc
@@ -56,7 +56,7 @@ RequestId = Annotated[
     str, doc("Id of the request that did it.", "0199f3c2a41c7d3e9b1f6f0f4a5e8c21")
 ]
 Pointer = Annotated[str, doc("JSON Pointer (RFC 6901).", "/goal")]
-Scope = Literal[tuple(str(each.value) for each in ScopeKind)]  # type: ignore[valid-type]
+Scope = Literal["global", "parent_thread", "agent_type", "thread", "system", "custom"]
 Version = Annotated[int, doc("Version; grows with every change.", 3, ge=0)]
 Cost = Annotated[
     str,

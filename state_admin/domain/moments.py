@@ -21,7 +21,7 @@ def read(text: object, *, assume_utc: bool = False) -> datetime | None:
 
 def timestamp(moment: datetime) -> str:
     """RFC 3339 in UTC, always with microseconds (semantics §1)."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return moment.astimezone(UTC).isoformat("T", "microseconds")[:-6] + "Z"
 
 
 def milliseconds(moment: datetime) -> int:

@@ -1,0 +1,135 @@
+"""Batches: many operations on entries in one request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from msgspec import UNSET, UnsetType
+
+from state_admin.domain import values
+from state_admin.domain.access import Role
+
+from .base import Answer, Body, Operation, doc
+from .entries import Entry, PatchKind, PinnedIn, TagsIn, TtlSeconds, ValueIn
+from .types import MAX_INTEGER, JsonIn, JsonOut, Key, Namespace, json_of
+
+if TYPE_CHECKING:
+    from state_admin.services.batches import Outcome
+
+
+class BatchOperation(Body):
+    """One operation of a batch."""
+
+    op: Annotated[Literal["get", "put", "patch", "delete"], doc("What to do.", "put")]
+    namespace: Annotated[Namespace, doc("Namespace of the entry.", min_length=1)]
+    key: Annotated[Key, doc("Key of the entry.", min_length=1)]
+    value: Annotated[ValueIn, doc("The value of a `put`, which needs one.")] | UnsetType = UNSET
+    patch: (
+        Annotated[JsonIn, doc("The patch of a `patch`, which needs one.", {"goal": "Ship it"})]
+        | UnsetType
+    ) = UNSET
+    patch_type: Annotated[
+        PatchKind,
+        doc(
+            "Form of `patch`: a JSON Merge Patch (RFC 7396), a JSON Patch (RFC 6902), or update "
+            "operations."
+        ),
+    ] = "merge"
+    if_version: (
+        Annotated[
+            int,
+            doc(
+                "Only if the entry has this version; 0: only if it does not exist. "
+                "Default: whatever version it has.",
+                2,
+                ge=0,
+                le=MAX_INTEGER,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    ttl_seconds: TtlSeconds | UnsetType = UNSET
+    tags: TagsIn | UnsetType = UNSET
+    pinned: PinnedIn | UnsetType = UNSET
+
+
+# The service checks their number, also for the operations that come with messages.
+BatchOperations = Annotated[
+    list[BatchOperation],
+    doc("1 to 1,000 operations.", schema={"minItems": 1, "maxItems": 1000}),
+]
+
+
+class Batch(Body, kw_only=True):
+    atomic: Annotated[
+        bool,
+        doc(
+            "True: all operations are performed or none, and the first failure is the response. "
+            "False: each on its own, with a problem in the results of those that failed."
+        ),
+    ] = True
+    operations: BatchOperations
+
+
+class BatchResult(Answer):
+    """The result of one operation of a batch."""
+
+    status: Annotated[
+        int, doc("HTTP status that the operation would have had as a request of its own.", 200)
+    ]
+    entry: Annotated[Entry, doc("The entry. Absent after a `delete` or a failure.")] | UnsetType = (
+        UNSET
+    )
+    version: (
+        Annotated[
+            int, doc("Version that a `delete` made; 0: there was nothing. Absent otherwise.", 3)
+        ]
+        | UnsetType
+    ) = UNSET
+    problem: (
+        Annotated[
+            JsonOut,
+            doc(
+                "Why the operation failed. Absent if it did not.",
+                {"type": "/problems/not-found", "title": "Resource not found", "status": 404},
+                schema={"$ref": "#/components/schemas/Problem"},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Self:
+        if outcome.problem is not None:
+            # Not by msgspec: a problem may hold stored values (big integers, 1.10).
+            problem = json_of(values.dump(outcome.problem.document()))
+            return cls(status=outcome.problem.status, problem=problem)
+        if outcome.entry is None:
+            return cls(status=204, version=outcome.version)
+        return cls(status=201 if outcome.created else 200, entry=Entry.of(outcome.entry))
+
+
+class BatchResults(Answer):
+    """What a batch did."""
+
+    results: Annotated[
+        list[BatchResult],
+        doc("The results in the order of the operations.", [{"status": 204, "version": 3}]),
+    ]
+
+
+RUN_BATCH = Operation(
+    id="run_batch",
+    method="POST",
+    path="/state/batch",
+    tag="entries",
+    summary="Run a batch",
+    description="Gets, puts, patches and deletes up to 1,000 entries. All gets see one moment, and "
+    "the writes of the batch that come before them. A batch of gets needs the role viewer, "
+    "another one the role editor. The values that patches produce have at most 32 MiB in all.",
+    role=Role.VIEWER,
+    body=Batch,
+    answers={200: BatchResults},
+    dry_run=BatchResults,
+    problems=("not-registered", "not-found", "version-conflict", "quota-exceeded"),
+)

@@ -1,0 +1,200 @@
+"""The config registry: providers, models and agents, as entries whose secrets are kept apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from state_admin.domain.access import Role
+from state_admin.domain.config import Kind
+
+from . import entries
+from .base import Answer, Body, Operation, Page, Query, doc
+from .entries import (
+    DELETE_HEADERS,
+    PATCH_TYPES,
+    RESTORE_HEADERS,
+    WRITE_HEADERS,
+    EntryVersion,
+    IncludePaging,
+    VersionToRestore,
+)
+from .types import JsonIn, Pointer
+
+if TYPE_CHECKING:
+    from state_admin.services.config import Dependent as FoundDependent
+    from state_admin.services.entries import EntryView
+
+RecordKind = Annotated[
+    str, doc("Kind of the record.", "providers", choices=tuple(str(each) for each in Kind))
+]
+RecordId = Annotated[str, doc("Id of the record.", "openai")]
+
+
+class Record(entries.Entry, kw_only=True):
+    """A record of the config registry: an entry whose value has markers in place of secrets."""
+
+    kind: RecordKind
+    id: RecordId
+
+    @classmethod
+    def of_kind(cls, kind: Kind, view: EntryView) -> Self:
+        return cls.of(view, kind=kind.value, id=view.key)
+
+
+class RecordRow(entries.EntryRow, kw_only=True):
+    """A record in a list."""
+
+    kind: RecordKind
+    id: RecordId
+
+
+class Dependent(Answer):
+    """A place that names a record."""
+
+    kind: Annotated[RecordKind, doc("Kind of the record that names the other.")]
+    id: Annotated[RecordId, doc("Id of the record that names the other.", "gpt-5")]
+    pointer: Annotated[Pointer, doc("Where in its value.", "/provider_id")]
+
+    @classmethod
+    def of(cls, each: FoundDependent) -> Self:
+        return cls(kind=each.kind.value, id=each.id, pointer=each.pointer)
+
+
+class Dependents(Answer):
+    """What names a record that is to be deleted."""
+
+    dependents: Annotated[
+        list[Dependent], doc("The records that name it and that the token permits to see.")
+    ]
+    hidden: Annotated[
+        int, doc("Number of records that name it and that the token does not permit to see.", 0)
+    ]
+
+
+class RecordFilters(IncludePaging):
+    prefix: Annotated[str, doc("Only records whose id begins with this.", "gpt-")] | None = None
+
+
+class RecordWrite(Body):
+    value: Annotated[
+        JsonIn,
+        doc(
+            "The record. In the place of a secret: a string sets it, the marker that was read "
+            "keeps it, null or no member removes it.",
+            {"adapter": "openai", "api_key": "sk-0123456789abcdef"},
+        ),
+    ]
+
+
+class Deletion(Query):
+    force: Annotated[bool, doc("Delete the record even if others name it.")] = False
+
+
+READ_CONFIG = Operation(
+    id="read_config",
+    method="GET",
+    path="/config/{kind}/{record_id}",
+    tag="config",
+    summary="Read a record",
+    description="Each secret is replaced by a marker.",
+    answers={200: Record, 304: None},
+    headers=("If-None-Match",),
+    problems=("not-registered",),
+    etag=True,
+)
+LIST_CONFIG = Operation(
+    id="list_config",
+    method="GET",
+    path="/config/{kind}",
+    tag="config",
+    summary="List the records of a kind",
+    description="By id. Each secret is replaced by a marker.",
+    query=RecordFilters,
+    answers={200: Page[RecordRow]},
+    problems=("not-registered",),
+)
+WRITE_CONFIG = Operation(
+    id="write_config",
+    method="PUT",
+    path="/config/{kind}/{record_id}",
+    tag="config",
+    summary="Write a record",
+    description="Creates (201) or replaces (200) a record. A missing `id` in the value is filled "
+    "in. The records that it names must exist.",
+    role=Role.ADMIN,
+    body=RecordWrite,
+    answers={200: Record, 201: Record},
+    dry_run=Record,
+    headers=WRITE_HEADERS,
+    problems=("not-registered",),
+    etag=True,
+)
+PATCH_CONFIG = Operation(
+    id="patch_config",
+    method="PATCH",
+    path="/config/{kind}/{record_id}",
+    tag="config",
+    summary="Patch a record",
+    description="Changes a record on the server. The media type selects the form of the patch, as "
+    "for entries. The patch is applied to the value with markers in place of secrets.",
+    role=Role.ADMIN,
+    body=Any,
+    media_types=tuple(PATCH_TYPES),
+    answers={200: Record},
+    dry_run=Record,
+    headers=WRITE_HEADERS,
+    problems=("not-registered",),
+    etag=True,
+)
+DELETE_CONFIG = Operation(
+    id="delete_config",
+    method="DELETE",
+    path="/config/{kind}/{record_id}",
+    tag="config",
+    summary="Delete a record",
+    description="Deletes a record and its secrets. If other records name it, the status is 409 and "
+    "`dependents` lists them, unless `force` is true. The dry run only lists them.",
+    role=Role.ADMIN,
+    query=Deletion,
+    answers={204: None},
+    dry_run=Dependents,
+    headers=DELETE_HEADERS,
+    problems=("not-registered",),
+)
+READ_CONFIG_HISTORY = Operation(
+    id="read_config_history",
+    method="GET",
+    path="/config/{kind}/{record_id}/history",
+    tag="config",
+    summary="List the versions of a record",
+    description="The versions that history compaction has not removed, newest first. Each secret "
+    "is replaced by a marker.",
+    query=IncludePaging,
+    answers={200: Page[EntryVersion]},
+    problems=("not-registered",),
+)
+RESTORE_CONFIG = Operation(
+    id="restore_config",
+    method="POST",
+    path="/config/{kind}/{record_id}/restore",
+    tag="config",
+    summary="Restore a version of a record",
+    description="Writes a new version with the value of an old one. Secrets stay as they are now.",
+    role=Role.ADMIN,
+    body=VersionToRestore,
+    answers={200: Record},
+    dry_run=Record,
+    headers=RESTORE_HEADERS,
+    problems=("not-registered",),
+    etag=True,
+)
+LIST_CONFIG_DEPENDENTS = Operation(
+    id="list_config_dependents",
+    method="GET",
+    path="/config/{kind}/{record_id}/dependents",
+    tag="config",
+    summary="List what names a record",
+    description="The other records that name this one, and where. All of them are on one page.",
+    answers={200: Page[Dependent]},
+    problems=("not-registered",),
+)

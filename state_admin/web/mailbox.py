@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from state_admin.contract import dispatches as contract
 from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.models import Dispatch, DispatchStatus
@@ -90,9 +91,9 @@ def mailbox(request: Request) -> HttpResponse:
     return response
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+def _items(request: Request, name: str) -> tuple[list[contract.Dispatch], str]:
     rows, next_url, _ = _find(request, name)
-    return [_as_json(row) for row in rows], next_url
+    return [contract.Dispatch.of(row) for row in rows], next_url
 
 
 def _find(request: Request, name: str) -> tuple[list[Dispatch], str, dict[str, Any]]:
@@ -126,25 +127,6 @@ def _row(request: Request, row: Dispatch) -> Row:
         can_cancel=edits and row.status == DispatchStatus.QUEUED,
         can_replay=edits and row.status == DispatchStatus.DEAD,
     )
-
-
-def _as_json(row: Dispatch) -> dict[str, Any]:
-    return {
-        "id": row.public_id,
-        "thread_id": row.thread.public_id,
-        "run_id": row.run.public_id if row.run else None,
-        "agent_id": row.agent_id,
-        "status": row.status,
-        "priority": row.priority,
-        "attempts": row.attempts,
-        "max_attempts": row.max_attempts,
-        "last_error": row.last_error or None,
-        "claimed_by": row.claimed_by or None,
-        "available_at": row.available_at,
-        "lease_until": row.lease_until,
-        "created_at": row.created_at,
-        "finished_at": row.finished_at,
-    }
 
 
 @require_safe

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -15,10 +15,11 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from state_admin.contract import runs as contract
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Run, RunStatus, Thread, Ticket, TicketStatus, ViewPage
-from state_admin.services.runs import find_run
+from state_admin.services.runs import find_run, parents_of
 from state_admin.services.threads import check_id, find_thread
 
 from . import paging, snippets
@@ -125,7 +126,7 @@ def _stuck(actor: Actor) -> Any:
 
 def find_runs(actor: Actor, filters: Filters, name: str = "web:run-list") -> tuple[list[Run], str]:
     """A page of runs, newest first, and the address of the next one."""
-    rows = Run.objects.visible_to(actor).select_related("thread").order_by("-pk")
+    rows = Run.objects.visible_to(actor).timed().select_related("thread").order_by("-pk")
     if filters.status == "stuck":
         rows = rows.stuck()
     elif filters.status == "active":
@@ -147,29 +148,17 @@ def find_runs(actor: Actor, filters: Filters, name: str = "web:run-list") -> tup
     return list(shown), next_url
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+def _items(request: Request, name: str) -> tuple[list[contract.Run], str]:
     rows, next_url = find_runs(request.actor, read_filters(request), name)
-    now = timezone.now()
-    return [_as_json(run, now) for run in rows], next_url
+    return _shown(request.actor, rows), next_url
 
 
-def _as_json(run: Run, now: datetime) -> dict[str, Any]:
-    return {
-        "id": run.public_id,
-        "thread_id": run.thread.public_id,
-        "agent_id": run.agent_id or None,
-        "status": run.status,
-        "stuck": run.stuck_reason(now) or None,
-        "step_count": run.step_count,
-        "input_tokens": run.input_tokens,
-        "output_tokens": run.output_tokens,
-        "cost_usd": str(run.cost_usd),
-        "created_at": run.created_at,
-        "finished_at": run.finished_at,
-    }
+def _shown(actor: Actor, rows: Sequence[Run]) -> list[contract.Run]:
+    parents = parents_of(actor, rows)
+    return [contract.Run.of(run, actor, parents) for run in rows]
 
 
-def _items_of_thread(request: Request, name: str, thread_id: str) -> tuple[Any, str]:
+def _items_of_thread(request: Request, name: str, thread_id: str) -> tuple[list[contract.Run], str]:
     thread = find_thread(request.actor, check_id(thread_id))
     kind = name.rpartition("-")[2]
     rows, next_url = _page_of_thread(
@@ -177,14 +166,13 @@ def _items_of_thread(request: Request, name: str, thread_id: str) -> tuple[Any, 
         thread,
         lambda place: thread_action_url("runs", f"{thread_id}.{kind}", before=place),
     )
-    now = timezone.now()
-    return [_as_json(run, now) for run in rows], next_url
+    return _shown(request.actor, rows), next_url
 
 
 def _page_of_thread(
     request: Request, thread: Thread, url: Callable[[int], str]
 ) -> tuple[Sequence[Run], str]:
-    rows = Run.objects.filter(thread=thread).select_related("thread").order_by("-pk")
+    rows = Run.objects.filter(thread=thread).timed().select_related("thread").order_by("-pk")
     if before := paging.whole_number(request, "before"):
         rows = rows.filter(pk__lt=before)
     return paging.cut(list(rows[: PAGE + 1]), PAGE, lambda last: url(last.pk))

@@ -11,7 +11,9 @@ from urllib.parse import quote
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
+from msgspec.structs import asdict
 
+from state_admin.contract import threads as contract
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Run, Thread, ViewPage, lineages_sql
 from state_admin.services.threads import thread_not_found
@@ -115,7 +117,12 @@ def thread_list(request: Request) -> HttpResponse:
 
 def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
     rows, next_url = find_threads(request.actor, read_filters(request), name)
-    return [_as_json(row) for row in rows], next_url
+    return [_item(request.actor, row) for row in rows], next_url
+
+
+def _item(actor: Actor, row: Thread) -> dict[str, Any]:
+    status = row.active_run.status if row.active_run else None
+    return {**asdict(contract.Thread.of(row, actor)), "active_run_status": status}
 
 
 def find_threads(
@@ -154,26 +161,11 @@ def find_threads(
     def following(place: Any) -> str:
         return filters.url(name, after=str(place))
 
-    found = list(rows.select_related("active_run")[: PAGE + 1])
+    found = list(rows.whole()[: PAGE + 1])
     shown, next_url = paging.cut(found, PAGE, lambda last: following(getattr(last, column)))
     if not next_url and end is not None:
         next_url = following(end)
     return list(shown), next_url
-
-
-def _as_json(row: Thread) -> dict[str, Any]:
-    return {
-        "id": row.public_id,
-        "title": row.title,
-        "resource_id": row.resource_id or None,
-        "message_count": row.message_count,
-        "context_tokens": row.context_tokens,
-        "revision": row.revision,
-        "active_run_id": row.active_run.public_id if row.active_run else None,
-        "active_run_status": row.active_run.status if row.active_run else None,
-        "created_at": row.created_at,
-        "updated_at": row.updated_at,
-    }
 
 
 @dataclass(frozen=True)

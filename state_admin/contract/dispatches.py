@@ -411,6 +411,7 @@ REPLAY_DEAD_LETTERS = Operation(
     body=DeadLetterScope,
     answers={200: Replayed},
     dry_run=Replayed,
+    problems=("not-found",),
 )
 CLEAR_DEAD_LETTERS = Operation(
     id="clear_dead_letters",
@@ -423,4 +424,5 @@ CLEAR_DEAD_LETTERS = Operation(
     body=DeadLetterScope,
     answers={200: Cleared},
     dry_run=Cleared,
+    problems=("not-found",),
 )

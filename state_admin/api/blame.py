@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
-from rest_framework.request import Request
 
+from state_admin.contract import base
+from state_admin.contract import blame as contract
 from state_admin.services import entries
-from state_admin.services.blame import blame_entry
+from state_admin.services.blame import blame_entry as attribute
 
 from .bodies import answer
-from .endpoint import Endpoint
+from .endpoint import Endpoint, handles
 
 
-class EntryBlame(Endpoint):
-    @extend_schema(operation_id="blame_entry")
-    def get(self, request: Request, namespace: str, key: str) -> HttpResponse:
-        """Who set each path of the entry, in which version, request and run."""
-        entries.check_address(namespace, key)
-        lines = blame_entry(actor=self.actor, namespace=namespace, key=key)
-        items = [{**vars(line), "run_id": line.run_id or None} for line in lines]
-        return answer({"items": items, "next_cursor": None})
+@handles(contract.BLAME_ENTRY)
+def blame_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
+    entries.check_address(namespace, key)
+    found = attribute(actor=call.actor, namespace=namespace, key=key)
+    items = list(map(contract.Attribution.of, found))
+    return answer(base.Page(items=items, next_cursor=None))

@@ -88,10 +88,6 @@ OPERATIONS: dict[str, Operation] = {
     "unregister_namespace": Operation(
         {204: None}, {"entries": one_of(["retain", "delete"])}, dry_run=ref("NamespaceRemoval")
     ),
-    "blame_entry": Operation({200: page("Attribution")}),
-    "restore_entries": Operation(_ok("Restoration"), dry_run=_dry("Restoration")),
-    "redact_entry": Operation(_ok("Redaction"), dry_run=_dry("Redaction")),
-    "erase": Operation(_ok("Erasure"), dry_run=_dry("Erasure")),
     "list_state_keys": _list("StateKey"),
     "get_state_key": Operation(_ok("StateKey")),
     "register_state_key": Operation(_ok("StateKey", 200, 201)),

@@ -11,7 +11,6 @@ from typing import Any
 from state_admin.models import (
     Merge,
     MessageRole,
-    Operation,
     StateScope,
 )
 from state_admin.services.errors import problem_types
@@ -111,31 +110,8 @@ SHAPES: dict[str, Shape] = {
             count=WHOLE, first=many(shape(key=TEXT, version=WHOLE, errors=many(_FAULT)))
         ),
     ),
-    "Attribution": shape(
-        pointer=TEXT,
-        version=WHOLE,
-        operation=one_of(Operation.values),
-        actor=TEXT,
-        actor_kind=TEXT,
-        reason=TEXT,
-        request_id=TEXT,
-        run_id=null(TEXT),
-        at=TIME,
-    ),
     "DryRun": shape(dry_run={"const": True}),
     "Cleared": shape(deleted=WHOLE, matched=WHOLE),
-    "Restoration": shape(
-        at=TIME,
-        changed=WHOLE,
-        created=WHOLE,
-        deleted=WHOLE,
-        refused=WHOLE,
-        first=many(OBJECT),
-    ),
-    "Redaction": shape(
-        namespace=TEXT, key=TEXT, version=WHOLE, rewritten=WHOLE, withdrawn_answers=WHOLE
-    ),
-    "Erasure": shape(erased=ANY, counts=OBJECT),
     "StateKey": shape(
         key=TEXT,
         schema={"type": ["object", "boolean"]},

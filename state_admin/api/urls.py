@@ -22,14 +22,10 @@ from state_admin.contract.base import Operation
 from state_admin.domain.config import Kind
 
 from . import (
-    blame,
     description,
     endpoint,
-    erasures,
     namespaces,
     plugins,
-    redactions,
-    restores,
     state_keys,
 )
 from .endpoint import view_of
@@ -103,18 +99,6 @@ urlpatterns = [
         "v1/namespaces/",
         path("<segment:namespace>", namespaces.NamespaceDetail.as_view(), name="namespace"),
     ),
-    path("v1/restore", restores.Restore.as_view(), name="restore"),
-    path(
-        "v1/redact/<segment:namespace>/<tail:key>",
-        redactions.EntryRedact.as_view(),
-        name="entry-redact",
-    ),
-    path(
-        "v1/blame/<segment:namespace>/<tail:key>",
-        blame.EntryBlame.as_view(),
-        name="entry-blame",
-    ),
-    path("v1/erase", erasures.Erase.as_view(), name="erase"),
     path("v1/plugins", plugins.PluginList.as_view(), name="plugins"),
     path("v1/plugins/<segment:name>", plugins.PluginDetail.as_view(), name="plugin"),
     path("v1/state-keys", state_keys.StateKeyList.as_view(), name="state-keys"),

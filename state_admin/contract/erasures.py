@@ -1,0 +1,50 @@
+"""Erasures: everything of one resource, or under one key, removed for good."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, UnsetType
+
+from state_admin.domain.access import Role
+
+from .base import Answer, Body, Operation, doc
+
+
+class Erasure(Answer):
+    """What an erasure removed."""
+
+    erased: Annotated[
+        str, doc("Hash that takes the place of the id or key in the audit.", "sha256:9f86d081…")
+    ]
+    counts: Annotated[
+        dict[str, int], doc("Number of removed rows by kind.", {"entries": 4, "threads": 1})
+    ]
+
+
+class ErasureRequest(Body):
+    reason: Annotated[
+        str, doc("Why; kept in the audit.", "Request of the user", min_length=1, max_length=1000)
+    ]
+    resource_id: (
+        Annotated[str, doc("Erase what belongs to this resource.", "user-7", max_length=128)]
+        | UnsetType
+    ) = UNSET
+    key: Annotated[str, doc("Erase the entries with this key.", max_length=512)] | UnsetType = UNSET
+
+
+ERASE = Operation(
+    id="erase",
+    method="POST",
+    path="/erase",
+    tag="entries",
+    summary="Erase a resource or a key",
+    description="Removes everything of one `resource_id` (its threads with messages, runs, tickets "
+    "and state, and the entries of their scopes) or all entries of one `key`, with the history, "
+    "permanently. Exactly one of the two is required. The token must not be limited to "
+    "namespaces or threads.",
+    role=Role.ADMIN,
+    body=ErasureRequest,
+    answers={200: Erasure},
+    dry_run=Erasure,
+)

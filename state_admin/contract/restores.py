@@ -1,0 +1,119 @@
+"""Restores: many entries back to a moment."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Self
+
+from msgspec import UNSET, UnsetType
+
+from .base import Answer, Body, Operation, doc
+from .types import Fault, Key, Namespace, Scope, Time, time_of
+
+if TYPE_CHECKING:
+    from state_admin.services.restores import Restored, Step
+
+
+class RestoredEntry(Answer):
+    """What happens to one entry."""
+
+    namespace: Namespace
+    key: Key
+    action: Annotated[
+        str,
+        doc(
+            "What is done. `refuse`: the entry is left as it is, and `reason` says why.",
+            "change",
+            choices=("change", "create", "delete", "refuse"),
+        ),
+    ]
+    version: Annotated[int, doc("Version before the restore; 0: never written.", 5, ge=0)]
+    then_version: Annotated[
+        int | None, doc("Version at the moment. Null: the entry did not exist.", 3)
+    ]
+    reason: (
+        Annotated[str, doc("Why it is refused. Absent otherwise.", "the version is not kept")]
+        | UnsetType
+    ) = UNSET
+    errors: (
+        Annotated[list[Fault], doc("What the schema refuses. Absent if nothing is refused.", [])]
+        | UnsetType
+    ) = UNSET
+
+    @classmethod
+    def of(cls, step: Step) -> Self:
+        shown = cls(
+            namespace=step.namespace,
+            key=step.key,
+            action=step.action,
+            version=step.version,
+            then_version=step.then_version,
+        )
+        if step.problem is not None:
+            shown.reason = step.problem.detail
+            shown.errors = [Fault(**each) for each in step.problem.data.get("errors", [])]
+        return shown
+
+
+class Restoration(Answer):
+    """What a restore did."""
+
+    at: Annotated[Time, doc("The moment, as the request says.")]
+    changed: Annotated[int, doc("Number of entries with a new version.", 2, ge=0)]
+    created: Annotated[int, doc("Number of entries that were created again.", 1, ge=0)]
+    deleted: Annotated[int, doc("Number of entries that did not exist then.", 0, ge=0)]
+    refused: Annotated[int, doc("Number of entries that were left as they are.", 0, ge=0)]
+    first: Annotated[list[RestoredEntry], doc("The first 100 of these entries.")]
+
+    @classmethod
+    def of(cls, at: datetime, done: Restored) -> Self:
+        return cls(
+            at=time_of(at),
+            changed=done.counts["change"],
+            created=done.counts["create"],
+            deleted=done.counts["delete"],
+            refused=done.counts["refuse"],
+            first=list(map(RestoredEntry.of, done.first)),
+        )
+
+
+class Moment(Body):
+    at: Annotated[
+        str,
+        doc(
+            "The moment: an RFC 3339 time in the past.",
+            "2026-01-31T12:00:00Z",
+            min_length=1,
+            max_length=64,
+        ),
+    ]
+    namespace: (
+        Annotated[str, doc("Only entries of this namespace.", "team_context", max_length=128)]
+        | UnsetType
+    ) = UNSET
+    key: (
+        Annotated[str, doc("Only entries with this key.", "global", max_length=512)] | UnsetType
+    ) = UNSET
+    prefix: (
+        Annotated[str, doc("Only entries whose key begins with this.", "thread::", max_length=512)]
+        | UnsetType
+    ) = UNSET
+    scope_kind: Annotated[Scope, doc("Only entries with this scope.", "thread")] | UnsetType = UNSET
+
+
+RESTORE_ENTRIES = Operation(
+    id="restore_entries",
+    method="POST",
+    path="/restore",
+    tag="entries",
+    summary="Restore entries to a moment",
+    description="Gives the entries that all given filters select, one of which is required, the "
+    "values that they had at a moment, as new versions. An entry that did not exist then is "
+    "deleted. All of them or none; at most 10,000 entries that were written since. An entry whose "
+    "old value does not satisfy the current schema, or is no longer kept, is refused and left as "
+    "it is.",
+    body=Moment,
+    answers={200: Restoration},
+    dry_run=Restoration,
+    problems=("not-registered", "quota-exceeded"),
+)

@@ -88,14 +88,6 @@ OPERATIONS: dict[str, Operation] = {
     "unregister_namespace": Operation(
         {204: None}, {"entries": one_of(["retain", "delete"])}, dry_run=ref("NamespaceRemoval")
     ),
-    "list_state_keys": _list("StateKey"),
-    "get_state_key": Operation(_ok("StateKey")),
-    "register_state_key": Operation(_ok("StateKey", 200, 201)),
-    "unregister_state_key": Operation(
-        {204: None},
-        {"values": {**one_of(["retain", "clear"]), "default": "retain"}},
-        dry_run=ref("StateKeyRemoval"),
-    ),
     "list_plugins": _list("PluginRow"),
     "get_plugin": Operation(_ok("Plugin")),
     "install_plugin": Operation(_ok("Plugin", 201), dry_run=_dry("Plugin")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -9,22 +10,18 @@ from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from state_admin.contract.state_keys import StateKey, StateKeyPart
 from state_admin.domain.access import Role
-from state_admin.domain.values import Fault
-from state_admin.models import Namespace, Plugin, StateKey
+from state_admin.domain.values import Fault, Raw
+from state_admin.models import Namespace, Plugin
 from state_admin.services import plugins
 from state_admin.services.errors import Invalid
 
 from . import pagination
-from .bodies import Body, RawField, Text, answer, no_content
+from .bodies import Body, RawField, Text, answer, decode, no_content
 from .endpoint import Endpoint
 from .namespaces import NamespaceBody, namespace_content, show_namespace
-from .state_keys import StateKeyBody, show_state_key, state_key_content
 from .threads import read_list
-
-
-class StateKeyPart(StateKeyBody):
-    key = Text(max_length=128)
 
 
 class NamespacePart(NamespaceBody):
@@ -78,12 +75,17 @@ class PluginDetail(Endpoint):
             name=name,
             description=body.get("description", ""),
             state_keys=[
-                {"name": given.pop("key"), **state_key_content(given)}
-                for given in _read_parts(body, "state_keys", StateKeyPart, name)
+                {"name": given.pop("key"), **given}
+                for given in _read_parts(
+                    body,
+                    "state_keys",
+                    lambda raw, at: decode(raw, StateKeyPart, at).arguments(),
+                    name,
+                )
             ],
             namespaces=[
                 {"name": given.pop("name"), **namespace_content(given)}
-                for given in _read_parts(body, "namespaces", NamespacePart, name)
+                for given in _read_parts(body, "namespaces", NamespacePart.take, name)
             ],
             reason=self.reason,
         )
@@ -106,20 +108,20 @@ class PluginDetail(Endpoint):
         return no_content()
 
     def _show(self, row: Plugin) -> dict[str, Any]:
-        keys: list[StateKey] = list(plugins.keys_of(self.actor, row.name))
+        keys = list(plugins.keys_of(self.actor, row.name))
         spaces: list[Namespace] = list(plugins.namespaces_of(self.actor, row.name))
         return show_plugin(
-            row, [show_state_key(key) for key in keys], [show_namespace(each) for each in spaces]
+            row, [StateKey.of(key) for key in keys], [show_namespace(each) for each in spaces]
         )
 
 
 def _read_parts(
-    body: dict[str, Any], name: str, part: type[Body], plugin: str
+    body: dict[str, Any], name: str, read: Callable[[Raw, str], dict[str, Any]], plugin: str
 ) -> list[dict[str, Any]]:
     """A list of bodies as the single endpoints take them. Their `plugin` may only be this one."""
     found = []
     for index, raw in enumerate(read_list(body[name], name) if name in body else ()):
-        given = part.take(raw, f"/{name}/{index}")
+        given = read(raw, f"/{name}/{index}")
         if given.pop("plugin", plugin) != plugin:
             fault = Fault(f"/{name}/{index}/plugin", f"belongs to {plugin} here")
             raise Invalid("a part of a plugin names another plugin", [fault])

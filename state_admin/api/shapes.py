@@ -127,7 +127,6 @@ SHAPES: dict[str, Shape] = {
         updated_at=TIME,
     ),
     "NamespaceRemoval": shape(dry_run=FLAG, held=shape(entries=WHOLE)),
-    "StateKeyRemoval": shape(dry_run=FLAG, held=shape(threads=WHOLE, values=WHOLE)),
     "Plugin": shape(**_PLUGIN, state_keys=many(ref("StateKey")), namespaces=many(ref("Namespace"))),
     "PluginRow": shape(**_PLUGIN, state_keys=many(TEXT), namespaces=many(TEXT)),
     "PluginRemoval": shape(

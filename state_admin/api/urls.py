@@ -26,7 +26,6 @@ from . import (
     endpoint,
     namespaces,
     plugins,
-    state_keys,
 )
 from .endpoint import view_of
 
@@ -101,8 +100,6 @@ urlpatterns = [
     ),
     path("v1/plugins", plugins.PluginList.as_view(), name="plugins"),
     path("v1/plugins/<segment:name>", plugins.PluginDetail.as_view(), name="plugin"),
-    path("v1/state-keys", state_keys.StateKeyList.as_view(), name="state-keys"),
-    path("v1/state-keys/<segment:name>", state_keys.StateKeyDetail.as_view(), name="state-key"),
     path("schema", description.SchemaDocument.as_view(), name="schema"),
     path("docs", description.DocsPage.as_view(), name="docs"),
     re_path(r"^(?P<rest>(?s:.*))\Z", endpoint.UnknownPath.as_view(), name="unknown"),

@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
+from state_admin.contract import state_keys as contract
 from state_admin.domain import reducers, values
 from state_admin.domain.access import Role
 from state_admin.models import Plugin, StateKey
@@ -74,28 +75,12 @@ def _find(request: Request) -> list[StateKey]:
     return list(rows[: MOST + 1])
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+def _items(request: Request, name: str) -> tuple[list[contract.StateKey], str]:
     prefix, url = paging.text(request, "prefix"), reverse(name)
     rows, next_url = paging.cut(
         _find(request), MOST, lambda last: with_query(url, prefix=prefix, after=last.name)
     )
-    items = [
-        {
-            "key": row.name,
-            "reducer": row.reducer,
-            "merge": row.merge,
-            "scope": row.scope,
-            "persistent": row.persistent,
-            "retain_on_uninstall": row.retain_on_uninstall,
-            "plugin": row.plugin or None,
-            "schema": values.load(row.schema or "{}"),
-            "default": values.load(row.default or "null"),
-            "description": row.description,
-            "updated_at": row.updated_at,
-        }
-        for row in rows
-    ]
-    return items, next_url
+    return [contract.StateKey.of(row) for row in rows], next_url
 
 
 def _plugin_items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:

@@ -1,0 +1,195 @@
+"""State keys: the names that the state of threads has, with their schemas and reducers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from msgspec import UNSET, UnsetType
+
+from state_admin.domain.access import Role
+from state_admin.domain.reducers import Reducer
+from state_admin.domain.values import Raw
+
+from .base import Answer, Body, Operation, Page, Paging, Query, doc
+from .types import JsonIn, JsonOut, Time, json_of, time_of
+
+if TYPE_CHECKING:
+    from state_admin import models
+    from state_admin.services.state_removals import Held
+
+StateKeyName = Annotated[
+    str, doc("Name of a state key.", "plan", schema={"minLength": 1, "maxLength": 128})
+]
+_SCHEMA = doc(
+    "JSON Schema of the values. Default: `{}`, any value.",
+    {"type": "array"},
+    schema={"type": ["object", "boolean"]},
+)
+_DEFAULT = doc("Value of the key where a thread has none. Default: null.", [])
+_MERGE = (
+    "`exclusive`: concurrent updates of the key conflict. `commutative`: they are all applied,"
+    " because the reducer gives the same result in any order. Default: `exclusive`."
+)
+_SCOPE = (
+    "How long a value lives: until the next `run` starts, or as long as the `thread`. Default:"
+    " `run`."
+)
+_REDUCER = "How an update changes the value. Default: `replace`."
+Persistent = Annotated[
+    bool,
+    doc(
+        "`false`: values live until their run ends, and exports leave them out. Default: `true`.",
+        True,
+    ),
+]
+RetainOnUninstall = Annotated[
+    bool,
+    doc(
+        "Whether threads retain their values when the plugin is uninstalled. Default: `false`.",
+        False,
+    ),
+]
+Plugin = Annotated[
+    str,
+    doc(
+        "The plugin that owns it; empty: none.",
+        "planning",
+        max_length=128,
+    ),
+]
+Description = Annotated[
+    str, doc("Description, for people.", "The steps that are left.", max_length=10_000)
+]
+
+
+class StateKey(Answer):
+    """A name in the state of threads."""
+
+    key: StateKeyName
+    schema: Annotated[JsonOut, _SCHEMA]
+    default: Annotated[JsonOut, _DEFAULT]
+    merge: Annotated[str, doc(_MERGE, "exclusive", choices=("exclusive", "commutative"))]
+    scope: Annotated[str, doc(_SCOPE, "thread", choices=("run", "thread"))]
+    reducer: Annotated[str, doc(_REDUCER, "append", choices=tuple(Reducer))]
+    persistent: Persistent
+    retain_on_uninstall: RetainOnUninstall
+    plugin: Plugin
+    description: Description
+    created_at: Annotated[Time, doc("When it was registered.")]
+    updated_at: Annotated[Time, doc("When it was last changed.")]
+
+    @classmethod
+    def of(cls, row: models.StateKey) -> Self:
+        return cls(
+            key=row.name,
+            schema=json_of(row.schema or "{}"),
+            default=json_of(row.default),
+            merge=row.merge,
+            scope=row.scope,
+            reducer=row.reducer,
+            persistent=row.persistent,
+            retain_on_uninstall=row.retain_on_uninstall,
+            plugin=row.plugin,
+            description=row.description,
+            created_at=time_of(row.created_at),
+            updated_at=time_of(row.updated_at),
+        )
+
+
+class StateKeyDefinition(Body):
+    """The definition of a state key. A member that is left out has its default."""
+
+    schema: Annotated[JsonIn, _SCHEMA] | UnsetType = UNSET
+    default: Annotated[JsonIn, _DEFAULT] | UnsetType = UNSET
+    merge: Annotated[Literal["exclusive", "commutative"], doc(_MERGE, "exclusive")] | UnsetType = (
+        UNSET
+    )
+    scope: Annotated[Literal["run", "thread"], doc(_SCOPE, "thread")] | UnsetType = UNSET
+    reducer: Annotated[Reducer, doc(_REDUCER, "append")] | UnsetType = UNSET
+    persistent: Persistent | UnsetType = UNSET
+    retain_on_uninstall: RetainOnUninstall | UnsetType = UNSET
+    plugin: Plugin | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+
+    def arguments(self) -> dict[str, Any]:
+        """Those of services.state_keys.register_state_key."""
+        return {"schema": Raw("{}", {}), "default": Raw("null", None), **self.given()}
+
+
+class StateKeyPart(StateKeyDefinition, kw_only=True):
+    """A state key of a plugin."""
+
+    key: StateKeyName
+
+
+class StateKeyValues(Answer):
+    """What threads hold of a state key."""
+
+    threads: Annotated[int, doc("Number of threads with a value.", 2, ge=0)]
+    values: Annotated[int, doc("Number of values.", 2, ge=0)]
+
+    @classmethod
+    def of(cls, held: Held) -> Self:
+        return cls(threads=held.threads, values=held.values)
+
+
+class StateKeyRemoval(Answer):
+    """What would lose its state key."""
+
+    held: StateKeyValues
+
+
+class RemovalQuery(Query):
+    values: Annotated[
+        str,
+        doc(
+            "`retain`: values of the key stay readable in the threads. `clear`: they are removed, as"
+            " one revision of each thread.",
+            choices=("retain", "clear"),
+        ),
+    ] = "retain"
+
+
+LIST_STATE_KEYS = Operation(
+    id="list_state_keys",
+    method="GET",
+    path="/state-keys",
+    tag="state keys",
+    summary="List state keys",
+    description="Registered state keys, by name.",
+    query=Paging,
+    answers={200: Page[StateKey]},
+)
+GET_STATE_KEY = Operation(
+    id="get_state_key",
+    method="GET",
+    path="/state-keys/{name}",
+    tag="state keys",
+    summary="Read a state key",
+    answers={200: StateKey},
+)
+REGISTER_STATE_KEY = Operation(
+    id="register_state_key",
+    method="PUT",
+    path="/state-keys/{name}",
+    tag="state keys",
+    summary="Register a state key",
+    description="Registers the key, or replaces its definition. 409 if it belongs to another plugin"
+    " or to the runtime.",
+    role=Role.ADMIN,
+    body=StateKeyDefinition,
+    answers={200: StateKey, 201: StateKey},
+)
+UNREGISTER_STATE_KEY = Operation(
+    id="unregister_state_key",
+    method="DELETE",
+    path="/state-keys/{name}",
+    tag="state keys",
+    summary="Unregister a state key",
+    description="Values that threads retain become usable again when the name is registered again."
+    " 404 if it is not registered, 409 if it belongs to an installed plugin.",
+    role=Role.ADMIN,
+    query=RemovalQuery,
+    answers={204: None},
+    dry_run=StateKeyRemoval,
+)

@@ -77,17 +77,6 @@ def _list(name: str, **query: Shape) -> Operation:
 
 
 OPERATIONS: dict[str, Operation] = {
-    "list_namespaces": _list("Namespace", prefix=TEXT, plugin=TEXT),
-    "get_namespace": Operation(_ok("Namespace")),
-    "register_namespace": Operation(
-        _ok("Namespace", 200, 201),
-        {"if_exists": {**one_of(["replace", "accept"]), "default": "replace"}},
-        _GUARDS[:2],
-        dry_run=ref("DryRegistration"),
-    ),
-    "unregister_namespace": Operation(
-        {204: None}, {"entries": one_of(["retain", "delete"])}, dry_run=ref("NamespaceRemoval")
-    ),
     "list_plugins": _list("PluginRow"),
     "get_plugin": Operation(_ok("Plugin")),
     "install_plugin": Operation(_ok("Plugin", 201), dry_run=_dry("Plugin")),

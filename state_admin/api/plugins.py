@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from state_admin.contract import namespaces as namespace_contract
 from state_admin.contract.state_keys import StateKey, StateKeyPart
 from state_admin.domain.access import Role
 from state_admin.domain.values import Fault, Raw
@@ -20,12 +21,7 @@ from state_admin.services.errors import Invalid
 from . import pagination
 from .bodies import Body, RawField, Text, answer, decode, no_content
 from .endpoint import Endpoint
-from .namespaces import NamespaceBody, namespace_content, show_namespace
 from .threads import read_list
-
-
-class NamespacePart(NamespaceBody):
-    name = Text(max_length=128)
 
 
 class PluginBody(Body):
@@ -84,8 +80,13 @@ class PluginDetail(Endpoint):
                 )
             ],
             namespaces=[
-                {"name": given.pop("name"), **namespace_content(given)}
-                for given in _read_parts(body, "namespaces", NamespacePart.take, name)
+                {"name": given.pop("name"), **given}
+                for given in _read_parts(
+                    body,
+                    "namespaces",
+                    lambda raw, at: decode(raw, namespace_contract.NamespacePart, at).arguments(),
+                    name,
+                )
             ],
             reason=self.reason,
         )
@@ -111,7 +112,9 @@ class PluginDetail(Endpoint):
         keys = list(plugins.keys_of(self.actor, row.name))
         spaces: list[Namespace] = list(plugins.namespaces_of(self.actor, row.name))
         return show_plugin(
-            row, [StateKey.of(key) for key in keys], [show_namespace(each) for each in spaces]
+            row,
+            [StateKey.of(key) for key in keys],
+            [namespace_contract.Namespace.of(each) for each in spaces],
         )
 
 

@@ -103,13 +103,6 @@ SHAPES: dict[str, Shape] = {
         created_at=TIME,
         updated_at=TIME,
     ),
-    "DryRegistration": shape(
-        dry_run=FLAG,
-        would_change=FLAG,
-        violations=shape(
-            count=WHOLE, first=many(shape(key=TEXT, version=WHOLE, errors=many(_FAULT)))
-        ),
-    ),
     "DryRun": shape(dry_run={"const": True}),
     "Cleared": shape(deleted=WHOLE, matched=WHOLE),
     "StateKey": shape(
@@ -126,7 +119,6 @@ SHAPES: dict[str, Shape] = {
         created_at=TIME,
         updated_at=TIME,
     ),
-    "NamespaceRemoval": shape(dry_run=FLAG, held=shape(entries=WHOLE)),
     "Plugin": shape(**_PLUGIN, state_keys=many(ref("StateKey")), namespaces=many(ref("Namespace"))),
     "PluginRow": shape(**_PLUGIN, state_keys=many(TEXT), namespaces=many(TEXT)),
     "PluginRemoval": shape(

@@ -24,7 +24,6 @@ from state_admin.domain.config import Kind
 from . import (
     description,
     endpoint,
-    namespaces,
     plugins,
 )
 from .endpoint import view_of
@@ -93,11 +92,6 @@ def _parameters_last(path_: str) -> list[int]:
 
 urlpatterns = [
     *_contract_patterns(),
-    path("v1/namespaces", namespaces.NamespaceList.as_view(), name="namespaces"),
-    _below(
-        "v1/namespaces/",
-        path("<segment:namespace>", namespaces.NamespaceDetail.as_view(), name="namespace"),
-    ),
     path("v1/plugins", plugins.PluginList.as_view(), name="plugins"),
     path("v1/plugins/<segment:name>", plugins.PluginDetail.as_view(), name="plugin"),
     path("schema", description.SchemaDocument.as_view(), name="schema"),

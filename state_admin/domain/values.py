@@ -34,10 +34,12 @@ from state_admin.domain.documents import (
 )
 
 __all__ = [
+    "DEFAULT_MAX_VALUE_BYTES",
     "JSON",
     "MAX_DEPTH",
     "MAX_DIGITS",
     "MAX_MEMBERS",
+    "MAX_VALUE_BYTES",
     "Fault",
     "Float",
     "MalformedJSON",
@@ -57,6 +59,9 @@ __all__ = [
 ]
 
 MAX_MEMBERS: Final = 10_000
+# Of entries: unless the namespace has a limit of its own, and the highest such limit.
+DEFAULT_MAX_VALUE_BYTES: Final = 1024 * 1024
+MAX_VALUE_BYTES: Final = 8 * 1024 * 1024
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _SORTED: Final = json.JSONEncoder(sort_keys=True)

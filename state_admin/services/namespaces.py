@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from state_admin.domain import config, evolution, schemas, scopes, values
 from state_admin.domain.access import Actor, Role
-from state_admin.domain.values import Fault, Raw
+from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES, Fault, Raw
 from state_admin.models import Entry, Namespace, NamespaceVersion, database
 
 from . import journal
@@ -20,8 +20,6 @@ from .actors import require, require_open
 from .clearing import clear_entries
 from .errors import Conflict, Forbidden, Invalid, NotRegistered, SchemaConflict, VersionConflict
 
-DEFAULT_MAX_VALUE_BYTES = 1024 * 1024
-MAX_VALUE_BYTES = 8 * 1024 * 1024
 _SHOWN_VIOLATIONS = 100
 # How long an unregistration waits for writes that are under way.
 LATE_SECONDS = 5.0

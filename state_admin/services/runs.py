@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from state_admin.domain import lifecycle, moments, schemas, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
-from state_admin.domain.values import JSON, Fault, Raw
+from state_admin.domain.values import JSON, MAX_VALUE_BYTES, Fault, Raw
 from state_admin.models import (
     OnExpiry,
     Origin,
@@ -29,7 +29,6 @@ from state_admin.models import (
 from . import journal, snapshots, tool_calls
 from .actors import require
 from .errors import Conflict, Invalid, NotFound, RevisionConflict, Superseded
-from .namespaces import MAX_VALUE_BYTES
 from .snapshots import NewValue
 from .threads import EMPTY_OBJECT, check_id, find_thread
 

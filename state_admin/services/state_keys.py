@@ -12,13 +12,13 @@ from state_admin.domain import reducers, schemas, scopes, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.merging import Update
 from state_admin.domain.places import Budget
-from state_admin.domain.values import Raw
+from state_admin.domain.values import MAX_VALUE_BYTES, Raw
 from state_admin.models import Merge, StateKey, StateScope, Thread, hot, snapshots_sql
 
 from . import journal
 from .actors import require
 from .errors import Conflict, Forbidden, Invalid, TooLarge
-from .namespaces import MAX_VALUE_BYTES, check_patterns, differs
+from .namespaces import check_patterns, differs
 
 
 @dataclass(frozen=True)

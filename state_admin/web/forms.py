@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
-from state_admin.services.namespaces import DEFAULT_MAX_VALUE_BYTES, MAX_VALUE_BYTES
+from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES, MAX_VALUE_BYTES
 
 _CODE = {"spellcheck": "false", "autocapitalize": "off", "autocomplete": "off", "wrap": "off"}
 _TEN_YEARS = 10 * 365 * 86400

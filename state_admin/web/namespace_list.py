@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES
 from state_admin.models import Namespace
 from state_admin.models.browsing import (
     EntryFilter,
@@ -21,7 +22,7 @@ from state_admin.models.browsing import (
 from state_admin.models.counts import namespace_writes
 from state_admin.models.storage_sql import measured_bytes
 from state_admin.services.errors import NotFound
-from state_admin.services.namespaces import DEFAULT_MAX_VALUE_BYTES, definition
+from state_admin.services.namespaces import definition
 from state_admin.services.storage import read_series
 from state_admin.templatetags.json_html import pretty
 from state_admin.templatetags.ui import size as shown_size

@@ -15,10 +15,9 @@ from django.views.decorators.http import require_http_methods
 from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.reducers import Reducer
-from state_admin.domain.values import Fault, Raw
+from state_admin.domain.values import MAX_VALUE_BYTES, Fault, Raw
 from state_admin.models import Merge, StateScope
 from state_admin.services.errors import BadRequest, Invalid, Problem
-from state_admin.services.namespaces import MAX_VALUE_BYTES
 from state_admin.services.plugins import MAX_PARTS, install_plugin
 
 from . import snippets

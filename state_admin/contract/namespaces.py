@@ -1,0 +1,237 @@
+"""Namespaces: registered names of shared state, each with a schema, a default and limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from msgspec import UNSET, UnsetType
+
+from state_admin.domain.access import Role
+from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES, MAX_VALUE_BYTES, Raw
+
+from . import types
+from .base import Answer, Body, Operation, Page, Paging, Query, doc
+from .types import MAX_TTL, Fault, JsonIn, JsonOut, Key, Time, json_of, time_of
+
+if TYPE_CHECKING:
+    from state_admin import models
+
+_SCHEMA = doc(
+    "JSON Schema (2020-12) of the values. Default: `{}`, any value.",
+    {"type": "object"},
+    schema={"type": ["object", "boolean"]},
+)
+_DEFAULT = doc("Value of an entry that does not exist. Default: null.", {})
+_TTL = "Time to live in seconds of entries that are written without one. Null, the default: none."
+_SIZE = "Largest size of a value in bytes. Default: 1 MiB."
+_KEEP_LAST = "Number of versions that history compaction keeps. Null, the default: all."
+_KEEP_SECONDS = "Age in seconds up to which versions are kept. Null, the default: any."
+Plugin = Annotated[
+    str, doc("The plugin that owns it. Empty, the default: none.", "planning", max_length=128)
+]
+Description = Annotated[
+    str, doc("Description, for people.", "Shared by the team.", max_length=10_000)
+]
+
+
+class History(Answer):
+    """Which versions history compaction keeps."""
+
+    keep_last: Annotated[int | None, doc(_KEEP_LAST, 100)]
+    keep_seconds: Annotated[int | None, doc(_KEEP_SECONDS, None)]
+
+
+class Namespace(Answer):
+    """A registered namespace."""
+
+    name: types.Namespace
+    schema: Annotated[JsonOut, _SCHEMA]
+    schema_version: Annotated[
+        int, doc("Version, which grows by 1 when the definition changes.", 1, ge=1)
+    ]
+    default: Annotated[JsonOut, _DEFAULT]
+    description: Description
+    plugin: Plugin
+    max_value_bytes: Annotated[int, doc(_SIZE, DEFAULT_MAX_VALUE_BYTES)]
+    ttl_seconds: Annotated[int | None, doc(_TTL, None)]
+    history: History
+    created_at: Annotated[Time, doc("When it was registered for the first time.")]
+    updated_at: Annotated[Time, doc("When it was last changed.")]
+
+    @classmethod
+    def of(cls, row: models.Namespace) -> Self:
+        return cls(
+            name=row.name,
+            schema=json_of(row.schema or "{}"),
+            schema_version=row.schema_version,
+            default=json_of(row.default),
+            description=row.description,
+            plugin=row.plugin,
+            max_value_bytes=row.max_value_bytes or DEFAULT_MAX_VALUE_BYTES,
+            ttl_seconds=row.ttl_seconds,
+            history=History(keep_last=row.history_keep_last, keep_seconds=row.history_keep_seconds),
+            created_at=time_of(row.created_at),
+            updated_at=time_of(row.updated_at),
+        )
+
+
+class Violation(Answer):
+    """An entry that the new schema refuses."""
+
+    key: Key
+    version: Annotated[int, doc("Version of the entry.", 3, ge=1)]
+    errors: Annotated[list[Fault], doc("What the schema refuses, at most 3 places.")]
+
+
+class Violations(Answer):
+    """The entries that the new schema refuses."""
+
+    count: Annotated[int, doc("Number of these entries.", 1, ge=0)]
+    first: Annotated[list[Violation], doc("The first 100 of them, by key.")]
+
+
+class RegistrationPreview(Answer):
+    """What a registration would do."""
+
+    would_change: Annotated[bool, doc("Whether the definition would change.", True)]
+    violations: Violations
+
+
+class HeldEntries(Answer):
+    entries: Annotated[int, doc("Number of live entries.", 3, ge=0)]
+
+
+class NamespaceRemoval(Answer):
+    """What would lose its namespace."""
+
+    held: HeldEntries
+
+
+class HistoryPolicy(Body):
+    keep_last: Annotated[int, doc(_KEEP_LAST, 100, ge=1, le=1000000)] | UnsetType | None = UNSET
+    keep_seconds: (
+        Annotated[int, doc(_KEEP_SECONDS, 2592000, ge=1, le=MAX_TTL)] | UnsetType | None
+    ) = UNSET
+
+
+class NamespaceDefinition(Body):
+    """The definition of a namespace. A member that is left out has its default."""
+
+    schema: Annotated[JsonIn, _SCHEMA] | UnsetType = UNSET
+    default: Annotated[JsonIn, _DEFAULT] | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    plugin: Plugin | UnsetType = UNSET
+    max_value_bytes: (
+        Annotated[int, doc(_SIZE, DEFAULT_MAX_VALUE_BYTES, ge=1, le=MAX_VALUE_BYTES)]
+        | UnsetType
+        | None
+    ) = UNSET
+    ttl_seconds: Annotated[int, doc(_TTL, 86400, ge=1, le=MAX_TTL)] | UnsetType | None = UNSET
+    history: (
+        Annotated[HistoryPolicy, doc("Which versions history compaction keeps.")] | UnsetType
+    ) = UNSET
+
+    def arguments(self) -> dict[str, Any]:
+        """Those of services.namespaces.register_namespace."""
+        given = {"schema": Raw("{}", {}), "default": Raw("null", None), **self.given()}
+        history = given.pop("history", UNSET)
+        if history is not UNSET:
+            given |= {f"history_{name}": limit for name, limit in history.given().items()}
+        return given
+
+
+class NamespacePart(NamespaceDefinition, kw_only=True):
+    """A namespace of a plugin."""
+
+    name: Annotated[types.Namespace, doc("Name.", "team_context", min_length=1, max_length=128)]
+
+
+class NamespaceFilters(Paging):
+    prefix: Annotated[str, doc("Only namespaces whose name begins with this.")] | None = None
+    plugin: Annotated[str, doc("Only namespaces of this plugin.")] | None = None
+
+
+class Registration(Query):
+    if_exists: Annotated[
+        Literal["replace", "accept"],
+        doc(
+            "If the namespace is registered: `replace` its definition, or `accept` it if it is "
+            "compatible."
+        ),
+    ] = "replace"
+
+
+class Unregistration(Query):
+    entries: (
+        Annotated[
+            Literal["retain", "delete"],
+            doc(
+                "What happens to live entries: `retain` leaves them until the name is registered "
+                "again, `delete` deletes them. Required if there are any."
+            ),
+        ]
+        | None
+    ) = None
+
+
+LIST_NAMESPACES = Operation(
+    id="list_namespaces",
+    method="GET",
+    path="/namespaces",
+    tag="namespaces",
+    summary="List namespaces",
+    description="The registered namespaces, by name, without those of the config registry.",
+    query=NamespaceFilters,
+    answers={200: Page[Namespace]},
+)
+GET_NAMESPACE = Operation(
+    id="get_namespace",
+    method="GET",
+    path="/namespaces/{namespace}",
+    tag="namespaces",
+    summary="Read a namespace",
+    description="The ETag is the schema version.",
+    answers={200: Namespace},
+    problems=("not-registered",),
+    etag=True,
+)
+REGISTER_NAMESPACE = Operation(
+    id="register_namespace",
+    method="PUT",
+    path="/namespaces/{namespace}",
+    tag="namespaces",
+    summary="Register a namespace",
+    description="Registers a namespace (201), or replaces its definition (200). With If-Match, only "
+    "if the schema version is the one that it names; with `If-None-Match: *`, only if the "
+    "namespace is not registered. The dry run returns the entries that a new schema would "
+    "refuse.\n\n"
+    "With `if_exists=accept`, a registered namespace never changes: its definition is returned if "
+    "it is compatible; otherwise the response is 409 `schema-conflict`, and `errors` lists the "
+    "differences. Schemas are compatible if they are the same except for optional fields: "
+    "`properties` of one schema that the other lacks, that neither requires, and that the other "
+    "allows (it does not restrict `additionalProperties`). Annotations such as `title` and "
+    "`description` do not count. Defaults may differ by such fields only. A `schema` or `default` "
+    "that the body omits is compatible; the other members of the body are used only when the "
+    "namespace is created.",
+    role=Role.ADMIN,
+    query=Registration,
+    body=NamespaceDefinition,
+    answers={200: Namespace, 201: Namespace},
+    dry_run=RegistrationPreview,
+    headers=("If-Match", "If-None-Match"),
+    problems=("schema-conflict",),
+    etag=True,
+)
+UNREGISTER_NAMESPACE = Operation(
+    id="unregister_namespace",
+    method="DELETE",
+    path="/namespaces/{namespace}",
+    tag="namespaces",
+    summary="Unregister a namespace",
+    description="If it has live entries, `entries` must say what happens to them.",
+    role=Role.ADMIN,
+    query=Unregistration,
+    answers={204: None},
+    dry_run=NamespaceRemoval,
+    problems=("not-registered",),
+)

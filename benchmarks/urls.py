@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from django.urls import include, path
 from rest_framework.request import Request
 
-from state_admin.api.endpoint import Endpoint
+from state_admin.rest.endpoint import Endpoint
 
 
 class Empty(Endpoint):

@@ -26,7 +26,7 @@ from project.channel import Answer, Channel, Message, OnLoop, Receive, Send
 from project.exchange import Application, Exchange
 from project.paths import RAW_PATH
 from project.threads import Threads
-from state_admin.api import problems
+from state_admin.rest import problems
 from state_admin.services.errors import BadRequest, Problem, Unavailable
 
 log = structlog.get_logger(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from state_admin.api import problems
+from state_admin.rest import problems
 from state_admin.services.errors import BadRequest, Forbidden, InternalError, NotFound, Problem
 from state_admin.web import errors as pages
 

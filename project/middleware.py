@@ -28,7 +28,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from project.hosts import check_host
 from project.paths import encode_path
-from state_admin.api import problems
+from state_admin.rest import problems
 from state_admin.services.errors import Problem
 
 Handler = Callable[[HttpRequest], HttpResponseBase]

@@ -45,7 +45,6 @@ INSTALLED_APPS = [
     "django_htmx",
     "template_partials",
     "rest_framework",
-    "drf_spectacular",
     "drf_spectacular_sidecar",
     "corsheaders",
     "csp",
@@ -194,27 +193,14 @@ BODY_MEMORY_BYTES = env.int("BODY_MEMORY_BYTES", 64 * 1024 * 1024)
 BODY_IDLE_SECONDS = env.float("BODY_IDLE_SECONDS", 15.0)
 BODY_MIN_RATE = env.int("BODY_MIN_RATE", 16 * 1024)
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["state_admin.api.authentication.TokenAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["state_admin.rest.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["state_admin.api.bodies.RawParser"],
-    "DEFAULT_SCHEMA_CLASS": "state_admin.api.openapi.Schema",
-    "EXCEPTION_HANDLER": "state_admin.api.problems.handle",
+    "DEFAULT_PARSER_CLASSES": ["state_admin.rest.bodies.RawParser"],
+    "EXCEPTION_HANDLER": "state_admin.rest.problems.handle",
     "UNAUTHENTICATED_USER": None,
     "COMPACT_JSON": True,
     "UNICODE_JSON": True,
-}
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Commonhold",
-    "DESCRIPTION": "Typed, scoped, versioned, shared state for AI agents. Percent-encode ids and "
-    "keys in a path; a slash within an id is `%2F`.",
-    "VERSION": "1",
-    "OAS_VERSION": "3.1.1",
-    "SCHEMA_PATH_PREFIX": "/api/v1",
-    "ENUM_NAME_OVERRIDES": {},
-    "PREPROCESSING_HOOKS": ["state_admin.api.openapi.only_api"],
-    "POSTPROCESSING_HOOKS": ["state_admin.api.openapi.finish"],
-    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
 }
 
 # Compaction ----------------------------------------------------------------------------------

@@ -6,11 +6,10 @@ from django.http import HttpResponse
 
 from state_admin.contract import access as contract
 from state_admin.models import Workspace
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services.access import explain_access
 from state_admin.services.quotas import read_usage
-
-from .bodies import answer
-from .endpoint import Endpoint, handles
 
 
 @handles(contract.GET_ME)

@@ -6,9 +6,8 @@ from django.http import HttpResponse
 
 from state_admin.contract import audit as contract
 from state_admin.models import AuditRow
-
-from .endpoint import Endpoint, handles
-from .pagination import answer_rows
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import answer_rows
 
 # The columns by query parameter.
 _FILTERS = {

@@ -9,12 +9,11 @@ from msgspec import UNSET
 
 from state_admin.contract import batches as contract
 from state_admin.domain import values
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import batches, entries
 from state_admin.services.batches import BatchOperation
 from state_admin.services.errors import BadRequest, Invalid
-
-from .bodies import answer
-from .endpoint import Endpoint, handles
 
 
 @handles(contract.RUN_BATCH)

@@ -6,11 +6,10 @@ from django.http import HttpResponse
 
 from state_admin.contract import base
 from state_admin.contract import blame as contract
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import entries
 from state_admin.services.blame import blame_entry as attribute
-
-from .bodies import answer
-from .endpoint import Endpoint, handles
 
 
 @handles(contract.BLAME_ENTRY)

@@ -12,12 +12,11 @@ from state_admin.contract.base import Page
 from state_admin.domain import changes
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedEnd, FeedFilter, FeedRow, Position
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.waiting import answer_news
 from state_admin.services.errors import BadRequest, Gone
 from state_admin.streams import cursors, events
-
-from .bodies import answer
-from .endpoint import Endpoint, handles
-from .waiting import answer_news
 
 
 @handles(contract.LIST_CHANGES)

@@ -8,11 +8,10 @@ from state_admin.contract import compactions as contract
 from state_admin.contract.messages import Message
 from state_admin.domain.access import Actor
 from state_admin.models import Compaction
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import answer_rows
 from state_admin.services import compactions, retention
-
-from .bodies import answer
-from .endpoint import Endpoint, handles
-from .pagination import answer_rows
 
 
 @handles(contract.REQUEST_COMPACTION)

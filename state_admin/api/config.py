@@ -13,15 +13,15 @@ from state_admin.contract import config as contract
 from state_admin.contract.entries import VersionToRestore
 from state_admin.domain.config import Kind
 from state_admin.models import Entry, EntryRevision
+from state_admin.rest import etags
+from state_admin.rest.bodies import answer, no_content
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import answer_rows
 from state_admin.services import config, namespaces
 from state_admin.services.entries import is_valid
 from state_admin.services.errors import NotFound
 
-from . import etags
-from .bodies import answer, no_content
-from .endpoint import Endpoint, handles
 from .entries import answer_versions, read_patch
-from .pagination import answer_rows
 
 
 @handles(contract.LIST_CONFIG)

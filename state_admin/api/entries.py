@@ -15,15 +15,14 @@ from state_admin.domain import scopes, values
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import Entry, EntryRevision
 from state_admin.models.feed_sql import FeedFilter
+from state_admin.rest import etags, waiting
+from state_admin.rest.bodies import answer, no_content
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import Page, answer_rows, read_page
 from state_admin.services import clearing, entries, listings, namespaces, retention
 from state_admin.services.entries import EntryView, PatchKind, Put
 from state_admin.services.errors import BadRequest
 from state_admin.services.listings import Listed, Wanted
-
-from . import etags, waiting
-from .bodies import answer, no_content
-from .endpoint import Endpoint, handles
-from .pagination import Page, answer_rows, read_page
 
 
 @handles(contract.READ_ENTRY)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from django.http import HttpResponse
 
 from state_admin.contract import erasures as contract
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import erasures
-
-from .bodies import answer
-from .endpoint import Endpoint, handles
 
 
 @handles(contract.ERASE)

@@ -8,13 +8,12 @@ from state_admin.contract import knowledge as contract
 from state_admin.contract.base import Page
 from state_admin.contract.snapshots import Snapshot
 from state_admin.contract.types import time_of
+from state_admin.rest import pagination
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import answer_rows
 from state_admin.services import knowledge, runs
 from state_admin.services.errors import BadRequest
-
-from . import pagination
-from .bodies import answer
-from .endpoint import Endpoint, handles
-from .pagination import answer_rows
 
 # Separates namespace and key in a cursor: neither can hold it.
 _BETWEEN = "\n"

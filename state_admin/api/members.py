@@ -9,11 +9,10 @@ from django.urls import reverse
 from state_admin.contract import members as contract
 from state_admin.domain.access import Role
 from state_admin.models import Membership
+from state_admin.rest.bodies import answer, answer_once, no_content
+from state_admin.rest.endpoint import Endpoint, handles, row_id
+from state_admin.rest.pagination import answer_rows
 from state_admin.services import members
-
-from .bodies import answer, answer_once, no_content
-from .endpoint import Endpoint, handles, row_id
-from .pagination import answer_rows
 
 
 @handles(contract.LIST_MEMBERS)

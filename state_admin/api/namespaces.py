@@ -8,13 +8,12 @@ from msgspec import UNSET
 from state_admin.contract import namespaces as contract
 from state_admin.contract.types import Fault
 from state_admin.models import Namespace
+from state_admin.rest import etags
+from state_admin.rest.bodies import answer, no_content
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import answer_rows
 from state_admin.services import namespaces
 from state_admin.services.errors import NotRegistered
-
-from . import etags
-from .bodies import answer, no_content
-from .endpoint import Endpoint, handles
-from .pagination import answer_rows
 
 
 @handles(contract.LIST_NAMESPACES)

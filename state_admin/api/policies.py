@@ -11,13 +11,12 @@ from state_admin.contract import policies as contract
 from state_admin.contract.base import Page
 from state_admin.domain import values
 from state_admin.domain.values import Raw
+from state_admin.rest import etags
+from state_admin.rest.bodies import answer, no_content
+from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import policies
 from state_admin.services.policies import PolicyView, Scope
 from state_admin.services.threads import EMPTY_OBJECT
-
-from . import etags
-from .bodies import answer, no_content
-from .endpoint import Endpoint, handles
 
 
 @handles(contract.LIST_POLICIES)

@@ -7,11 +7,10 @@ from django.http import HttpResponse
 from state_admin.contract import restores as contract
 from state_admin.domain import moments
 from state_admin.domain.scopes import ScopeKind
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import restores
 from state_admin.services.errors import Invalid
-
-from .bodies import answer
-from .endpoint import Endpoint, handles
 
 
 @handles(contract.RESTORE_ENTRIES)

@@ -14,6 +14,9 @@ from state_admin.domain import values
 from state_admin.domain.merging import Batch, Update
 from state_admin.models import Run
 from state_admin.models.feed_sql import FeedFilter
+from state_admin.rest import etags, pagination, waiting
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import commits, entries, leases, recoveries, runs
 from state_admin.services.commits import Step
 from state_admin.services.errors import BadRequest, Invalid, Problem
@@ -21,9 +24,6 @@ from state_admin.services.knowledge import MOST_READS
 from state_admin.services.runs import UNCHANGED, RunChange
 from state_admin.services.snapshots import Read
 
-from . import etags, pagination, waiting
-from .bodies import answer
-from .endpoint import Endpoint, handles
 from .threads import read_object
 
 _COST_PLACES = Decimal("0.000001")

@@ -9,12 +9,11 @@ from state_admin.contract import search as contract
 from state_admin.domain import values
 from state_admin.domain.scopes import ScopeKind
 from state_admin.domain.values import JSON, RefusedJSON
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import page_of
 from state_admin.services import search
 from state_admin.services.errors import Invalid
-
-from .bodies import answer
-from .endpoint import Endpoint, handles
-from .pagination import page_of
 
 
 @handles(contract.SEARCH)

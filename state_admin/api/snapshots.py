@@ -7,12 +7,11 @@ from django.http import HttpResponse
 from state_admin.contract import snapshots as contract
 from state_admin.contract.types import Diff
 from state_admin.models import Revision
+from state_admin.rest import etags
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import answer_rows
 from state_admin.services import exports, snapshots, threads
-
-from . import etags
-from .bodies import answer
-from .endpoint import Endpoint, handles
-from .pagination import answer_rows
 
 
 @handles(contract.READ_STATE)

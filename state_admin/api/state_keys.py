@@ -6,13 +6,12 @@ from django.http import HttpResponse
 
 from state_admin.contract import state_keys as contract
 from state_admin.models import StateKey
+from state_admin.rest.bodies import answer, no_content
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import answer_rows
 from state_admin.services import state_keys
 from state_admin.services.errors import NotFound
 from state_admin.services.state_removals import unregister_state_key as unregister
-
-from .bodies import answer, no_content
-from .endpoint import Endpoint, handles
-from .pagination import answer_rows
 
 
 @handles(contract.LIST_STATE_KEYS)

@@ -6,13 +6,12 @@ from django.http import HttpResponse
 
 from state_admin.contract import storage as contract
 from state_admin.contract.base import Page
+from state_admin.rest import pagination
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import storage
 from state_admin.services.errors import BadRequest
 from state_admin.services.storage import Level
-
-from . import pagination
-from .bodies import answer
-from .endpoint import Endpoint, handles
 
 
 @handles(contract.LIST_STORAGE)

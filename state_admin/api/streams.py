@@ -15,6 +15,10 @@ from rest_framework.request import Request
 
 from state_admin.contract import changes as contract
 from state_admin.models import feed_sql
+from state_admin.rest import problems
+from state_admin.rest.authentication import actor_of_session, session_key
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.waiting import hub_of
 from state_admin.services.errors import RateLimited, Unavailable
 from state_admin.services.listeners import CLOSED, Listener, check_live
 from state_admin.streams import cursors, events
@@ -22,11 +26,7 @@ from state_admin.streams.channel import Channel, instead
 from state_admin.streams.hub import Unready
 from state_admin.streams.stream import ChangeStream
 
-from . import problems
-from .authentication import actor_of_session, session_key
 from .changes import open_cursor, read_filter
-from .endpoint import Endpoint, handles
-from .waiting import hub_of
 
 # Changes in an answer of a server that cannot stream.
 _FINITE = 200

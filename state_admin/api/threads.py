@@ -13,15 +13,15 @@ from state_admin.domain import values
 from state_admin.domain.patches import merge_patch
 from state_admin.domain.values import Raw
 from state_admin.models import Message, Thread, Visibility
+from state_admin.rest import etags
+from state_admin.rest.bodies import answer, no_content
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import answer_rows
 from state_admin.services import forks, messages, threads
 from state_admin.services.contexts import read_context as read_messages
 from state_admin.services.errors import BadRequest, Invalid
 
-from . import etags
 from .batches import read_operations
-from .bodies import answer, no_content
-from .endpoint import Endpoint, handles
-from .pagination import answer_rows
 
 
 @handles(contract.LIST_THREADS)
@@ -191,12 +191,6 @@ def read_context(call: Endpoint, thread_id: str) -> HttpResponse:
             folded_to_seq=context.folded_to_seq,
         )
     )
-
-
-def read_list(raw: Raw, name: str) -> list[Raw]:
-    if not isinstance(raw.value, list):
-        raise Invalid(f"{name} must be a list", [values.Fault(f"/{name}", "not a list")])
-    return values.items(raw)
 
 
 def read_object(raw: Raw | UnsetType, name: str) -> Raw:

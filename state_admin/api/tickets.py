@@ -7,12 +7,11 @@ from django.http import HttpResponse
 from state_admin.contract import tickets as contract
 from state_admin.models import Ticket, TicketStatus
 from state_admin.models.feed_sql import FeedFilter
+from state_admin.rest import waiting
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import answer_rows
 from state_admin.services import runs, tickets
-
-from . import waiting
-from .bodies import answer
-from .endpoint import Endpoint, handles
-from .pagination import answer_rows
 
 
 @handles(contract.LIST_TICKETS)

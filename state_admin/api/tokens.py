@@ -9,11 +9,10 @@ from django.http import HttpResponse
 from state_admin.contract import tokens as contract
 from state_admin.domain.access import Actor, Role
 from state_admin.models import ApiToken
+from state_admin.rest.bodies import answer, answer_once
+from state_admin.rest.endpoint import Endpoint, handles, row_id
+from state_admin.rest.pagination import answer_rows
 from state_admin.services import tokens
-
-from .bodies import answer, answer_once
-from .endpoint import Endpoint, handles, row_id
-from .pagination import answer_rows
 
 
 @handles(contract.LIST_TOKENS)
@@ -23,10 +22,10 @@ def list_tokens(call: Endpoint) -> HttpResponse:
 
 @handles(contract.CREATE_TOKEN)
 def create_token(call: Endpoint) -> HttpResponse:
-    return create(call, call.actor)
+    return create_in(call, call.actor)
 
 
-def create(call: Endpoint, actor: Actor) -> HttpResponse:
+def create_in(call: Endpoint, actor: Actor) -> HttpResponse:
     """Create the token that the body describes, in the workspace of `actor`."""
     body = call.body(contract.NewToken)
     token, secret = tokens.create_token(

@@ -10,13 +10,12 @@ from state_admin import egress
 from state_admin.contract import webhooks as contract
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Webhook, WebhookDelivery
+from state_admin.rest.bodies import answer, encode, no_content
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import answer_rows
 from state_admin.services import webhook_flow, webhooks
 from state_admin.services.errors import BadRequest
 from state_admin.services.webhooks import Filter
-
-from .bodies import answer, encode, no_content
-from .endpoint import Endpoint, handles
-from .pagination import answer_rows
 
 
 def _url(hook: Webhook, actor: Actor) -> str:

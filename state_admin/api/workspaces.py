@@ -6,12 +6,12 @@ from django.http import HttpResponse
 
 from state_admin.contract import workspaces as contract
 from state_admin.models import Workspace
+from state_admin.rest.bodies import answer
+from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.pagination import answer_rows
 from state_admin.services import workspaces
 
 from . import tokens
-from .bodies import answer
-from .endpoint import Endpoint, handles
-from .pagination import answer_rows
 
 
 @handles(contract.LIST_WORKSPACES)
@@ -47,4 +47,4 @@ def change_workspace(call: Endpoint, workspace: str) -> HttpResponse:
 
 @handles(contract.CREATE_WORKSPACE_TOKEN)
 def create_workspace_token(call: Endpoint, workspace: str) -> HttpResponse:
-    return tokens.create(call, workspaces.acting_in(call.actor, workspace))
+    return tokens.create_in(call, workspaces.acting_in(call.actor, workspace))

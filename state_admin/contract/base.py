@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 JSON_TYPE: Final = "application/json"
+PROBLEM_TYPE: Final = "application/problem+json"
 EVENT_STREAM: Final = "text/event-stream"
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200
@@ -108,14 +109,15 @@ class Operation:
     """One operation: a method on a path, what it accepts and what it returns.
 
     `answers`: the type of the response by status; None means no body, and a tuple one of several
-    types. `media_types`: the types of
-    the body where it is not JSON as such; a body of any JSON has the type Any. `body_required`
-    False: without a body, every member has its default. `dry_run`: the
-    response to `?dry_run=true`, likewise, and DryRun where it is only the mark; the interface runs the operation in a transaction that it rolls
-    back. `headers`: conditional headers that the operation evaluates; others are refused.
-    `problems`: slugs of the problem types beyond those that every operation of its kind has.
-    `session`: the cookie of a signed-in browser authenticates as well as a token.
-    `kept`: repeats with one Idempotency-Key are answered from a record, and a Change-Reason is kept.
+    types. `media_types`: the types of the body where it is not JSON as such; a body of any JSON has
+    the type Any. `body_required` False: without a body, every member has its default. `dry_run`: the
+    response to `?dry_run=true`, likewise, and DryRun where it is only the mark; the interface runs
+    the operation in a transaction that it rolls back. `headers`: conditional headers that the
+    operation evaluates; others are refused. `problems`: slugs of the problem types beyond those that
+    every operation of its kind has. `session`: the cookie of a signed-in browser authenticates as
+    well as a token. `kept`: repeats with one Idempotency-Key are answered from a record, and a
+    Change-Reason is kept. `api_key`: `x-api-key` may hold the token. `problem_type`: the media type
+    of problems, for other protocols.
     """
 
     id: str
@@ -137,6 +139,8 @@ class Operation:
     answer_type: str = JSON_TYPE
     session: bool = False
     kept: bool = True
+    api_key: bool = False
+    problem_type: str = PROBLEM_TYPE
 
     @property
     def reads(self) -> bool:

@@ -12,11 +12,11 @@ from state_admin.domain.config import Kind
 from state_admin.domain.scopes import NAME
 
 from .base import EVENT_STREAM, JSON_TYPE, Answer, DryRun, Operation, Page
+from .problems import Problem
 
 Schema = dict[str, Any]
 
 _REF: Final = "#/components/schemas/{name}"
-_PROBLEM_TYPE: Final = "application/problem+json"
 # The slugs that every operation can return, by what it has.
 _ALWAYS: Final = (
     "bad-request",
@@ -154,6 +154,7 @@ def paths(operations: Iterable[Operation], problems: Mapping[str, Any]) -> tuple
 
 
 def _types_of(op: Operation) -> Iterator[Any]:
+    yield Problem
     if op.body is not None:
         yield op.body
     for answer in (*op.answers.values(), op.dry_run):
@@ -327,7 +328,7 @@ def _problem_responses(op: Operation, problems: Mapping[str, Any]) -> Schema:
             "description": " ".join(
                 f"[{kind.title}](/problems/{kind.slug}): {kind.meaning}" for kind in kinds
             ),
-            "content": {_PROBLEM_TYPE: {"schema": {"$ref": _REF.format(name="Problem")}}},
+            "content": {op.problem_type: {"schema": {"$ref": _REF.format(name="Problem")}}},
             **(
                 {"headers": {"Retry-After": _RESPONSE_HEADERS["Retry-After"]}}
                 if status in (429, 503)

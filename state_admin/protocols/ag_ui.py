@@ -9,22 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
-from rest_framework.request import Request
 
+from state_admin.contract import agent_views as contract
 from state_admin.domain import values
-from state_admin.domain.access import Actor, Role
-from state_admin.domain.values import JSON, Fault, Raw
+from state_admin.domain.access import Actor
+from state_admin.domain.values import JSON, Fault
 from state_admin.models import Message, Run, RunStatus, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
+from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import snapshots, threads
-from state_admin.services.errors import BadRequest, Invalid
+from state_admin.services.errors import Invalid
 from state_admin.services.listeners import CLOSED
 from state_admin.services.runs import parents_of
 
 from . import ag_ui_events, parts
 from .ag_ui_events import Event
-from .endpoint import Endpoint
 from .following import answer_stream, event
 
 # Messages of a snapshot: the newest.
@@ -169,52 +168,23 @@ class Participant(_Thread):
         return [self._end(run)]
 
 
-# For the document; fields beyond these are AG-UI's to define.
-_RUN_AGENT_INPUT = {
-    "type": "object",
-    "required": ["threadId", "runId"],
-    "properties": {name: {"type": "string", "minLength": 1} for name in ("threadId", "runId")},
-}
+@handles(contract.WATCH_THREAD)
+def watch_thread(call: Endpoint, thread_id: str) -> HttpResponse:
+    threads.find_thread(call.actor, thread_id)
+    return answer_stream(call, thread_id, Onlooker(call.actor, thread_id))
 
 
-class AgUiStream(Endpoint):
-    roles = {"POST": Role.VIEWER}  # it stores nothing
-
-    @extend_schema(operation_id="watch_thread")
-    def get(self, request: Request, thread_id: str) -> HttpResponse:
-        """The thread as AG-UI events for onlookers: STATE_SNAPSHOT and MESSAGES_SNAPSHOT first, then
-        what changes, over all runs. With `Last-Event-ID` also the runs missed."""
-        threads.find_thread(self.actor, thread_id)
-        return answer_stream(self, thread_id, Onlooker(self.actor, thread_id))
-
-    @extend_schema(operation_id="join_run", request={"application/json": _RUN_AGENT_INPUT})
-    def post(self, request: Request, thread_id: str) -> HttpResponse:
-        """One run as AG-UI events, for AG-UI's HttpAgent: the run `runId` of the thread, else the
-        active one, until it ends or waits. Without one: the thread as it is."""
-        run_id = read_run_id(request.data, thread_id)
-        threads.find_thread(self.actor, thread_id)
-        return answer_stream(self, thread_id, Participant(self.actor, thread_id, run_id))
-
-
-def read_run_id(raw: JSON, thread_id: str) -> str:
-    """The run that a RunAgentInput names. Its other fields are not read. NotFound when it is meant
-    for another thread."""
-    if not isinstance(raw, Raw) or not isinstance(raw.value, dict):
-        raise BadRequest("the body must be a RunAgentInput, a JSON object")
-    wanted = {name: raw.value.get(name) for name in ("threadId", "runId")}
-    faults = [
-        Fault(f"/{name}", "must be a string of 1 to 128 bytes")
-        for name, value in wanted.items()
-        if not (isinstance(value, str) and 1 <= len(value.encode(errors="replace")) <= 128)
-    ]
-    if faults:
-        raise Invalid("the RunAgentInput is not acceptable", faults)
-    if wanted["threadId"] != thread_id:
+@handles(contract.JOIN_RUN)
+def join_run(call: Endpoint, thread_id: str) -> HttpResponse:
+    named = call.body(contract.RunAgentInput)
+    if named.threadId != thread_id:
         raise Invalid(
             "threadId is not the thread of the path",
             [Fault("/threadId", f"must be {thread_id}")],
         )
-    return threads.check_id(str(wanted["runId"]))
+    run_id = threads.check_id(named.runId)
+    threads.find_thread(call.actor, thread_id)
+    return answer_stream(call, thread_id, Participant(call.actor, thread_id, run_id))
 
 
 def _encode(made: Sequence[Event]) -> bytes:

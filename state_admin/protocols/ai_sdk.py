@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
-from rest_framework.request import Request
 
+from state_admin.contract import agent_views as contract
 from state_admin.domain import values
 from state_admin.domain.access import Actor
 from state_admin.domain.values import JSON
 from state_admin.models import Message, Run, RunStatus, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
+from state_admin.rest.bodies import no_content
+from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import snapshots, threads
 from state_admin.services.listeners import CLOSED
 
 from . import parts, ui_messages
-from .endpoint import Endpoint, answer
+from .answers import answer
 from .following import answer_stream, event
 from .parts import Said, ToolCall
 
@@ -123,25 +124,20 @@ class Reply:
         return made
 
 
-class UiMessages(Endpoint):
-    @extend_schema(operation_id="list_ui_messages")
-    def get(self, request: Request, thread_id: str) -> HttpResponse:
-        """The thread as UIMessage[] of the AI SDK: the newest, in order, without internal ones."""
-        thread = threads.find_thread(self.actor, thread_id)
-        log = read_log(thread)
-        return answer(ui_messages.show(log, read_tickets(thread, log)))
+@handles(contract.LIST_UI_MESSAGES)
+def list_ui_messages(call: Endpoint, thread_id: str) -> HttpResponse:
+    thread = threads.find_thread(call.actor, thread_id)
+    log = read_log(thread)
+    return answer(ui_messages.show(log, read_tickets(thread, log)))
 
 
-class UiMessageStream(Endpoint):
-    @extend_schema(operation_id="stream_ui_message")
-    def get(self, request: Request, thread_id: str) -> HttpResponse:
-        """The reply of the active run as a UI message stream, from its beginning until the run ends
-        or waits. 204 when no run is active: there is nothing to resume."""
-        thread = threads.read_thread(self.actor, thread_id)
-        if thread.active_run is None:
-            return HttpResponse(status=204)
-        run = Run.objects.select_related("thread").get(pk=thread.active_run.pk)
-        return answer_stream(self, thread_id, Reply(self.actor, run), headers=_HEADERS)
+@handles(contract.STREAM_UI_MESSAGE)
+def stream_ui_message(call: Endpoint, thread_id: str) -> HttpResponse:
+    thread = threads.read_thread(call.actor, thread_id)
+    if thread.active_run is None:
+        return no_content()
+    run = Run.objects.select_related("thread").get(pk=thread.active_run.pk)
+    return answer_stream(call, thread_id, Reply(call.actor, run), headers=_HEADERS)
 
 
 def _encode(chunks: Sequence[ui_messages.Shape], over: bool) -> bytes:

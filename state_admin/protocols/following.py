@@ -20,13 +20,12 @@ from rest_framework.request import Request
 from state_admin.domain.access import Actor
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
+from state_admin.rest.endpoint import Endpoint
 from state_admin.services.errors import BadRequest, Gone, NotFound, Problem, Unavailable
 from state_admin.services.listeners import Listener, check_live
 from state_admin.streams import cursors, events
 from state_admin.streams.channel import Channel, instead
 from state_admin.streams.hub import ENVIRON, Hub, Subscription, Unready
-
-from .endpoint import Endpoint
 
 _PAGE = 500
 

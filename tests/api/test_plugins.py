@@ -65,7 +65,7 @@ def test_put__installed_already__is_409_and_a_repeat_by_its_key_is_replayed(alic
          "the request is not acceptable", "/state_keys/0/key"),
         ({"namespaces": [{"name": "n", "shema": {}}]}, 400,
          "unknown field: shema", "/namespaces/0/shema"),
-        ({"state_keys": {"key": "a"}}, 422, "state_keys must be a list", "/state_keys"),
+        ({"state_keys": {"key": "a"}}, 422, "the request is not acceptable", "/state_keys"),
         ({"state_keys": ["a"]}, 400, "the body must be a JSON object", "/state_keys/0"),
         ({"keys": []}, 400, "unknown field: keys", "/keys"),
     ],

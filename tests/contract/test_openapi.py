@@ -20,16 +20,12 @@ from schemathesis.specs.openapi.checks import (
     positive_data_acceptance,
 )
 
-from state_admin.api.openapi import OPERATIONS as OLD
-from state_admin.api.shapes import SHAPES
-from state_admin.contract import OPERATIONS as NEW
+from state_admin.contract import OPERATIONS
 from state_admin.management.commands.write_docs import OPENAPI, openapi
 from state_admin.services import compaction_jobs, compactions, dispatches, plugins, storage
 from state_admin.services.snapshots import Read
 from tests import builders
 from tests.builders import Person, call, make_namespace, raw
-
-OPERATIONS: dict[str, Any] = {**OLD, **NEW}
 
 
 def document() -> Any:
@@ -62,10 +58,8 @@ def test_write_docs__again__writes_the_same(tmp_path: Any, monkeypatch: pytest.M
     assert (tmp_path / "openapi.json").read_bytes() == OPENAPI.read_bytes()
 
 
-def test_document__every_operation__has_answers_and_every_answer_is_used() -> None:
+def test_document__every_operation__is_in_it() -> None:
     assert set(operations()) == set(OPERATIONS)
-    text = openapi().decode()
-    assert [name for name in SHAPES if f'"#/components/schemas/{name}"' not in text] == []
 
 
 def test_document__every_operation__says_what_it_does_and_needs_a_token() -> None:

@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from state_admin.api.openapi import OPERATIONS as OLD
-from state_admin.api.parameters import read_query
-from state_admin.contract import OPERATIONS as NEW
+from state_admin.contract import OPERATIONS
+from state_admin.rest.parameters import read_query
 from tests.builders import MERGE_PATCH, Person, call, make_namespace, put
 from tests.contract.test_permissions import TABLE, Row, World, paths, world
 from tests.services.faults import fingerprint
 
 __all__ = ["world"]
-
-OPERATIONS: dict[str, Any] = {**OLD, **NEW}
 
 JSON = "application/json"
 UPDATE = "application/vnd.commonhold.update+json"
@@ -24,13 +21,7 @@ UPDATE = "application/vnd.commonhold.update+json"
 
 def operation_of(row: Row) -> str:
     """The operation id."""
-    view = paths()[row.path].cls(request=None, kwargs={})
-    if operations := getattr(view, "operations", None):
-        return str(operations[row.method].id)
-    schema = getattr(view, row.method.lower()).kwargs["schema"]()
-    schema.view = view
-    found: str = schema.get_operation_id()
-    return found
+    return str(paths()[row.path].cls.operations[row.method].id)
 
 
 ROWS = {

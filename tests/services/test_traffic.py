@@ -11,10 +11,9 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from state_admin.api import endpoint
 from state_admin.models import Traffic, WebhookDelivery, hot
 from state_admin.models.traffic import read_hour
-from state_admin.protocols import endpoint as protocols
+from state_admin.rest import endpoint
 from state_admin.services import maintenance, traffic
 from state_admin.services.compactions import request_compaction
 from state_admin.services.dispatches import claim_dispatches, enqueue_dispatch
@@ -31,7 +30,7 @@ def counter(monkeypatch: pytest.MonkeyPatch, db: None) -> Counter:
         cursor.execute("SELECT extract(epoch FROM now())::float8")
         (now,) = cursor.fetchone()
     monkeypatch.setattr("state_admin.services.traffic.time.time", lambda: now)
-    for module in (endpoint, protocols):
+    for module in (endpoint,):
         monkeypatch.setattr(module, "counter", made)
     return made
 

@@ -9,19 +9,21 @@ from collections.abc import Iterator, Sequence
 
 from django.db.models import F, Func, QuerySet, TextField, Value
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
-from rest_framework.request import Request
 
+from state_admin.contract import agent_protocol as contract
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import Entry
-from state_admin.protocols.endpoint import answer
+from state_admin.protocols.answers import answer
+from state_admin.rest import etags
+from state_admin.rest.bodies import no_content
+from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import entries, namespaces, search
-from state_admin.services.entries import EntryView, Precondition
+from state_admin.services.entries import EntryView
 from state_admin.services.errors import BadRequest, Invalid, NotRegistered
 
-from .endpoint import Endpoint, bounds, expected_version, refuse, strings, take
+from .endpoint import bounds, read, refuse, strings, take
 
 STORE = "agent_store"
 _SCHEMA = Raw('{"type":"object"}', {"type": "object"})
@@ -37,121 +39,87 @@ _COMPARE = {
 }
 
 
-class StoreItems(Endpoint):
-    conditional = ("PUT", "DELETE")
+@handles(contract.GET_ITEM)
+def get_item(call: Endpoint) -> HttpResponse:
+    if call.query.refresh_ttl:
+        raise Invalid("refresh_ttl is not offered: reading does not write")
+    path = path_of(call.query.namespace.split("."), call.query.key)
+    try:
+        entry = entries.read_entry(actor=call.actor, namespace=STORE, key=path)
+    except NotRegistered:  # nobody has put anything yet
+        return answer(None)
+    return answer(show_item(entry) if entry.exists else None)
 
-    @extend_schema(operation_id="get_store_item")
-    def get(self, request: Request) -> HttpResponse:
-        """The item at `namespace` (labels joined by full stops) and `key`, or null."""
-        query = self.query
-        if query["refresh_ttl"]:
-            raise Invalid("refresh_ttl is not offered: reading does not write")
-        path = path_of(query.get("namespace", "").split("."), query.get("key", ""))
-        try:
-            entry = entries.read_entry(actor=self.actor, namespace=STORE, key=path)
-        except NotRegistered:  # nobody has put anything yet
-            return answer(None)
-        return answer(show_item(entry) if entry.exists else None)
 
-    @extend_schema(operation_id="put_store_item", request={"application/json": {"type": "object"}})
-    def put(self, request: Request) -> HttpResponse:
-        """Store an item; the last write wins, or with If-Match (its `version`) only on top of what
-        was read. `ttl` is in minutes. The first item of an admin registers the namespace."""
-        given = take(request.data, namespace=list, key=str, value=dict, index=object, ttl=float)
-        path = path_in(given)
-        if "value" not in given:
-            raise Invalid("value must be an object", [Fault("/value", "is missing")])
-        put = functools.partial(
-            entries.put_entry,
-            actor=self.actor,
-            namespace=STORE,
-            key=path,
-            value=given["value"],
-            when=Precondition(expected_version(request)),
-            ttl_seconds=_seconds(given),
-        )
-        try:
-            put()
-        except NotRegistered:
-            if not (self.actor.may(Role.ADMIN) and self.actor.sees_namespace(STORE)):
-                raise
-            namespaces.register_namespace(
-                actor=self.actor, name=STORE, schema=_SCHEMA, default=_DEFAULT
-            )
-            put()
-        return HttpResponse(status=204)
-
-    @extend_schema(
-        operation_id="delete_store_item", request={"application/json": {"type": "object"}}
+@handles(contract.PUT_ITEM)
+def put_item(call: Endpoint) -> HttpResponse:
+    given = take(call, contract.ItemPut)
+    path = path_in(given)
+    if "value" not in given:
+        raise Invalid("value must be an object", [Fault("/value", "is required")])
+    put = functools.partial(
+        entries.put_entry,
+        actor=call.actor,
+        namespace=STORE,
+        key=path,
+        value=given["value"],
+        when=etags.precondition(call.request),
+        ttl_seconds=_seconds(given),
     )
-    def delete(self, request: Request) -> HttpResponse:
-        """Delete an item, if it is there; with If-Match only that version."""
-        path = path_in(take(request.data, namespace=list, key=str))
-        when = Precondition(expected_version(request))
-        with contextlib.suppress(NotRegistered):  # nothing is there
-            entries.delete_entry(actor=self.actor, namespace=STORE, key=path, when=when)
-        return HttpResponse(status=204)
-
-
-class StoreSearch(Endpoint):
-    roles = {"POST": Role.VIEWER}
-
-    @extend_schema(
-        operation_id="search_store_items", request={"application/json": {"type": "object"}}
-    )
-    def post(self, request: Request) -> HttpResponse:
-        """Items below `namespace_prefix`, newest change first: those that fit `filter` (equality, $eq
-        $ne $gt $gte $lt $lte) and hold the words of `query`."""
-        given = take(
-            request.data,
-            namespace_prefix=list,
-            filter=dict,
-            query=str,
-            refresh_ttl=bool,
-            limit=int,
-            offset=int,
+    try:
+        put()
+    except NotRegistered:
+        if not (call.actor.may(Role.ADMIN) and call.actor.sees_namespace(STORE)):
+            raise
+        namespaces.register_namespace(
+            actor=call.actor, name=STORE, schema=_SCHEMA, default=_DEFAULT
         )
-        refuse(given, "refresh_ttl")
-        limit, offset = bounds(given)
-        prefix = strings(given, "namespace_prefix")
-        if prefix:
-            check_labels(prefix, "/namespace_prefix")
-        wanted = given["filter"].value if "filter" in given else {}
-        _check_filter(wanted)
-        found: list[Entry] = []
-        for row in _items(self.actor, prefix, given["query"].value if "query" in given else ""):
-            if not wanted or fits(values.load(row.value or "null"), wanted):
-                found.append(row)
-                if len(found) == offset + limit:
-                    break
-        return answer({"items": [show_row(row) for row in found[offset:]]})
+        put()
+    return no_content()
 
 
-class StoreNamespaces(Endpoint):
-    roles = {"POST": Role.VIEWER}
+@handles(contract.DELETE_ITEM)
+def delete_item(call: Endpoint) -> HttpResponse:
+    path = path_in(take(call, contract.ItemAddress))
+    when = etags.precondition(call.request)
+    with contextlib.suppress(NotRegistered):  # nothing is there
+        entries.delete_entry(actor=call.actor, namespace=STORE, key=path, when=when)
+    return no_content()
 
-    @extend_schema(
-        operation_id="list_store_namespaces", request={"application/json": {"type": "object"}}
-    )
-    def post(self, request: Request) -> HttpResponse:
-        """The namespaces that hold items, in order; `prefix` and `suffix` may hold `*` for any label,
-        `max_depth` cuts."""
-        given = take(request.data, prefix=list, suffix=list, max_depth=int, limit=int, offset=int)
-        limit, offset = bounds(given, limit=100)
-        prefix, suffix = strings(given, "prefix"), strings(given, "suffix")
-        depth = given["max_depth"].value if "max_depth" in given else None
-        if depth is not None and depth < 1:
-            raise Invalid("max_depth must be at least 1", [Fault("/max_depth", "out of range")])
-        home = Func(
-            F("key"), Value(".."), Value(1), function="split_part", output_field=TextField()
-        )
-        rows = _rows(self.actor, prefix[: _fixed(prefix)]).annotate(home=home).order_by("home")
-        found: dict[tuple[str, ...], None] = {}
-        for joined in rows.values_list("home", flat=True).distinct():
-            labels = joined.split(".")
-            if _alike(prefix, labels) and _alike(suffix[::-1], labels[::-1]):
-                found[tuple(labels[:depth])] = None
-        return answer({"namespaces": [[*each] for each in [*found][offset : offset + limit]]})
+
+@handles(contract.SEARCH_ITEMS)
+def search_items(call: Endpoint) -> HttpResponse:
+    given = take(call, contract.ItemSearch)
+    refuse(given, "refresh_ttl")
+    limit, offset = bounds(given)
+    prefix = strings(given, "namespace_prefix")
+    if prefix:
+        check_labels(prefix, "/namespace_prefix")
+    wanted = read(given, "filter", {})
+    _check_filter(wanted)
+    found: list[Entry] = []
+    for row in _items(call.actor, prefix, read(given, "query", "")):
+        if not wanted or fits(values.load(row.value or "null"), wanted):
+            found.append(row)
+            if len(found) == offset + limit:
+                break
+    return answer({"items": [show_row(row) for row in found[offset:]]})
+
+
+@handles(contract.LIST_NAMESPACES)
+def list_namespaces(call: Endpoint) -> HttpResponse:
+    given = take(call, contract.NamespaceSearch)
+    limit, offset = bounds(given, limit=100)
+    prefix, suffix = strings(given, "prefix"), strings(given, "suffix")
+    depth = read(given, "max_depth", None)
+    home = Func(F("key"), Value(".."), Value(1), function="split_part", output_field=TextField())
+    rows = _rows(call.actor, prefix[: _fixed(prefix)]).annotate(home=home).order_by("home")
+    found: dict[tuple[str, ...], None] = {}
+    for joined in rows.values_list("home", flat=True).distinct():
+        labels = joined.split(".")
+        if _alike(prefix, labels) and _alike(suffix[::-1], labels[::-1]):
+            found[tuple(labels[:depth])] = None
+    return answer({"namespaces": [[*each] for each in [*found][offset : offset + limit]]})
 
 
 def path_of(labels: Sequence[str], key: str, pointer: str = "") -> str:
@@ -165,8 +133,7 @@ def path_of(labels: Sequence[str], key: str, pointer: str = "") -> str:
 
 
 def path_in(given: dict[str, Raw]) -> str:
-    key = given["key"].value if "key" in given else ""
-    return path_of(strings(given, "namespace"), key)
+    return path_of(strings(given, "namespace"), read(given, "key", ""))
 
 
 def check_labels(labels: Sequence[str], pointer: str) -> None:

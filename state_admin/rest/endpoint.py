@@ -1,5 +1,5 @@
-"""The base of all API views: authenticate, check the role and the request, roll dry runs back,
-answer problems, replay repeats."""
+"""Serves the operations of the contract: authenticates, checks the role and the request, rolls dry
+runs back, answers problems, replays repeats."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
+import msgspec
 from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from state_admin.contract.base import Body, Operation
+from state_admin.contract.base import PROBLEM_TYPE, Operation
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
 from state_admin.services.actors import require
@@ -21,27 +22,25 @@ from state_admin.services.traffic import Outcome, counter, outcome_of
 
 from . import bodies, idempotency, problems
 from .authentication import PageAuthentication, TokenAuthentication
-from .openapi import check_body
-from .parameters import read_query
+from .parameters import check_body, read_query
 from .waiting import is_asked_again
 
-T = TypeVar("T", bound=Body)
+T = TypeVar("T", bound=msgspec.Struct)
 Handler = Callable[..., HttpResponse]
 
-_SAFE = ("GET", "HEAD", "OPTIONS")
 _MAX_REASON = 1000
 _PATHS = "GET /api/schema lists every path of this API. Send a slash within an id as %2F."
 
 
 class Endpoint(APIView):
-    """One path. `roles` names the role a method needs; without a word: viewer to read, editor to
-    write. Services check again: an interface can forget."""
+    """One path of the contract; view_of makes its class."""
 
-    roles: ClassVar[dict[str, Role]] = {}
-    # The methods that heed If-Match. The others refuse it: who sends it counts on it.
-    conditional: ClassVar[tuple[str, ...]] = ()
+    schema = None
     # The operations of the path by method.
     operations: ClassVar[dict[str, Operation]] = {}
+    # Whether `x-api-key` may hold the token, and the media type of problems: for other protocols.
+    api_key = False
+    problem_type = PROBLEM_TYPE
     # The query parameters, checked and converted: an instance of the operation's `query`.
     query: Any
     dry_run = False
@@ -77,24 +76,11 @@ class Endpoint(APIView):
         if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
             raise BadRequest("NUL is not legal in a path or a query")
         method = request.method or "GET"
-        self.query = {}
         operation = self.operations.get("GET" if method == "HEAD" else method)
         if operation is not None:
             self._check(operation, request)
-        elif self.operations:
+        else:
             require(self.actor, Role.VIEWER)
-        elif method.lower() in self.http_method_names and hasattr(self, method.lower()):
-            fallback = Role.VIEWER if method in _SAFE else Role.EDITOR
-            require(self.actor, self.roles.get(method, fallback))
-            self.query = self.schema.check_request(request)  # type: ignore[union-attr]  # ours
-            if "HTTP_IF_MATCH" in request.META and method not in (*_SAFE, *self.conditional):
-                raise BadRequest(
-                    f"{method} takes no If-Match here",
-                    hint="Nothing was done. Leave the header out.",
-                )
-            if self.query.get("dry_run"):
-                handler = getattr(self, method.lower())
-                setattr(self, method.lower(), partial(_run_dry, handler))
 
     def _check(self, operation: Operation, request: Request) -> None:
         """Refuse what the caller may not do and what the operation does not declare."""
@@ -113,6 +99,11 @@ class Endpoint(APIView):
                 f"{operation.method} takes no If-Match here",
                 hint="Nothing was done. Leave the header out.",
             )
+        if not (operation.kept or operation.reads) and "HTTP_IDEMPOTENCY_KEY" in request.META:
+            raise BadRequest(
+                "Idempotency-Key is not kept here",
+                hint="Use the same verb of /api/v1, or the protocol's own guard.",
+            )
         if self.dry_run:
             handler = getattr(self, operation.method.lower())
             setattr(self, operation.method.lower(), partial(_run_dry, handler))
@@ -121,7 +112,7 @@ class Endpoint(APIView):
         def work() -> HttpResponse:
             response = cast(HttpResponse, super(Endpoint, self).dispatch(request, *args, **kwargs))
             outcome = outcome_of(request.method, response.status_code)
-            if outcome is Outcome.WRITE and self.is_dry_run:
+            if outcome is Outcome.WRITE and self.dry_run:
                 outcome = Outcome.READ
             if outcome is not None:
                 self._count(outcome)
@@ -134,21 +125,28 @@ class Endpoint(APIView):
         def whose() -> int | None:
             return getattr(self.request.user, "workspace_id", None)
 
-        if request.method in _SAFE or "HTTP_IDEMPOTENCY_KEY" not in request.META:
+        operation = self.operations.get(request.method or "")
+        repeatable = operation is not None and operation.kept and not operation.reads
+        if not repeatable or "HTTP_IDEMPOTENCY_KEY" not in request.META:
             return work()
         return idempotency.once(request, work, check, whose)
-
-    @property
-    def is_dry_run(self) -> bool:
-        return self.dry_run or (isinstance(self.query, dict) and bool(self.query.get("dry_run")))
 
     def _count(self, outcome: Outcome) -> None:
         """As traffic of the workspace: calls of programs, once each, not what live pages listen to."""
         if self.actor.kind == "token" and not is_asked_again(self.request):
             counter.count(self.actor.workspace_id, outcome)
 
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        """LangGraph's SDK sends its key as `x-api-key`: a token of ours."""
+        key = request.META.get("HTTP_X_API_KEY")
+        if key and self.api_key and "HTTP_AUTHORIZATION" not in request.META:
+            request.META["HTTP_AUTHORIZATION"] = f"Bearer {key}"
+        return super().initialize_request(request, *args, **kwargs)
+
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
-        return problems.answer_error(exc, self.request)
+        response = problems.answer_error(exc, self.request)
+        response["Content-Type"] = self.problem_type
+        return response
 
 
 def _run_dry(handler: Callable[..., HttpResponse], *args: Any, **kwargs: Any) -> HttpResponse:
@@ -196,7 +194,13 @@ def view_of(operations: list[Operation]) -> type[Endpoint]:
     """The view of one path."""
     methods = {each.method.lower(): _method(HANDLERS[each.id]) for each in operations}
     by_method = {each.method: each for each in operations}
-    members: dict[str, Any] = {**methods, "operations": by_method, "schema": None}
+    first = operations[0]
+    members: dict[str, Any] = {
+        **methods,
+        "operations": by_method,
+        "api_key": first.api_key,
+        "problem_type": first.problem_type,
+    }
     if any(each.session for each in operations):
         members["authentication_classes"] = [PageAuthentication, TokenAuthentication]
     return type("PathEndpoint", (Endpoint,), members)

@@ -1,8 +1,5 @@
-"""Query parameters: parsed and checked against the JSON Schema that declares them.
-
-The declarations are in openapi.py (OPERATIONS). Views read the result, `self.query`, and never the
-query string.
-"""
+"""Query parameters, parsed and checked against the JSON Schema of the contract; and the media type
+of bodies. Handlers read the result, `call.query`, and never the query string."""
 
 from __future__ import annotations
 
@@ -10,12 +7,15 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from django.http import QueryDict
+from rest_framework.request import Request
 
+from state_admin.contract.base import JSON_TYPE
 from state_admin.domain import moments
 from state_admin.domain.numbers import MAX_WHOLE, read_whole
-from state_admin.services.errors import BadRequest
+from state_admin.services.errors import BadRequest, UnsupportedMediaType
 
-from .shapes import Shape
+Shape = Mapping[str, Any]
+_SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 def read_query(declared: Mapping[str, Shape], required: Set[str], given: QueryDict) -> Any:
@@ -82,3 +82,20 @@ def _expectation(schema: Shape) -> str:
         case {"minimum": least}:
             return f"an integer of at least {least}"
     return "an RFC 3339 time such as 2026-01-31T12:00:00Z"
+
+
+def check_body(request: Request, media_types: tuple[str, ...]) -> None:
+    """Refuse a body of another type, or one that an operation without a body would ignore."""
+    supported = media_types or (JSON_TYPE,)
+    media_type = (request.content_type or "").partition(";")[0].strip().lower()
+    if media_type not in supported:
+        raise UnsupportedMediaType(
+            f"unsupported Content-Type: {media_type}" if media_type else "Content-Type is missing",
+            hint=f"Send one of: {', '.join(supported)}.",
+            supported=list(supported),
+        )
+    if media_types or request.method in _SAFE:
+        return
+    body: Any = request.data
+    if body.value != {}:
+        raise BadRequest("this operation takes no request body")

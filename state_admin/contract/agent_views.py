@@ -1,0 +1,87 @@
+"""A thread for frontends, in their own protocols: AG-UI events, and messages of the AI SDK."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from state_admin.domain.access import Role
+
+from .base import EVENT_STREAM, Answer, Operation, doc
+from .types import RunId, ThreadId, Time
+
+
+class MessageMetadata(Answer):
+    run_id: RunId | None
+    created_at: Time
+
+
+class UIMessage(Answer):
+    """A message as the AI SDK renders it."""
+
+    id: Annotated[str, doc("Id of the message.", "message-1")]
+    role: Annotated[str, doc("Who says it.", "assistant", choices=("system", "user", "assistant"))]
+    metadata: MessageMetadata
+    parts: Annotated[
+        list[dict[str, Any]],
+        doc("Parts as the AI SDK defines them.", [{"type": "text", "text": "Done."}]),
+    ]
+
+
+class RunAgentInput(msgspec.Struct, kw_only=True):
+    """AG-UI's request. Its other members are accepted and not used."""
+
+    threadId: ThreadId  # noqa: N815  AG-UI's name
+    runId: RunId  # noqa: N815
+
+
+WATCH_THREAD = Operation(
+    id="watch_thread",
+    method="GET",
+    path="/threads/{thread_id}/ag-ui/stream",
+    tag="frontends",
+    summary="Follow a thread as AG-UI events",
+    description="STATE_SNAPSHOT and MESSAGES_SNAPSHOT first, then every change, over all runs. With "
+    "Last-Event-ID, the runs missed since are included.",
+    answers={200: str},
+    answer_type=EVENT_STREAM,
+    headers=("Last-Event-ID",),
+    kept=False,
+)
+JOIN_RUN = Operation(
+    id="join_run",
+    method="POST",
+    path="/threads/{thread_id}/ag-ui/stream",
+    tag="frontends",
+    summary="Follow a run as AG-UI events",
+    description="For AG-UI's HttpAgent: the run `runId`, otherwise the active one, until it ends or "
+    "waits. Without a run, the thread as it is.",
+    role=Role.VIEWER,
+    body=RunAgentInput,
+    answers={200: str},
+    answer_type=EVENT_STREAM,
+    kept=False,
+)
+LIST_UI_MESSAGES = Operation(
+    id="list_ui_messages",
+    method="GET",
+    path="/threads/{thread_id}/ui-messages",
+    tag="frontends",
+    summary="List messages for the AI SDK",
+    description="The newest messages as UIMessage[], oldest first, without internal ones.",
+    answers={200: list[UIMessage]},
+    kept=False,
+)
+STREAM_UI_MESSAGE = Operation(
+    id="stream_ui_message",
+    method="GET",
+    path="/threads/{thread_id}/ui-messages/stream",
+    tag="frontends",
+    summary="Follow the reply of the active run",
+    description="A UI message stream of the AI SDK, from the beginning of the reply until the run ends "
+    "or waits. 204 without an active run.",
+    answers={200: str, 204: None},
+    answer_type=EVENT_STREAM,
+    kept=False,
+)

@@ -1,0 +1,14 @@
+"""Answers of the protocols: JSON whose numbers keep their spelling."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+
+from state_admin.domain import values
+from state_admin.domain.values import JSON
+
+
+def answer(data: JSON, status: int = 200) -> HttpResponse:
+    response = HttpResponse(values.dump(data), status=status, content_type="application/json")
+    response["Cache-Control"] = "no-store"
+    return response

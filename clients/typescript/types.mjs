@@ -9,7 +9,17 @@ const target = new URL("src/openapi.ts", import.meta.url);
 
 const document = await readFile(source);
 const hash = createHash("sha256").update(document).digest("hex");
-const nodes = await openapiTS(document.toString(), { emptyObjectsUnknown: true });
+// Problems are classes of their own (problems.ts), and examples of whole bodies are not types.
+const contract = JSON.parse(document);
+for (const operation of Object.values(contract.paths).flatMap((path) => Object.values(path))) {
+  const failed = Object.keys(operation.responses).filter((status) => status >= "400");
+  for (const status of failed) delete operation.responses[status];
+  const bodies = [operation.requestBody, ...Object.values(operation.responses)];
+  for (const content of bodies.flatMap((body) => Object.values(body?.content ?? {}))) {
+    delete content.example;
+  }
+}
+const nodes = await openapiTS(contract, { defaultNonNullable: false, emptyObjectsUnknown: true });
 const text = `// Made from docs/openapi.json by \`make client-types\`; do not edit.
 // sha256 of docs/openapi.json: ${hash}
 

@@ -151,7 +151,7 @@ export class Commonhold {
       merge,
       if_changed,
       ...options
-    }: Omit<Body<"EntryBody">, "value"> & { merge?: boolean; if_changed?: boolean } & Guarded = {},
+    }: Omit<Body<"Write">, "value"> & { merge?: boolean; if_changed?: boolean } & Guarded = {},
   ): Promise<Entry<T>> {
     return this.send({
       method: "PUT",
@@ -232,7 +232,7 @@ export class Commonhold {
   }
 
   /** Words, `word*`, "phrases" over live values; `where`: equality at JSON Pointers. */
-  search({ signal, ...wanted }: Body<"SearchBody", { where?: Record<string, unknown> }> & Sending): Paged<Hit> {
+  search({ signal, ...wanted }: Body<"Search", { where?: Record<string, unknown> }> & Sending): Paged<Hit> {
     return new Paged((cursor) =>
       this.send({
         method: "POST",
@@ -286,7 +286,7 @@ export class Commonhold {
   }
 
   /** What a replaced definition keeps, and the version it replaces. */
-  private async settingsOf(key: ProfileKey<any>): Promise<Body<"NamespaceBody"> & { if_version: number }> {
+  private async settingsOf(key: ProfileKey<any>): Promise<Body<"NamespaceDefinition"> & { if_version: number }> {
     try {
       const { description, max_value_bytes, ttl_seconds, history, schema_version } = await this.namespaces.get(key);
       return { description, max_value_bytes, ttl_seconds, history, if_version: schema_version };
@@ -353,7 +353,7 @@ export class Namespaces {
       replace = false,
       if_version,
       ...body
-    }: Body<"NamespaceBody", { schema?: unknown; default?: unknown }> & Replacing & Writing = {},
+    }: Body<"NamespaceDefinition", { schema?: unknown; default?: unknown }> & Replacing & Writing = {},
   ): Promise<NamespaceInfo> {
     const path = `/namespaces/${segment(name)}`;
     const query = replace ? {} : { if_exists: "accept" };

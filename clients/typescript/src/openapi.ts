@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 200247432ce65ead8d6a7ad4200dc86cbebfb2635add398285f7ca6601ac3ec7
+// sha256 of docs/openapi.json: c41d09f8c72dd2e348ff8ade806b11ffdb14831c79690c21430b25fa4219bada
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -10,8 +10,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description What a token (`token_id`) or a member (`username`) may do with a namespace, a key in it
-         *     or a thread, and why.
+         * Explain access
+         * @description What a token (`token_id`) or a member (`username`) may do, in general or with a namespace, a key or a thread, and why. Exactly one of the two is required.
          */
         get: operations["explain_access"];
         put?: never;
@@ -29,15 +29,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The item at `namespace` (labels joined by full stops) and `key`, or null. */
+        /**
+         * Read a store item
+         * @description The item, or null if there is none.
+         */
         get: operations["get_store_item"];
         /**
-         * @description Store an item; the last write wins, or with If-Match (its `version`) only on top of what
-         *     was read. `ttl` is in minutes. The first item of an admin registers the namespace.
+         * Write a store item
+         * @description Last write wins; with If-Match, only on top of that `version`. The first item that an admin writes registers the namespace `agent_store`.
          */
         put: operations["put_store_item"];
         post?: never;
-        /** @description Delete an item, if it is there; with If-Match only that version. */
+        /**
+         * Delete a store item
+         * @description Deletes the item if it exists; with If-Match, only that `version`.
+         */
         delete: operations["delete_store_item"];
         options?: never;
         head?: never;
@@ -54,8 +60,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Items below `namespace_prefix`, newest change first: those that fit `filter` (equality, $eq
-         *     $ne $gt $gte $lt $lte) and hold the words of `query`.
+         * Search store items
+         * @description Items below `namespace_prefix`, newest change first.
          */
         post: operations["search_store_items"];
         delete?: never;
@@ -74,8 +80,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description The namespaces that hold items, in order; `prefix` and `suffix` may hold `*` for any label,
-         *     `max_depth` cuts.
+         * List store namespaces
+         * @description Store namespaces that contain items, in alphabetical order.
          */
         post: operations["list_store_namespaces"];
         delete?: never;
@@ -94,8 +100,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Make a thread. One that is there already is a 409, or the answer with `if_exists`
-         *     do_nothing. Ids are any of ours, not only UUIDs.
+         * Create a thread
+         * @description An existing thread is a conflict, or the response with `if_exists: do_nothing`.
          */
         post: operations["create_agent_thread"];
         delete?: never;
@@ -113,7 +119,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description How many threads fit, as a number. */
+        /**
+         * Count threads
+         * @description Count threads.
+         */
         post: operations["count_agent_threads"];
         delete?: never;
         options?: never;
@@ -131,8 +140,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Threads whose `metadata` and `values` hold what is asked, by `status` and `ids`; newest first.
-         *     The headers X-Pagination-Total and X-Pagination-Next go with it.
+         * Search threads
+         * @description The response headers `X-Pagination-Total` and `X-Pagination-Next` tell the number of threads and the next offset.
          */
         post: operations["search_agent_threads"];
         delete?: never;
@@ -148,17 +157,23 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A thread with its state and messages. */
+        /**
+         * Read a thread
+         * @description The thread with its state and messages.
+         */
         get: operations["get_agent_thread"];
         put?: never;
         post?: never;
-        /** @description Delete a thread with all that belongs to it; its children stay. */
+        /**
+         * Delete a thread
+         * @description Deletes the thread with everything that belongs to it. Its children stay.
+         */
         delete: operations["delete_agent_thread"];
         options?: never;
         head?: never;
         /**
-         * @description Merge `metadata`, set `values` as a new checkpoint, append `messages`: all or nothing. With a
-         *     `checkpoint` only while that is the newest (409).
+         * Change a thread
+         * @description Merges `metadata`, writes `values` as a new checkpoint and appends `messages`, all or nothing; with a `checkpoint`, only if that is the newest.
          */
         patch: operations["patch_agent_thread"];
         trace?: never;
@@ -172,7 +187,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description A new thread with the same state and messages. */
+        /**
+         * Copy a thread
+         * @description A new thread with the same state and messages.
+         */
         post: operations["copy_agent_thread"];
         delete?: never;
         options?: never;
@@ -187,10 +205,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The kept checkpoints, newest first; `limit`, `before` a checkpoint id. */
+        /**
+         * List the states of a thread
+         * @description The retained checkpoints, newest first.
+         */
         get: operations["list_agent_history"];
         put?: never;
-        /** @description The kept checkpoints, newest first. */
+        /**
+         * Search the states of a thread
+         * @description The retained checkpoints, newest first.
+         */
         post: operations["search_agent_history"];
         delete?: never;
         options?: never;
@@ -205,12 +229,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The state now. */
+        /**
+         * Read the current state
+         * @description Read the current state.
+         */
         get: operations["get_agent_state"];
         put?: never;
         /**
-         * @description Set `values` as a new checkpoint; with `checkpoint_id` or `checkpoint` only while that is the
-         *     newest (409): state does not branch here, copy the thread for that.
+         * Update the state
+         * @description Writes `values` as a new checkpoint; with `checkpoint_id` or `checkpoint`, only if that is the newest. State does not branch: copy the thread instead.
          */
         post: operations["update_agent_state"];
         delete?: never;
@@ -228,7 +255,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description The state at a checkpoint given as a whole. */
+        /**
+         * Read the state at a checkpoint object
+         * @description Read the state at a checkpoint object.
+         */
         post: operations["get_agent_state_of"];
         delete?: never;
         options?: never;
@@ -243,7 +273,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The state at a checkpoint. */
+        /**
+         * Read the state at a checkpoint
+         * @description Read the state at a checkpoint.
+         */
         get: operations["get_agent_state_at"];
         put?: never;
         post?: never;
@@ -260,7 +293,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The audit, newest first, by any of its columns. */
+        /**
+         * List the audit
+         * @description Every write of the workspace, newest first.
+         */
         get: operations["list_audit"];
         put?: never;
         post?: never;
@@ -277,7 +313,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Who set each path of the entry, in which version, request and run. */
+        /**
+         * Attribute the parts of an entry
+         * @description Who set each part of the current value, in which version, request and run. What history compaction removed is attributed to the oldest version that is kept. All parts are on one page.
+         */
         get: operations["blame_entry"];
         put?: never;
         post?: never;
@@ -295,9 +334,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description Changes in commit order behind `after`; with `wait` the answer waits for the first.
-         *
-         *     `next_cursor` is always there: pass it as `after` to go on without gap or repeat.
+         * List changes
+         * @description Changes in commit order, behind `after` or from the oldest retained one. `next_cursor` is never null: send it as `after` to continue without a gap or a repetition. With `wait`, the response is held until there is a change. 410 if the cursor has expired: read the current state, then continue without a cursor.
          */
         get: operations["list_changes"];
         put?: never;
@@ -315,7 +353,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Changes as server-sent events: behind `Last-Event-ID` or `after`, else from now on. */
+        /**
+         * Stream changes
+         * @description Server-sent events: `change` with an item of `GET /changes` as data and its cursor as id, and at the end `closed` with a problem document. The stream starts behind `Last-Event-ID` or `after`, otherwise with the next change. A comment follows after 15 seconds of silence; its id is the current position.
+         */
         get: operations["stream_changes"];
         put?: never;
         post?: never;
@@ -332,7 +373,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The workspace's compaction policy and those of agents. A thread's is with the thread. */
+        /**
+         * List compaction policies
+         * @description The policy of the workspace and those of agents, on one page. The policy of a thread is read at its own path.
+         */
         get: operations["list_policies"];
         put?: never;
         post?: never;
@@ -349,12 +393,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What it says itself, and what holds there, with the source of each field. */
+        /**
+         * Read the compaction policy of an agent
+         * @description Returns the fields that it sets, and the policy that applies, with the source of each field.
+         */
         get: operations["get_agent_policy"];
-        /** @description Replace what it says. Jobs that are queued keep the policy they were asked for with. */
+        /**
+         * Replace the compaction policy of an agent
+         * @description Fields that the body leaves out are no longer set. Queued compactions keep the policy with which they were requested. Setting `snapshot_keep_last` or `snapshot_keep_every` requires the role admin.
+         */
         put: operations["put_agent_policy"];
         post?: never;
-        /** @description Take back all that it says. */
+        /**
+         * Delete the compaction policy of an agent
+         * @description None of its fields is set any more.
+         */
         delete: operations["delete_agent_policy"];
         options?: never;
         head?: never;
@@ -368,12 +421,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What it says itself, and what holds there, with the source of each field. */
+        /**
+         * Read the compaction policy of a thread
+         * @description Returns the fields that it sets, and the policy that applies, with the source of each field.
+         */
         get: operations["get_thread_policy"];
-        /** @description Replace what it says. Jobs that are queued keep the policy they were asked for with. */
+        /**
+         * Replace the compaction policy of a thread
+         * @description Fields that the body leaves out are no longer set. Queued compactions keep the policy with which they were requested. Setting `snapshot_keep_last` or `snapshot_keep_every` requires the role admin.
+         */
         put: operations["put_thread_policy"];
         post?: never;
-        /** @description Take back all that it says. */
+        /**
+         * Delete the compaction policy of a thread
+         * @description None of its fields is set any more.
+         */
         delete: operations["delete_thread_policy"];
         options?: never;
         head?: never;
@@ -387,12 +449,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What it says itself, and what holds there, with the source of each field. */
+        /**
+         * Read the compaction policy of the workspace
+         * @description Returns the fields that it sets, and the policy that applies, with the source of each field.
+         */
         get: operations["get_workspace_policy"];
-        /** @description Replace what it says. Jobs that are queued keep the policy they were asked for with. */
+        /**
+         * Replace the compaction policy of the workspace
+         * @description Fields that the body leaves out are no longer set. Queued compactions keep the policy with which they were requested. Setting `snapshot_keep_last` or `snapshot_keep_every` requires the role admin.
+         */
         put: operations["put_workspace_policy"];
         post?: never;
-        /** @description Take back all that it says. */
+        /**
+         * Delete the compaction policy of the workspace
+         * @description None of its fields is set any more.
+         */
         delete: operations["delete_workspace_policy"];
         options?: never;
         head?: never;
@@ -406,7 +477,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Compactions, newest first, by thread, kind or status. */
+        /**
+         * List compactions
+         * @description Compactions of the workspace, newest first.
+         */
         get: operations["list_compactions"];
         put?: never;
         post?: never;
@@ -424,8 +498,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description One path. `roles` names the role a method needs; without a word: viewer to read, editor to
-         *     write. Services check again: an interface can forget.
+         * Read a compaction
+         * @description Read a compaction.
          */
         get: operations["get_compaction"];
         put?: never;
@@ -446,8 +520,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description One path. `roles` names the role a method needs; without a word: viewer to read, editor to
-         *     write. Services check again: an interface can forget.
+         * Cancel a compaction
+         * @description A queued one does not start, a running one stops at its next step. What a removal has removed stays removed. 409 if the compaction has ended.
          */
         post: operations["cancel_compaction"];
         delete?: never;
@@ -463,7 +537,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The messages that the summary stands for, as they are in the log, in order. */
+        /**
+         * List the messages behind a summary
+         * @description The messages that the summary replaces in the context, in order.
+         */
         get: operations["list_folded_messages"];
         put?: never;
         post?: never;
@@ -483,8 +560,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description One path. `roles` names the role a method needs; without a word: viewer to read, editor to
-         *     write. Services check again: an interface can forget.
+         * Request a compaction again
+         * @description Returns a new compaction of the context of the same thread. 409 if this one is queued, running or done, or of another kind.
          */
         post: operations["retry_compaction"];
         delete?: never;
@@ -503,8 +580,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Lift the fold: the context shows the original messages again. 409 with `later` while a
-         *     later compaction stands on it.
+         * Undo a compaction
+         * @description The context has the original messages again instead of the summary. Only a context compaction that is done can be undone, and not before the later ones that include its summary: 409 names the next of them in `later`.
          */
         post: operations["undo_compaction"];
         delete?: never;
@@ -520,7 +597,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The records of a kind, by id. `include=value` brings the values, with markers. */
+        /**
+         * List the records of a kind
+         * @description By id. Each secret is replaced by a marker.
+         */
         get: operations["list_config"];
         put?: never;
         post?: never;
@@ -537,23 +617,28 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One record; a marker stands for each secret. */
+        /**
+         * Read a record
+         * @description Each secret is replaced by a marker.
+         */
         get: operations["read_config"];
         /**
-         * @description Write a record. A string sets its secret, the marker that was read keeps it, null or
-         *     nothing clears it.
+         * Write a record
+         * @description Creates (201) or replaces (200) a record. A missing `id` in the value is filled in. The records that it names must exist.
          */
         put: operations["write_config"];
         post?: never;
         /**
-         * @description Delete a record and its secrets; 409 with `dependents` while others name it, unless
-         *     `?force=true`. `?dry_run=true` only tells who does; `hidden` counts those that the token does
-         *     not see.
+         * Delete a record
+         * @description Deletes a record and its secrets. If other records name it, the status is 409 and `dependents` lists them, unless `force` is true. The dry run only lists them.
          */
         delete: operations["delete_config"];
         options?: never;
         head?: never;
-        /** @description Patch a record on the server, by the media types of entries. */
+        /**
+         * Patch a record
+         * @description Changes a record on the server. The media type selects the form of the patch, as for entries. The patch is applied to the value with markers in place of secrets.
+         */
         patch: operations["patch_config"];
         trace?: never;
     };
@@ -564,7 +649,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The records that name this one, and where. */
+        /**
+         * List what names a record
+         * @description The other records that name this one, and where. All of them are on one page.
+         */
         get: operations["list_config_dependents"];
         put?: never;
         post?: never;
@@ -581,7 +669,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Every kept version, newest first. `include=value` brings the values, with markers. */
+        /**
+         * List the versions of a record
+         * @description The versions that history compaction has not removed, newest first. Each secret is replaced by a marker.
+         */
         get: operations["read_config_history"];
         put?: never;
         post?: never;
@@ -600,7 +691,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Write a new version equal to an old one; secrets stay as they are now. */
+        /**
+         * Restore a version of a record
+         * @description Writes a new version with the value of an old one. Secrets stay as they are now.
+         */
         post: operations["restore_config"];
         delete?: never;
         options?: never;
@@ -617,7 +711,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Deliver one again, or try one that failed now instead of later. */
+        /**
+         * Replay a delivery
+         * @description Sends a finished delivery again, or retries a failed one now. 409 if it is queued or being sent, and for a test event.
+         */
         post: operations["replay_delivery"];
         delete?: never;
         options?: never;
@@ -632,7 +729,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What changed between two versions: as JSON Patch, and as rows for people. */
+        /**
+         * Compare two versions
+         * @description What changed between two versions. A deletion counts as the default of the namespace.
+         */
         get: operations["diff_entry"];
         put?: never;
         post?: never;
@@ -649,7 +749,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Dispatches, newest first, by thread, agent, status; `status=DeadLetter` for the dead. */
+        /**
+         * List dispatches
+         * @description Newest first. `status=DeadLetter` lists the dead letters.
+         */
         get: operations["list_dispatches"];
         put?: never;
         post?: never;
@@ -669,8 +772,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Claim up to `limit` dispatches, each of another thread; with `wait` not before there is
-         *     one. `claim_token` is shown here only: extend, ack and nack ask for it.
+         * Claim dispatches
+         * @description Claims the next dispatch of up to `limit` threads in which none is claimed. With `wait`, the response is held until there is one; `wait` cannot be combined with Idempotency-Key. A dispatch whose lease expires returns to the queue.
          */
         post: operations["claim_dispatches"];
         delete?: never;
@@ -688,7 +791,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Delete dead letters for good, of one thread or agent or all. */
+        /**
+         * Delete dead letters
+         * @description It cannot be undone.
+         */
         post: operations["clear_dead_letters"];
         delete?: never;
         options?: never;
@@ -703,7 +809,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description How many there are of each status, of a thread, an agent, or all. */
+        /**
+         * Count dispatches
+         * @description How many there are of each status.
+         */
         get: operations["count_dispatches"];
         put?: never;
         post?: never;
@@ -722,7 +831,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Replay all dead letters, of one thread or agent or all. */
+        /**
+         * Replay dead letters
+         * @description Enqueues them again with all their attempts. Leaves out those whose `dedupe_key` an open dispatch or a newer dead letter has.
+         */
         post: operations["replay_dead_letters"];
         delete?: never;
         options?: never;
@@ -738,8 +850,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description One path. `roles` names the role a method needs; without a word: viewer to read, editor to
-         *     write. Services check again: an interface can forget.
+         * Read a dispatch
+         * @description With its payload and status. The claim token is not returned.
          */
         get: operations["get_dispatch"];
         put?: never;
@@ -759,7 +871,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Delivered, which does not say that the work succeeded. */
+        /**
+         * Acknowledge a dispatch
+         * @description Finishes it as delivered; whether the work succeeded is recorded by the run. Refused if the claim is no longer valid or the thread was interrupted.
+         */
         post: operations["ack_dispatch"];
         delete?: never;
         options?: never;
@@ -776,7 +891,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Take a queued one out of the line. */
+        /**
+         * Cancel a dispatch
+         * @description Only while it is queued; to stop a claimed one, interrupt the thread.
+         */
         post: operations["cancel_dispatch"];
         delete?: never;
         options?: never;
@@ -793,7 +911,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Let the lease end `lease_seconds` from now. */
+        /**
+         * Extend the lease of a dispatch
+         * @description Refused if the claim is no longer valid or the thread was interrupted.
+         */
         post: operations["extend_dispatch"];
         delete?: never;
         options?: never;
@@ -810,7 +931,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Give it back: tried again after `retry_after` seconds or the usual pause, or dead. */
+        /**
+         * Return a dispatch
+         * @description Counts a failed attempt. The dispatch returns to the queue, or becomes a dead letter when its attempts are used up. If the thread was interrupted, it is superseded.
+         */
         post: operations["nack_dispatch"];
         delete?: never;
         options?: never;
@@ -827,7 +951,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Put a dead letter back into line, with all its attempts. */
+        /**
+         * Replay a dead letter
+         * @description Enqueues it again with all its attempts. Refused if it is not a dead letter, or an open dispatch has its `dedupe_key`.
+         */
         post: operations["replay_dispatch"];
         delete?: never;
         options?: never;
@@ -845,8 +972,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Erase everything of one `resource_id`, or of one `key` over all namespaces, history
-         *     included, for good. Needs a token that is not narrowed.
+         * Erase a resource or a key
+         * @description Removes everything of one `resource_id` (its threads with messages, runs, tickets and state, and the entries of their scopes) or all entries of one `key`, with the history, permanently. Exactly one of the two is required. The token must not be limited to namespaces or threads.
          */
         post: operations["erase"];
         delete?: never;
@@ -862,14 +989,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Every kept version, newest first. `include=value` brings the values. */
+        /**
+         * List the versions of an entry
+         * @description The versions that history compaction has not removed, newest first.
+         */
         get: operations["read_history"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Pin a version, so that history compaction keeps it, or let it go. */
+        /**
+         * Pin a version
+         * @description History compaction keeps a pinned version. `pinned: false` removes the pin.
+         */
         patch: operations["pin_version"];
         trace?: never;
     };
@@ -880,11 +1013,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Everything under one key over all namespaces, unregistered ones too. */
+        /**
+         * List the entries of a key
+         * @description The entries with this key in all namespaces, also in unregistered ones, by namespace.
+         */
         get: operations["list_key"];
         put?: never;
         post?: never;
-        /** @description Delete everything under one key. */
+        /**
+         * Delete the entries of a key
+         * @description Deletes the entries with this key in all namespaces, also in unregistered ones: all of them or none. Their history stays.
+         */
         delete: operations["clear_key"];
         options?: never;
         head?: never;
@@ -898,11 +1037,106 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What this token is and may do. */
+        /**
+         * Read the caller
+         * @description The workspace, role and limits of the token or user that calls.
+         */
         get: operations["get_me"];
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List members
+         * @description In the order in which they joined.
+         */
+        get: operations["list_members"];
+        put?: never;
+        /**
+         * Add a member
+         * @description A new name gets an account and an invitation: `login_url` signs the person in, once.
+         */
+        post: operations["add_member"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/members/{member_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a member
+         * @description Read a member.
+         */
+        get: operations["get_member"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove a member
+         * @description Takes effect at once. The account and the tokens that the person created remain. The last admin cannot be removed.
+         */
+        delete: operations["remove_member"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the role of a member
+         * @description The last admin keeps the role.
+         */
+        patch: operations["change_member"];
+        trace?: never;
+    };
+    "/api/v1/members/{member_id}/invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Renew the invitation of a member
+         * @description A new one-time login link. Refused for a person who belongs to other workspaces too.
+         */
+        post: operations["invite_member"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/members/{member_id}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Sign a member out everywhere
+         * @description Ends all sessions and unused login links.
+         */
+        delete: operations["end_member_sessions"];
         options?: never;
         head?: never;
         patch?: never;
@@ -915,7 +1149,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Registered namespaces, by name; not those of the config registry. */
+        /**
+         * List namespaces
+         * @description The registered namespaces, by name, without those of the config registry.
+         */
         get: operations["list_namespaces"];
         put?: never;
         post?: never;
@@ -932,25 +1169,23 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One namespace. ETag is its schema version. */
+        /**
+         * Read a namespace
+         * @description The ETag is the schema version.
+         */
         get: operations["get_namespace"];
         /**
-         * @description Register, or replace what is registered. `If-Match` names the schema version to replace,
-         *     and `If-None-Match: *` only registers. `?dry_run=true` returns the entries that a new schema
-         *     would make invalid.
+         * Register a namespace
+         * @description Registers a namespace (201), or replaces its definition (200). With If-Match, only if the schema version is the one that it names; with `If-None-Match: *`, only if the namespace is not registered. The dry run returns the entries that a new schema would refuse.
          *
-         *     `?if_exists=accept` never changes a registered namespace: the registered definition is
-         *     returned if it is compatible, otherwise the response is 409 `schema-conflict` and `errors`
-         *     lists the differences. Schemas are compatible if they are the same except for optional
-         *     fields: `properties` of one schema that the other lacks, that neither requires, and that
-         *     the other allows (it does not restrict `additionalProperties`). Annotations such as `title`
-         *     and `description` do not count. Defaults may differ by such fields only. A `schema` or
-         *     `default` that the body omits is compatible; the other members of the body are used only
-         *     when the namespace is created.
+         *     With `if_exists=accept`, a registered namespace never changes: its definition is returned if it is compatible; otherwise the response is 409 `schema-conflict`, and `errors` lists the differences. Schemas are compatible if they are the same except for optional fields: `properties` of one schema that the other lacks, that neither requires, and that the other allows (it does not restrict `additionalProperties`). Annotations such as `title` and `description` do not count. Defaults may differ by such fields only. A `schema` or `default` that the body omits is compatible; the other members of the body are used only when the namespace is created.
          */
         put: operations["register_namespace"];
         post?: never;
-        /** @description Unregister. With live entries choose `?entries=retain` or `?entries=delete`. */
+        /**
+         * Unregister a namespace
+         * @description If it has live entries, `entries` must say what happens to them.
+         */
         delete: operations["unregister_namespace"];
         options?: never;
         head?: never;
@@ -964,12 +1199,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description How many versions the namespace's entries have, and how many would go now. */
+        /**
+         * Preview a history compaction of a namespace
+         * @description How many versions the entries have, and how many would be removed now.
+         */
         get: operations["preview_history_compaction"];
         put?: never;
         /**
-         * @description Remove the versions that the namespace's `history` no longer keeps. They do not come back.
-         *     202: a worker does it; follow the id.
+         * Request a history compaction of a namespace
+         * @description Removes the versions that the `history` of the namespace does not retain. They cannot be restored. A worker performs it: read `GET /compactions/{id}`, whose path is in the Location header, until it has ended.
          */
         post: operations["request_history_compaction"];
         delete?: never;
@@ -985,7 +1223,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Installed plugins, by name, with the names of what belongs to them. */
+        /**
+         * List plugins
+         * @description Installed plugins by name, with the names of what belongs to them.
+         */
         get: operations["list_plugins"];
         put?: never;
         post?: never;
@@ -1002,14 +1243,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A plugin with its state keys and namespaces as they are now. */
+        /**
+         * Read a plugin
+         * @description The plugin with its state keys and namespaces as they are now.
+         */
         get: operations["get_plugin"];
-        /** @description Install: all its state keys and namespaces, or none. */
+        /**
+         * Install a plugin
+         * @description Registers all of its state keys and namespaces, or none.
+         */
         put: operations["install_plugin"];
         post?: never;
         /**
-         * @description Uninstall: clear its values in every thread but those it retains, then unregister. With
-         *     live entries choose `?entries=retain` or `?entries=delete`; `?dry_run=true` only counts.
+         * Uninstall a plugin
+         * @description Removes the values of its state keys from every thread, except those that are retained on uninstallation, then unregisters its state keys and namespaces.
          */
         delete: operations["uninstall_plugin"];
         options?: never;
@@ -1024,7 +1271,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Who acted on this value: the steps of runs that read the entry, or one version of it. */
+        /**
+         * List the readers of an entry
+         * @description The steps of runs that reported it as read, the newest version first.
+         */
         get: operations["list_readers"];
         put?: never;
         post?: never;
@@ -1044,8 +1294,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Remove what stands at `pointers` (none: the whole value) from every version, for good.
-         *     A tombstone `{"$redacted": true}` takes its place.
+         * Redact an entry
+         * @description Removes parts of the value from every version, permanently. `{"$redacted": true}` takes their place, and a new version records it. The entry may be deleted, and its namespace unregistered. Every pointer must lead to something in at least one version.
          */
         post: operations["redact_entry"];
         delete?: never;
@@ -1064,8 +1314,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Take a key, a prefix, a scope kind or a namespace back to a moment, as new versions.
-         *     All or none. The answer shows the first hundred changes.
+         * Restore entries to a moment
+         * @description Gives the entries that all given filters select, one of which is required, the values that they had at a moment, as new versions. An entry that did not exist then is deleted. All of them or none; at most 10,000 entries that were written since. An entry whose old value does not satisfy the current schema, or is no longer kept, is refused and left as it is.
          */
         post: operations["restore_entries"];
         delete?: never;
@@ -1083,7 +1333,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Write a new version equal to an old one; with `If-Match` it refuses to clobber. */
+        /**
+         * Restore a version
+         * @description Writes a new version with the value of an old one. Tags, pin and expiry stay. With If-Match, only if the current version is the one that it names.
+         */
         post: operations["restore_entry"];
         delete?: never;
         options?: never;
@@ -1098,7 +1351,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Runs, newest first, by thread, status, agent; `stuck=true` for those in trouble. */
+        /**
+         * List runs
+         * @description Newest first.
+         */
         get: operations["list_runs"];
         put?: never;
         post?: never;
@@ -1115,7 +1371,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A run. `wait=30&since={last_revision}` answers when it has a newer revision. */
+        /**
+         * Read a run
+         * @description With `wait`, the response is held until the run has a newer revision.
+         */
         get: operations["get_run"];
         put?: never;
         post?: never;
@@ -1123,8 +1382,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Move a run between statuses, or update its counts (totals, not increments); with
-         *     `If-Match` only while its last revision is that.
+         * Change a run
+         * @description Moves the run to another status, or updates its counts or metadata. With `If-Match`, only if its `last_revision` is that one.
          */
         patch: operations["change_run"];
         trace?: never;
@@ -1138,7 +1397,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description End the run as cancelled; its pending tickets become void. `If-Match` as for a change. */
+        /**
+         * Cancel a run
+         * @description Ends the run as cancelled; its pending tickets become void. With `If-Match`, only if its `last_revision` is that one.
+         */
         post: operations["cancel_run"];
         delete?: never;
         options?: never;
@@ -1156,8 +1418,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description The atomic step: updates, messages and run fields land together, as one revision.
-         *     `If-Match` is its `base_revision`.
+         * Commit a step
+         * @description State updates, messages and changes of the run are stored together as one revision, or not at all. `If-Match` is another way to send `base_revision`. An empty commit returns the current revision.
          */
         post: operations["commit"];
         delete?: never;
@@ -1175,7 +1437,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description End the run with an error; its pending tickets become void. `If-Match` as for a change. */
+        /**
+         * Fail a run
+         * @description Ends the run with an error; its pending tickets become void. With `If-Match`, only if its `last_revision` is that one.
+         */
         post: operations["fail_run"];
         delete?: never;
         options?: never;
@@ -1192,7 +1457,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Renew the lease. */
+        /**
+         * Renew the lease of a run
+         * @description The lease lasts `lease_seconds` of the run from now. Not recorded in the audit log.
+         */
         post: operations["heartbeat_run"];
         delete?: never;
         options?: never;
@@ -1207,7 +1475,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What the run could see at a step: its thread's state, and every entry of its scopes. */
+        /**
+         * Read what a run could see
+         * @description The state of the thread and the entries of the run's scopes, as they were when the run committed a step.
+         */
         get: operations["read_knowledge"];
         put?: never;
         post?: never;
@@ -1226,9 +1497,15 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Take the run over: a new fencing token; the worker before is refused from now on. */
+        /**
+         * Take the lease of a run
+         * @description Makes the caller the worker of the run, with a new fencing token. Requests with an older token are refused from then on.
+         */
         post: operations["take_lease"];
-        /** @description Take the run from its worker, or give it back (`?fencing_token=`). */
+        /**
+         * Release the lease of a run
+         * @description The run counts as stuck until another worker takes it. Requests with an older fencing token are refused from then on.
+         */
         delete: operations["release_lease"];
         options?: never;
         head?: never;
@@ -1242,7 +1519,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The versions that the run says it read, newest first; `stale=true`: those overtaken. */
+        /**
+         * List the reads of a run
+         * @description The versions of entries that its commits reported as read, newest first.
+         */
         get: operations["list_run_reads"];
         put?: never;
         post?: never;
@@ -1261,7 +1541,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Let the run go on, from the state of `revision` if given, with a new fencing token. */
+        /**
+         * Resume a run
+         * @description Sets the run to `running` with a new fencing token and lease, from the state of a revision if one is given. Its pending tickets become void; its messages stay. A finished run cannot be resumed.
+         */
         post: operations["resume_run"];
         delete?: never;
         options?: never;
@@ -1276,7 +1559,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The tickets of a run, in the order they were opened. */
+        /**
+         * List the tickets of a run
+         * @description In the order in which they were opened.
+         */
         get: operations["list_run_tickets"];
         put?: never;
         post?: never;
@@ -1296,9 +1582,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Live entries whose strings hold all words of `text` (`word*`, `"a phrase"`) and whose
-         *     value at each `path` of `where` equals `equals`. Newest entry first. A page may be short:
-         *     there is more as long as there is a `next_cursor`.
+         * Search entries
+         * @description The entries of registered namespaces that meet `text` and `where`, at least one of which is required; the newest entry first. A page may have fewer items than `limit`, or none: there are more as long as `next_cursor` is not null.
          */
         post: operations["search"];
         delete?: never;
@@ -1315,16 +1600,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description Live entries of all namespaces, unregistered ones too, or of those of a `plugin`, by
-         *     namespace and key. `include=value` brings the values. With filters a page may come short:
-         *     `next_cursor` goes on.
+         * List entries
+         * @description The entries of all namespaces, also of unregistered ones, by namespace and key. With filters, a page may have fewer items than `limit`, or none: there are more as long as `next_cursor` is not null.
          */
         get: operations["list_state"];
         put?: never;
         post?: never;
         /**
-         * @description Delete the entries of all namespaces, unregistered ones too, by `prefix` or
-         *     `scope_kind`. All or none.
+         * Delete entries
+         * @description Deletes the entries that `prefix` or `scope_kind`, one of which is required, select in all namespaces, also in unregistered ones: all of them or none, at most 100,000. Their history stays.
          */
         delete: operations["clear_state"];
         options?: never;
@@ -1339,7 +1623,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Registered state keys, by name. */
+        /**
+         * List state keys
+         * @description Registered state keys, by name.
+         */
         get: operations["list_state_keys"];
         put?: never;
         post?: never;
@@ -1357,16 +1644,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description One path. `roles` names the role a method needs; without a word: viewer to read, editor to
-         *     write. Services check again: an interface can forget.
+         * Read a state key
+         * @description Read a state key.
          */
         get: operations["get_state_key"];
-        /** @description Register, or change. Idempotent. */
+        /**
+         * Register a state key
+         * @description Registers the key, or replaces its definition. 409 if it belongs to another plugin or to the runtime.
+         */
         put: operations["register_state_key"];
         post?: never;
         /**
-         * @description Unregister. What threads hold of it stays readable and comes back with the name;
-         *     `?values=clear` clears it, as one revision of each thread. `?dry_run=true` only counts.
+         * Unregister a state key
+         * @description Values that threads retain become usable again when the name is registered again. 404 if it is not registered, 409 if it belongs to an installed plugin.
          */
         delete: operations["unregister_state_key"];
         options?: never;
@@ -1383,7 +1673,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description 1 to 1,000 gets, puts, patches and deletes. `atomic` (the default): all or nothing. */
+        /**
+         * Run a batch
+         * @description Gets, puts, patches and deletes up to 1,000 entries. All gets see one moment, and the writes of the batch that come before them. A batch of gets needs the role viewer, another one the role editor. The values that patches produce have at most 32 MiB in all.
+         */
         post: operations["run_batch"];
         delete?: never;
         options?: never;
@@ -1399,14 +1692,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description Live entries of a namespace, by key; `order=desc` from the last one, `before` a key.
-         *     `include=value` brings the values. With `valid` a page may come short: `next_cursor` goes
-         *     on.
+         * List the entries of a namespace
+         * @description By key. With `valid`, a page may have fewer items than `limit`, or none: there are more as long as `next_cursor` is not null.
          */
         get: operations["list_entries"];
         put?: never;
         post?: never;
-        /** @description Delete every entry of a namespace, or those of a `prefix` or `scope_kind`. All or none. */
+        /**
+         * Delete the entries of a namespace
+         * @description Deletes all entries, or those that the parameters select: all of them or none, at most 100,000. Their history stays.
+         */
         delete: operations["clear_namespace"];
         options?: never;
         head?: never;
@@ -1421,18 +1716,27 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description The entry, or the namespace's default with version 0. `at_version` and `at` read the
-         *     past; `wait` and `since` wait for a version newer than `since`.
+         * Read an entry
+         * @description A missing entry is no error: the response has the default of the namespace, version 0 and `exists: false`. `at_version` or `at`, without other parameters, reads the past. With `wait`, the response is held until there is a version newer than `since`. With If-None-Match, the status is 304 while the version is the one that it names.
          */
         get: operations["read_entry"];
-        /** @description Write. `If-Match` compares, `If-None-Match: *` creates, neither: last write wins. */
+        /**
+         * Write an entry
+         * @description Creates the entry (201) or writes a new version of it (200). With If-Match, only if the version is the one that it names; with `If-None-Match: *`, only if the entry does not exist; without either, the last write wins. `On-Conflict: merge` together with If-Match merges with concurrent changes of other paths.
+         */
         put: operations["write_entry"];
         post?: never;
-        /** @description Delete; again changes nothing. History and the version counter stay. */
+        /**
+         * Delete an entry
+         * @description A missing entry is no error. The history stays, and the version continues to count if the entry is created again.
+         */
         delete: operations["delete_entry"];
         options?: never;
         head?: never;
-        /** @description Patch on the server: a merge patch, a JSON patch, or update operations, by media type. */
+        /**
+         * Patch an entry
+         * @description Changes the value on the server, so that no concurrent write is lost. The media type selects the form of the patch: a JSON Merge Patch (RFC 7396), a JSON Patch (RFC 6902), or update operations. A missing entry is created from the default of the namespace. A failed `test` operation is a conflict (409).
+         */
         patch: operations["patch_entry"];
         trace?: never;
     };
@@ -1443,10 +1747,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Threads, newest first; by resource, parent, root or what they were forked from. */
+        /**
+         * List threads
+         * @description Newest first.
+         */
         get: operations["list_threads"];
         put?: never;
-        /** @description Make a thread. The same id and content again: 200 with what is stored. */
+        /**
+         * Create a thread
+         * @description Repeating a request with the same `id` and content returns the stored thread with status 200; other content is a conflict. Some fields of a compaction policy need the role admin.
+         */
         post: operations["create_thread"];
         delete?: never;
         options?: never;
@@ -1462,24 +1772,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description One path. `roles` names the role a method needs; without a word: viewer to read, editor to
-         *     write. Services check again: an interface can forget.
+         * Read a thread
+         * @description Without its messages and state, which have their own paths.
          */
         get: operations["get_thread"];
         put?: never;
         post?: never;
         /**
-         * @description Delete with all that belongs to it. `children=detach|reject|cascade`; `dry_run=true`
-         *     counts what it would delete; with `If-Match` only while the thread is at that version, with
-         *     `expected_revision` only while its state is at that revision.
+         * Delete a thread
+         * @description With its messages, runs, state and entries. It cannot be undone. Refused if a child thread or an entry to be deleted is outside the limits of the token.
          */
         delete: operations["delete_thread"];
         options?: never;
         head?: never;
         /**
-         * @description Change title, metadata, resource, parent or compaction policy, as one new version; with
-         *     `If-Match` only while the thread is at that version. As `application/merge-patch+json` the
-         *     given metadata and policy merge with the stored ones (RFC 7396); else they replace them.
+         * Change a thread
+         * @description Changes title, metadata, resource, parent or compaction policy as one new version. With `application/merge-patch+json`, `metadata` and `compaction_policy` are merged with the stored ones (RFC 7396); otherwise they replace them. Some fields of a compaction policy need the role admin.
          */
         patch: operations["change_thread"];
         trace?: never;
@@ -1492,14 +1800,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description The thread as AG-UI events for onlookers: STATE_SNAPSHOT and MESSAGES_SNAPSHOT first, then
-         *     what changes, over all runs. With `Last-Event-ID` also the runs missed.
+         * Follow a thread as AG-UI events
+         * @description STATE_SNAPSHOT and MESSAGES_SNAPSHOT first, then every change, over all runs. With Last-Event-ID, the runs missed since are included.
          */
         get: operations["watch_thread"];
         put?: never;
         /**
-         * @description One run as AG-UI events, for AG-UI's HttpAgent: the run `runId` of the thread, else the
-         *     active one, until it ends or waits. Without one: the thread as it is.
+         * Follow a run as AG-UI events
+         * @description For AG-UI's HttpAgent: the run `runId`, otherwise the active one, until it ends or waits. Without a run, the thread as it is.
          */
         post: operations["join_run"];
         delete?: never;
@@ -1516,15 +1824,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description What compaction would do to this thread now, and why: `would_fold` or `skip`. The summary
-         *     can have `tokens_after` at most, so `savings_ratio` is the least; `problem` says why nobody
-         *     could write it now, `warning` what to know before. `?kind=snapshot`: how many snapshots and rows would go.
+         * Preview a compaction of a thread
+         * @description What a compaction would do now. `would_fold` names the messages, or `skip` the reason why there are none. With `kind=snapshot`, the number of snapshots and rows that would be removed.
          */
         get: operations["preview_compaction"];
         put?: never;
         /**
-         * @description Ask for a compaction of the thread's context, or with `kind: snapshot` of its old snapshots:
-         *     an admin's, because they do not come back. 202: a worker does it; follow the id.
+         * Request a compaction of a thread
+         * @description A worker performs it: read `GET /compactions/{id}`, whose path is in the Location header, until it has ended. If a compaction of this kind is queued or running already, that one is returned. `kind` `snapshot` requires the role admin, because removed snapshots cannot be restored.
          */
         post: operations["request_compaction"];
         delete?: never;
@@ -1541,8 +1848,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description What a model should see: folded beginning as summary, then the rest; within
-         *     `max_tokens`, never cut between a tool call and its results.
+         * Read the context for a model
+         * @description Compacted messages are replaced by their summary. A tool call without a result gets one that says that it was interrupted, because model providers refuse it otherwise.
          */
         get: operations["read_context"];
         put?: never;
@@ -1560,7 +1867,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What changed in state between two revisions. */
+        /**
+         * Compare two revisions
+         * @description What changed in the state of the thread between them.
+         */
         get: operations["diff_snapshots"];
         put?: never;
         post?: never;
@@ -1579,7 +1889,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Put work into the thread's mailbox. While one with the same `dedupe_key` is open: 409. */
+        /**
+         * Enqueue a dispatch
+         * @description Puts work into the mailbox of the thread. A `dedupe_key` that an open dispatch of the thread has is a conflict.
+         */
         post: operations["enqueue_dispatch"];
         delete?: never;
         options?: never;
@@ -1597,8 +1910,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Copy state at `revision` and the first `message_count` messages into a new thread that
-         *     shares nothing with this one. The same id and content again: 200 with what is stored.
+         * Fork a thread
+         * @description Copies the state at a revision and the first messages into a new, independent thread without runs and parent. Values of state keys with the scope `run` are not copied. Repeating a request with the same `id` and content returns the stored thread with status 200; other content is a conflict.
          */
         post: operations["fork_thread"];
         delete?: never;
@@ -1617,8 +1930,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Take an exported snapshot as a new revision. `mode` replace (default) or merge;
-         *     `unknown_keys` error (default) or skip.
+         * Import a snapshot
+         * @description Makes a new revision from an exported snapshot. Each value must match the schema of its state key.
          */
         post: operations["import_snapshot"];
         delete?: never;
@@ -1636,7 +1949,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Supersede all that is queued, under a new epoch; says who is still at work. */
+        /**
+         * Interrupt a thread
+         * @description Begins a new epoch, which supersedes all queued dispatches. A claimed one can no longer be extended or acked; the thread waits until its worker lets it go or its lease expires.
+         */
         post: operations["interrupt_thread"];
         delete?: never;
         options?: never;
@@ -1651,7 +1967,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The threads above this one, nearest first; how many are below it and copied from it. */
+        /**
+         * Read the lineage of a thread
+         * @description Its ancestors, what it was copied from, and the number of its children and forks.
+         */
         get: operations["read_lineage"];
         put?: never;
         post?: never;
@@ -1668,13 +1987,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The log. `after`, `before` (seq), `order`, `visibility=external|internal|all`, `run_id`. */
+        /**
+         * List messages
+         * @description All messages of the thread, compacted ones and summaries included. For what a model should receive, read the context.
+         */
         get: operations["list_messages"];
         put?: never;
         /**
-         * @description Append messages; `expected_message_count` guards against a log that moved, `If-Match`
-         *     against a state that did. `operations` on entries, as of an atomic batch, land together
-         *     with them or not at all.
+         * Append messages
+         * @description State and revision of the thread do not change. With `If-Match`, only if the state is at that revision. A message id that the thread contains already is a conflict.
          */
         post: operations["append_messages"];
         delete?: never;
@@ -1692,7 +2013,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Make a new revision whose state equals an old one. */
+        /**
+         * Restore a revision
+         * @description Makes a new revision whose state equals that of an old one. Runs, messages and history do not change. Values of the scope `run` return only during the run that wrote them.
+         */
         post: operations["restore_snapshot"];
         delete?: never;
         options?: never;
@@ -1709,7 +2033,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Start a run: clears what belonged to the run before, as one revision. */
+        /**
+         * Start a run
+         * @description A thread has at most one run that is not finished. Starting clears the state keys of the scope `run` as one revision. Repeating a request with the same `id` and content returns the active run with status 200.
+         */
         post: operations["start_run"];
         delete?: never;
         options?: never;
@@ -1724,7 +2051,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The revisions of a thread, newest first: what each touched, by whom, why. */
+        /**
+         * List the revisions of a thread
+         * @description Newest first: what each changed, by whom and why.
+         */
         get: operations["list_snapshots"];
         put?: never;
         post?: never;
@@ -1747,7 +2077,10 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Label or pin a revision, so that compaction keeps it. */
+        /**
+         * Label or pin a revision
+         * @description Compaction keeps the state at a labelled or pinned revision.
+         */
         patch: operations["mark_snapshot"];
         trace?: never;
     };
@@ -1759,8 +2092,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description The state now, or at `?revision=`; `?scope=run|thread` narrows it. `?export=true`: only
-         *     what another place can take, the values of registered and persistent keys.
+         * Read the state of a thread
+         * @description The newest state, or the state at a revision. A revision whose state compaction removed is gone. `If-None-Match` has no effect with `export=true`.
          */
         get: operations["read_state"];
         put?: never;
@@ -1778,7 +2111,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The thread as UIMessage[] of the AI SDK: the newest, in order, without internal ones. */
+        /**
+         * List messages for the AI SDK
+         * @description The newest messages as UIMessage[], oldest first, without internal ones.
+         */
         get: operations["list_ui_messages"];
         put?: never;
         post?: never;
@@ -1796,8 +2132,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description The reply of the active run as a UI message stream, from its beginning until the run ends
-         *     or waits. 204 when no run is active: there is nothing to resume.
+         * Follow the reply of the active run
+         * @description A UI message stream of the AI SDK, from the beginning of the reply until the run ends or waits. 204 without an active run.
          */
         get: operations["stream_ui_message"];
         put?: never;
@@ -1815,7 +2151,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Tickets, newest first; `status=pending` is the inbox. */
+        /**
+         * List tickets
+         * @description Tickets of the workspace, newest first. `status=pending` is the inbox.
+         */
         get: operations["list_tickets"];
         put?: never;
         post?: never;
@@ -1832,7 +2171,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A ticket. `wait=30` answers when it is no longer pending. */
+        /**
+         * Read a ticket
+         * @description With `wait`, the response is held until the ticket is decided.
+         */
         get: operations["get_ticket"];
         put?: never;
         post?: never;
@@ -1851,8 +2193,79 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Resume with a payload, or cancel. The first decision wins. */
+        /**
+         * Decide a ticket
+         * @description The first decision counts. Another one with the same content returns the ticket; a different one is refused.
+         */
         post: operations["decide_ticket"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List API tokens
+         * @description Tokens of the workspace, newest first, including revoked and expired ones.
+         */
+        get: operations["list_tokens"];
+        put?: never;
+        /**
+         * Create an API token
+         * @description The response contains the secret, once. A token cannot reach further than the caller that creates it.
+         */
+        post: operations["create_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{token_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an API token
+         * @description Read an API token.
+         */
+        get: operations["get_token"];
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API token
+         * @description The token is refused at once, for good. Revoking it again changes nothing.
+         */
+        delete: operations["revoke_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{token_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate an API token
+         * @description Creates a successor with the same name, role and reach. The response contains its secret, once. The old token remains valid for `overlap_seconds`.
+         */
+        post: operations["rotate_token"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1866,7 +2279,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What the workspace holds, as last measured, and what it may hold. */
+        /**
+         * Read the usage of the workspace
+         * @description The counts are those of the last measurement, which a worker repeats regularly.
+         */
         get: operations["get_usage"];
         put?: never;
         post?: never;
@@ -1884,8 +2300,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description What was stored at the last measurement, with a sample for each day: of the workspace, or
-         *     of its namespaces or its largest threads, biggest first.
+         * List storage
+         * @description What was stored at the last measurement, largest first. Of threads, the 100 largest are measured.
          */
         get: operations["list_storage"];
         put?: never;
@@ -1904,8 +2320,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description What a namespace holds now. `exact` false: it is too large for that, and this is what the
-         *     last sweep found.
+         * Measure a namespace
+         * @description What the namespace holds now. If it is too large to be measured in a request, the last measurement is returned with `exact` false.
          */
         get: operations["measure_namespace"];
         put?: never;
@@ -1924,8 +2340,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description What a thread holds now. `exact` false: it is too large for that, and this is what the
-         *     last sweep found.
+         * Measure a thread
+         * @description What the thread holds now. If it is too large to be measured in a request, the last measurement is returned with `exact` false.
          */
         get: operations["measure_thread"];
         put?: never;
@@ -1943,10 +2359,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Webhooks, newest first, with what waits and what was given up. */
+        /**
+         * List webhooks
+         * @description Webhooks of the workspace, newest first.
+         */
         get: operations["list_webhooks"];
         put?: never;
-        /** @description Make a webhook. The answer holds its signing secret, which is never shown again. */
+        /**
+         * Create a webhook
+         * @description The response contains the signing secret, which is not returned again. The webhook sees what its creator sees now. A workspace has at most 100. 410 if the cursor has expired.
+         */
         post: operations["create_webhook"];
         delete?: never;
         options?: never;
@@ -1962,20 +2384,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description One path. `roles` names the role a method needs; without a word: viewer to read, editor to
-         *     write. Services check again: an interface can forget.
+         * Read a webhook
+         * @description Read a webhook.
          */
         get: operations["get_webhook"];
         put?: never;
         post?: never;
         /**
-         * @description One path. `roles` names the role a method needs; without a word: viewer to read, editor to
-         *     write. Services check again: an interface can forget.
+         * Delete a webhook
+         * @description Deletes its deliveries too. One that is being sent may still arrive.
          */
         delete: operations["delete_webhook"];
         options?: never;
         head?: never;
-        /** @description Change name, URL or filter; a filter is replaced as a whole. */
+        /**
+         * Change a webhook
+         * @description A new filter applies to later changes, not to deliveries that are queued.
+         */
         patch: operations["change_webhook"];
         trace?: never;
     };
@@ -1986,7 +2411,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Deliveries, newest first, by status. */
+        /**
+         * List the deliveries of a webhook
+         * @description Newest first. Delivered ones and dead letters are deleted after the retention time.
+         */
         get: operations["list_deliveries"];
         put?: never;
         post?: never;
@@ -2005,7 +2433,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Send nothing more for now. Its place in the feed is kept as long as changes are. */
+        /**
+         * Pause a webhook
+         * @description Nothing is sent until it is resumed. Its position in the change feed is retained as long as changes are.
+         */
         post: operations["pause_webhook"];
         delete?: never;
         options?: never;
@@ -2022,7 +2453,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Send again: all dead letters, or every wanted change behind a cursor. */
+        /**
+         * Replay events
+         * @description Sends all dead letters again, or every matching change behind a cursor. 409 if the cursor is ahead of the webhook, 410 if it has expired.
+         */
         post: operations["replay_webhook"];
         delete?: never;
         options?: never;
@@ -2039,7 +2473,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Go on where it stopped; with `skip`, from now. */
+        /**
+         * Resume a webhook
+         * @description Continues where it stopped, or with `skip` from now on. 410 if the changes since then are no longer retained: resume with `skip`.
+         */
         post: operations["resume_webhook"];
         delete?: never;
         options?: never;
@@ -2057,8 +2494,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description A new secret, shown once; the former one goes on signing beside it for a day, or for
-         *     `overlap_seconds`.
+         * Rotate the secret of a webhook
+         * @description Returns the new secret, once. The previous one signs beside it for `overlap_seconds`.
          */
         post: operations["rotate_webhook_secret"];
         delete?: never;
@@ -2076,8 +2513,79 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Send a test event, once, whatever the status. 202: a worker does it; see deliveries. */
+        /**
+         * Send a test event
+         * @description Sent once, whatever the status of the webhook. A worker sends it: read the deliveries for the result.
+         */
         post: operations["test_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List workspaces
+         * @description In alphabetical order. Needs an operator's token.
+         */
+        get: operations["list_workspaces"];
+        put?: never;
+        /**
+         * Create a workspace
+         * @description An existing one is returned as it is, with 200. Needs an operator's token.
+         */
+        post: operations["create_workspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a workspace
+         * @description The workspace and its quotas. Needs an operator's token.
+         */
+        get: operations["get_workspace"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change a workspace
+         * @description Its name and its quotas. Needs an operator's token.
+         */
+        patch: operations["change_workspace"];
+        trace?: never;
+    };
+    "/api/v1/workspaces/{workspace}/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create an API token of a workspace
+         * @description For the first token of a new workspace. The response contains the secret, once. Needs an operator's token.
+         */
+        post: operations["create_workspace_token"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2088,1240 +2596,5648 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        AckBody: {
+        Acknowledgement: {
+            /**
+             * @description `claim_token` of the claim.
+             * @example 4Yq1…
+             */
             claim_token: string;
         };
-        AgentState: Record<string, unknown>;
-        AgentThread: {
-            /** Format: date-time */
-            created_at: string;
-            interrupts: Record<string, unknown>;
+        /** @description The state of a thread at a checkpoint. */
+        AgentState: {
+            /** @description A checkpoint object: `thread_id`, `checkpoint_ns` and `checkpoint_id`. */
+            checkpoint: Record<string, unknown>;
+            created_at: string | null;
+            /**
+             * @description Pending tickets of the active run.
+             * @example []
+             */
+            interrupts: Record<string, unknown>[];
+            /**
+             * @description The messages up to the checkpoint.
+             * @example []
+             */
+            messages: Record<string, unknown>[];
+            /**
+             * @description A JSON object.
+             * @example {
+             *       "language": "en"
+             *     }
+             */
             metadata: Record<string, unknown>;
-            /** @enum {string} */
-            status: "idle" | "busy" | "interrupted" | "error";
-            thread_id: string;
-            /** Format: date-time */
-            updated_at: string;
+            /**
+             * @description The agent or run that is active.
+             * @example []
+             */
+            next: string[];
+            /**
+             * @description The previous checkpoint; null for the first.
+             * @example null
+             */
+            parent_checkpoint: Record<string, unknown> | null;
+            /**
+             * @description Always empty.
+             * @example []
+             */
+            tasks: Record<string, unknown>[];
+            /**
+             * @description Values by state key.
+             * @example {
+             *       "plan": [
+             *         "search"
+             *       ]
+             *     }
+             */
             values: Record<string, unknown>;
         };
+        /** @description A thread as the protocol shows it. */
+        AgentThread: {
+            /**
+             * Format: date-time
+             * @description RFC 3339 time.
+             * @example 2026-01-31T12:00:00.000000+00:00
+             */
+            created_at: string;
+            /**
+             * @description Pending tickets by task id.
+             * @example {}
+             */
+            interrupts: Record<string, unknown>;
+            /**
+             * @description A JSON object.
+             * @example {
+             *       "language": "en"
+             *     }
+             */
+            metadata: Record<string, unknown>;
+            /**
+             * @description `busy` while a run is active, `interrupted` while it waits, `error` if the last run failed.
+             * @example idle
+             * @enum {string}
+             */
+            status: "idle" | "busy" | "interrupted" | "error";
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
+            thread_id: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339 time.
+             * @example 2026-01-31T12:00:00.000000+00:00
+             */
+            updated_at: string;
+            /**
+             * @description The state: values by state key.
+             * @example {
+             *       "plan": [
+             *         "search"
+             *       ]
+             *     }
+             */
+            values: Record<string, unknown>;
+        };
+        AgentThreadWithMessages: {
+            /**
+             * Format: date-time
+             * @description RFC 3339 time.
+             * @example 2026-01-31T12:00:00.000000+00:00
+             */
+            created_at: string;
+            /**
+             * @description Pending tickets by task id.
+             * @example {}
+             */
+            interrupts: Record<string, unknown>;
+            /**
+             * @description The messages of the thread, oldest first.
+             * @example []
+             */
+            messages: Record<string, unknown>[];
+            /**
+             * @description A JSON object.
+             * @example {
+             *       "language": "en"
+             *     }
+             */
+            metadata: Record<string, unknown>;
+            /**
+             * @description `busy` while a run is active, `interrupted` while it waits, `error` if the last run failed.
+             * @example idle
+             * @enum {string}
+             */
+            status: "idle" | "busy" | "interrupted" | "error";
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
+            thread_id: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339 time.
+             * @example 2026-01-31T12:00:00.000000+00:00
+             */
+            updated_at: string;
+            /**
+             * @description The state: values by state key.
+             * @example {
+             *       "plan": [
+             *         "search"
+             *       ]
+             *     }
+             */
+            values: Record<string, unknown>;
+        };
+        /** @description What was appended to a thread. */
         Appended: {
+            /**
+             * @description Number of messages of the thread now.
+             * @example 9
+             */
             message_count: number;
-            messages: {
-                id: string;
-                seq: number;
-            }[];
+            /** @description The new messages, in order. */
+            messages: components["schemas"]["AppendedMessage"][];
+            /**
+             * @description Results of `operations`, in order; absent without operations.
+             * @example []
+             */
             results?: components["schemas"]["BatchResult"][];
         };
+        AppendedMessage: {
+            /**
+             * @description Id of the message, unique in its thread.
+             * @example m-1
+             */
+            id: string;
+            /**
+             * @description Position of the message in its thread: 1 for the first one, without gaps.
+             * @example 8
+             */
+            seq: number;
+        };
+        /** @description A part of the value and the version that set it. */
         Attribution: {
+            /**
+             * @description Who made the version.
+             * @example planner-token
+             */
             actor: string;
-            actor_kind: string;
-            /** Format: date-time */
+            /**
+             * @description What the actor is: a person, an API token, or the server itself.
+             * @example token
+             * @enum {string}
+             */
+            actor_kind: "user" | "token" | "system";
+            /**
+             * Format: date-time
+             * @description When it was made.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             at: string;
-            /** @enum {string} */
+            /**
+             * @description What made the version.
+             * @example put
+             * @enum {string}
+             */
             operation: "put" | "patch" | "delete" | "restore" | "expire" | "import" | "redact";
+            /**
+             * @description The part, with all below it that has no attribution of its own.
+             * @example /goal
+             */
             pointer: string;
+            /**
+             * @description Why it was done: `Change-Reason` of the request; empty if none was given.
+             * @example Retry
+             */
             reason: string;
+            /**
+             * @description Id of the request that did it.
+             * @example 0199f3c2a41c7d3e9b1f6f0f4a5e8c21
+             */
             request_id: string;
+            /** @description The run on whose behalf it was made. Null: none. */
             run_id: string | null;
+            /**
+             * @description The version that set it.
+             * @example 3
+             */
             version: number;
         };
+        /** @description One page of a list. */
+        AttributionPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Attribution"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description A write, and who did it. */
         AuditRow: {
+            /**
+             * @description What was done to what: a kind of change.
+             * @example entry.put
+             */
             action: string;
+            /**
+             * @description Name of the user, token or job that did it.
+             * @example planner-token
+             */
             actor: string;
-            actor_kind: string;
-            /** Format: date-time */
+            /**
+             * @description What the actor is: a person, an API token, or the server itself.
+             * @example token
+             * @enum {string}
+             */
+            actor_kind: "user" | "token" | "system";
+            /**
+             * Format: date-time
+             * @description When it was done.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             at: string;
+            /**
+             * @description More about the action, depending on its kind.
+             * @example {
+             *       "merged": true
+             *     }
+             */
             detail: Record<string, unknown>;
+            /** @description The key, or the name of the thing; null: it has none. */
             key: string | null;
+            /** @description The namespace; null: not about one. */
             namespace: string | null;
+            /**
+             * @description Why it was done: `Change-Reason` of the request; empty if none was given.
+             * @example Retry
+             */
             reason: string;
+            /**
+             * @description Id of the request that did it.
+             * @example 0199f3c2a41c7d3e9b1f6f0f4a5e8c21
+             */
             request_id: string;
+            /**
+             * @description The run that was written, or on whose behalf; null: none.
+             * @example null
+             */
             run_id: string | null;
+            /**
+             * @description The thread; null: not about one.
+             * @example null
+             */
             thread_id: string | null;
+            /**
+             * @description Version or revision that the write created; 0: none.
+             * @example 3
+             */
             version: number;
         };
-        BatchBody: {
-            atomic?: boolean;
-            operations: unknown[] | boolean | number | Record<string, unknown> | string | null;
+        /** @description One page of a list. */
+        AuditRowPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["AuditRow"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
         };
+        Batch: {
+            /**
+             * @description True: all operations are performed or none, and the first failure is the response. False: each on its own, with a problem in the results of those that failed.
+             * @default true
+             */
+            atomic?: boolean;
+            /** @description 1 to 1,000 operations. */
+            operations: components["schemas"]["BatchOperation"][];
+        };
+        /** @description One operation of a batch. */
+        BatchOperation: {
+            /**
+             * @description Only if the entry has this version; 0: only if it does not exist. Default: whatever version it has.
+             * @example 2
+             */
+            if_version?: number;
+            /**
+             * @description Key of the entry.
+             * @example parent_thread::thread-1
+             */
+            key: string;
+            /**
+             * @description Namespace of the entry.
+             * @example team_context
+             */
+            namespace: string;
+            /**
+             * @description What to do.
+             * @example put
+             * @enum {unknown}
+             */
+            op: "delete" | "get" | "patch" | "put";
+            /**
+             * @description The patch of a `patch`, which needs one.
+             * @example {
+             *       "goal": "Ship it"
+             *     }
+             */
+            patch?: unknown;
+            /**
+             * @description Form of `patch`: a JSON Merge Patch (RFC 7396), a JSON Patch (RFC 6902), or update operations.
+             * @default merge
+             * @enum {unknown}
+             */
+            patch_type?: "json" | "merge" | "update";
+            /**
+             * @description Whether the entry is marked as important. Default: as it is.
+             * @example false
+             */
+            pinned?: boolean;
+            /**
+             * @description Labels for filtering. Default: those that the entry has.
+             * @example [
+             *       "draft"
+             *     ]
+             */
+            tags?: string[];
+            /**
+             * @description Time to live in seconds: the entry is deleted when it is over. Default: that of the namespace.
+             * @example 86400
+             */
+            ttl_seconds?: number;
+            /**
+             * @description The value of a `put`, which needs one.
+             * @example {
+             *       "goal": "Ship it"
+             *     }
+             */
+            value?: unknown;
+        };
+        /** @description The result of one operation of a batch. */
         BatchResult: {
-            entry?: components["schemas"]["Entry"] | null;
-            problem?: Record<string, unknown>;
+            /** @description The entry. Absent after a `delete` or a failure. */
+            entry?: components["schemas"]["Entry"];
+            /**
+             * @description Why the operation failed. Absent if it did not.
+             * @example {
+             *       "status": 404,
+             *       "title": "Resource not found",
+             *       "type": "/problems/not-found"
+             *     }
+             */
+            problem?: components["schemas"]["Problem"];
+            /**
+             * @description HTTP status that the operation would have had as a request of its own.
+             * @example 200
+             */
             status: number;
+            /**
+             * @description Version that a `delete` made; 0: there was nothing. Absent otherwise.
+             * @example 3
+             */
             version?: number;
         };
+        /** @description What a batch did. */
         BatchResults: {
+            /**
+             * @description The results in the order of the operations.
+             * @example [
+             *       {
+             *         "status": 204,
+             *         "version": 3
+             *       }
+             *     ]
+             */
             results: components["schemas"]["BatchResult"][];
         };
+        /** @description A change that was committed. */
         Change: {
+            /**
+             * @description Name of the user, token or job that did it.
+             * @example planner-token
+             */
             actor: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was done.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             at: string;
+            /**
+             * @description Position of this change: `after` continues behind it.
+             * @example WzcsMywxNzY5ODYwODAwXQ
+             */
             cursor: string;
+            /** @description The key; null: not about one. */
             key: string | null;
+            /**
+             * @description What was done to what.
+             * @example entry.put
+             */
             kind: string;
+            /** @description The namespace; null: not about one. */
             namespace: string | null;
+            /**
+             * @description The run; null: not about one.
+             * @example null
+             */
             run_id: string | null;
+            /**
+             * @description The thread; null: not about one.
+             * @example null
+             */
             thread_id: string | null;
+            /**
+             * @description Version or revision that the change created; 0: none.
+             * @example 3
+             */
             version: number;
         };
-        ClaimBody: {
+        /** @description One page of a list. */
+        ChangePage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Change"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        ClaimRequest: {
+            /**
+             * @description Claim only where the next dispatch is for this agent.
+             * @example planner
+             */
             agent_id?: string;
+            /**
+             * @description Name of the worker, shown to people. Default: the name of the token.
+             * @example worker-1
+             */
             consumer?: string;
+            /**
+             * @description Seconds from now until the lease expires.
+             * @default 30
+             * @example 60
+             */
             lease_seconds?: number;
+            /**
+             * @description Claim at most this number.
+             * @default 1
+             * @example 10
+             */
             limit?: number;
+            /**
+             * @description Claim only of this thread.
+             * @example thread-1
+             */
             thread_id?: string;
         };
-        Claims: {
-            items: {
-                agent_id: string;
-                attempts: number;
-                /** Format: date-time */
-                available_at: string;
-                claim_token: string;
-                /** Format: date-time */
-                claimed_at: string | null;
-                claimed_by: string | null;
-                /** Format: date-time */
-                created_at: string;
-                dedupe_key: string | null;
-                epoch: number;
-                /** Format: date-time */
-                finished_at: string | null;
-                id: string;
-                last_error: string | null;
-                /** Format: date-time */
-                lease_until: string | null;
-                max_attempts: number;
-                payload: unknown;
-                priority: number;
-                replays: number;
-                run_id: string | null;
-                /** @enum {string} */
-                status: "Queued" | "Claimed" | "Acked" | "Cancelled" | "Superseded" | "DeadLetter";
-                thread_id: string;
-                /** Format: date-time */
-                updated_at: string;
-            }[];
-        };
-        Cleared: {
-            deleted: number;
-            matched: number;
-        };
-        CommitBody: {
-            /** Format: int64 */
-            base_revision?: number | null;
-            batches?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            /** Format: int64 */
-            expected_message_count?: number | null;
-            /** Format: int64 */
-            fencing_token?: number | null;
-            label?: string;
-            messages?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            /** @enum {string} */
-            on_conflict?: "fail" | "rebase";
-            reads?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            run?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            updates?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-        };
-        Committed: {
-            message_count: number;
-            revision: number;
-            run: components["schemas"]["Run"];
-            touched_keys: string[];
-        };
-        Compaction: {
-            attempts: number;
-            bytes_after: number | null;
-            bytes_before: number | null;
-            carried_seq: number | null;
-            cost_usd: string;
-            /** Format: date-time */
-            created_at: string;
-            detail: string;
-            /** Format: date-time */
-            finished_at: string | null;
-            from_seq: number | null;
-            id: string;
-            input_tokens: number;
-            instructions: string | null;
-            /** @enum {string} */
-            kind: "context" | "snapshot" | "history";
-            model: string | null;
-            namespace: string | null;
-            output_tokens: number;
-            phase: ("claimed" | "planning" | "asking" | "applying") | null;
-            policy: Record<string, unknown>;
-            provider: string | null;
-            reason: string;
-            requested_by: string;
-            rows_after: number | null;
-            rows_before: number | null;
-            rows_removed: number;
-            /** Format: date-time */
-            started_at: string | null;
-            /** @enum {string} */
-            status: "queued" | "running" | "done" | "skipped" | "failed" | "superseded" | "cancelled" | "undone";
-            summarizer: string | null;
-            summary: string | null;
-            summary_message_id: string | null;
-            thread_id: string | null;
-            to_revision: number | null;
-            to_seq: number | null;
-            tokens_after: number | null;
-            tokens_before: number | null;
-            /** @enum {string} */
-            trigger: "threshold" | "hand" | "schedule";
-            /** Format: date-time */
-            undone_at: string | null;
-            undone_by: string | null;
-        };
-        CompactionBody: {
-            /** @enum {string} */
-            kind?: "context" | "snapshot";
-        };
-        CompactionPolicy: {
-            agent_id: string | null;
-            effective: Record<string, unknown>;
-            policy: Record<string, unknown>;
-            /** @enum {string} */
-            scope: "workspace" | "agent" | "thread";
-            sources: {
-                autocompact_threshold: string;
-                every_hours: string;
-                fallback: string;
-                max_context_tokens: string;
-                max_output_tokens: string;
-                min_gain_tokens: string;
-                min_recent_messages: string;
-                min_savings_ratio: string;
-                mode: string;
-                prompt: string;
-                raw_suffix_messages: string;
-                snapshot_keep_every: string;
-                snapshot_keep_last: string;
-                summarizer: string;
-                summary_max_tokens: string;
-                summary_model: string;
-            };
-            thread_id: string | null;
-            /** Format: date-time */
-            updated_at: string | null;
-            updated_by: string | null;
-            version: number;
-        };
-        CompactionPreview: {
-            context_tokens: number;
-            policy: Record<string, unknown>;
-            problem: string | null;
-            savings_ratio: number | null;
-            skip: string | null;
-            sources: {
-                autocompact_threshold: string;
-                every_hours: string;
-                fallback: string;
-                max_context_tokens: string;
-                max_output_tokens: string;
-                min_gain_tokens: string;
-                min_recent_messages: string;
-                min_savings_ratio: string;
-                mode: string;
-                prompt: string;
-                raw_suffix_messages: string;
-                snapshot_keep_every: string;
-                snapshot_keep_last: string;
-                summarizer: string;
-                summary_max_tokens: string;
-                summary_model: string;
-            };
-            tokens_after: number | null;
-            warning: string | null;
-            would_fold: Record<string, unknown> | null;
-        };
-        Context: {
-            estimated_tokens: number;
-            folded_to_seq: number | null;
-            left_out: number;
-            message_count: number;
-            messages: Record<string, unknown>[];
-            thread_id: string;
-        };
-        DecisionBody: {
-            action: string;
-            payload?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-        };
-        Delivery: {
-            /** Format: date-time */
-            attempted_at: string | null;
-            attempts: number;
-            /** Format: date-time */
-            created_at: string;
-            error: string | null;
-            event: unknown;
-            /** Format: date-time */
-            finished_at: string | null;
-            id: string;
-            latency_ms: number | null;
-            /** Format: date-time */
-            next_attempt_at: string | null;
-            replays: number;
-            response_status: number | null;
-            /** @enum {string} */
-            status: "queued" | "delivering" | "delivered" | "failed" | "dead";
-            test: boolean;
-            webhook_id: string;
-        };
-        Dependent: {
-            id: string;
-            /** @enum {string} */
-            kind: "agents" | "models" | "providers";
-            pointer: string;
-        };
-        Dependents: {
-            dependents: components["schemas"]["Dependent"][];
-            dry_run: boolean;
-            hidden: number;
-        };
-        Diff: {
-            from?: number;
-            patch: {
-                /** @enum {string} */
-                op: "add" | "remove" | "replace";
-                path: string;
-                value?: unknown;
-            }[];
-            rows: {
-                after: unknown;
-                before: unknown;
-                kind: string;
-                pointer: string;
-            }[];
-            to?: number;
-        };
-        Dispatch: {
+        /** @description A dispatch that the caller has claimed. */
+        ClaimedDispatch: {
+            /**
+             * @description Id of the agent that it is for; empty: any.
+             * @example planner
+             */
             agent_id: string;
+            /**
+             * @description Number of failed attempts.
+             * @example 0
+             */
             attempts: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Cannot be claimed before this time.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             available_at: string;
-            /** Format: date-time */
+            /**
+             * @description Secret of the claim, needed to extend, ack and nack.
+             * @example 4Yq1…
+             */
+            claim_token: string;
+            /**
+             * @description When it was claimed; null: not claimed.
+             * @example null
+             */
             claimed_at: string | null;
+            /**
+             * @description Name of the worker; null: not claimed.
+             * @example null
+             */
             claimed_by: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was enqueued.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             created_at: string;
+            /**
+             * @description No second dispatch of the thread with this key while it is open; null: none.
+             * @example null
+             */
             dedupe_key: string | null;
+            /**
+             * @description Epoch of the thread when it was enqueued; interrupts begin a new one.
+             * @example 0
+             */
             epoch: number;
-            /** Format: date-time */
+            /**
+             * @description When it was finished; null: it is open.
+             * @example null
+             */
             finished_at: string | null;
+            /**
+             * @description Id of the dispatch.
+             * @example 0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21
+             */
             id: string;
+            /**
+             * @description Why the last attempt failed; null: none did.
+             * @example null
+             */
             last_error: string | null;
-            /** Format: date-time */
+            /**
+             * @description When the worker's lease expires; null: not claimed.
+             * @example null
+             */
             lease_until: string | null;
+            /**
+             * @description Number of failed attempts at which it becomes a dead letter.
+             * @example 5
+             */
             max_attempts: number;
+            /**
+             * @description What to do.
+             * @example {
+             *       "task": "check"
+             *     }
+             */
             payload: unknown;
+            /**
+             * @description 0 is first. Equal priorities are in order of age.
+             * @example 128
+             */
             priority: number;
+            /**
+             * @description How often it was replayed as a dead letter.
+             * @example 0
+             */
             replays: number;
+            /** @description The run that it belongs to; null: none. */
             run_id: string | null;
-            /** @enum {string} */
+            /**
+             * @description `Acked`: delivered, which does not mean that the work succeeded; `Superseded`: the thread was interrupted; `DeadLetter`: all attempts failed.
+             * @example Queued
+             * @enum {string}
+             */
             status: "Queued" | "Claimed" | "Acked" | "Cancelled" | "Superseded" | "DeadLetter";
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
             thread_id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was changed last.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             updated_at: string;
         };
-        DispatchBody: {
-            agent_id?: string;
-            available_at?: string;
-            dedupe_key?: string;
-            max_attempts?: number;
-            payload?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            priority?: number;
-            run_id?: string;
+        Claims: {
+            /** @description What was claimed, each of another thread; may be empty. */
+            items: components["schemas"]["ClaimedDispatch"][];
         };
+        /** @description How much a bulk deletion removed. */
+        Cleared: {
+            /**
+             * @description Number of deleted items; 0 in a dry run.
+             * @example 3
+             */
+            deleted: number;
+            /**
+             * @description Number of items that the conditions match.
+             * @example 3
+             */
+            matched: number;
+        };
+        /** @description One step of a run: everything in it is stored together, or nothing. */
+        Commit: {
+            /**
+             * @description Revision of the state that the updates were made for; null: any.
+             * @example 12
+             */
+            base_revision?: number | null;
+            /**
+             * @description Instead of `updates`: the updates of parallel branches. Two branches may touch one key only if its merge strategy is `commutative`.
+             * @example []
+             */
+            batches?: (components["schemas"]["Update"][] | components["schemas"]["UpdateBatch"])[];
+            /**
+             * @description Commit only if the thread has this number of messages; null: any.
+             * @example 8
+             */
+            expected_message_count?: number | null;
+            /**
+             * @description The worker's fencing token. A token that is not the newest is refused. Null: no check.
+             * @example 1
+             */
+            fencing_token?: number | null;
+            /**
+             * @description Label of the revision; compaction keeps labelled ones.
+             * @default
+             * @example planned
+             */
+            label?: string;
+            /** @description 1 to 1,000 messages, in order. */
+            messages?: {
+                /** @description Text of the message, or a list of content parts. */
+                content?: unknown;
+                /** @description Id of the message, unique in its thread. Default: generated. */
+                id?: string;
+                /**
+                 * @description Who speaks.
+                 * @enum {string}
+                 */
+                role: "system" | "user" | "assistant" | "tool";
+                /** @description Of a `tool` message: the tool call that it answers. */
+                tool_call_id?: string;
+                /** @description Tool calls of an `assistant` message. */
+                tool_calls?: Record<string, unknown>[];
+                /**
+                 * @description `internal`: hidden from lists of messages unless requested.
+                 * @default all
+                 * @enum {string}
+                 */
+                visibility?: "all" | "internal";
+            }[];
+            /**
+             * @description What happens if the state is not at `base_revision`: `fail` refuses the commit, `rebase` applies it if the revisions since then touched none of its keys.
+             * @default fail
+             * @example fail
+             * @enum {unknown}
+             */
+            on_conflict?: "fail" | "rebase";
+            /**
+             * @description Entries that the step was based on, at most 200; kept as provenance.
+             * @example []
+             */
+            reads?: components["schemas"]["EntryRead"][];
+            /** @description What changes of the run itself. */
+            run?: components["schemas"]["RunFields"];
+            /** @description Updates of the state, in order; at most 10,000 in one commit. */
+            updates?: components["schemas"]["Update"][];
+        };
+        /** @description The outcome of a commit. */
+        Committed: {
+            /**
+             * @description Number of messages of the thread now.
+             * @example 9
+             */
+            message_count: number;
+            /**
+             * @description Revision of the thread's state; 0 before the first one.
+             * @example 12
+             */
+            revision: number;
+            run: components["schemas"]["Run"];
+            /**
+             * @description State keys that were written or cleared.
+             * @example [
+             *       "plan"
+             *     ]
+             */
+            touched_keys: string[];
+        };
+        /** @description A compaction: a job that a worker performs, and its result. */
+        Compaction: {
+            /**
+             * @description How many times a worker started it.
+             * @example 1
+             */
+            attempts: number;
+            /**
+             * @description Bytes after; null: not counted.
+             * @example null
+             */
+            bytes_after: number | null;
+            /**
+             * @description Bytes before; null: not counted.
+             * @example null
+             */
+            bytes_before: number | null;
+            /**
+             * @description User message within that range that the context retains; null: none.
+             * @example null
+             */
+            carried_seq: number | null;
+            /**
+             * @description Cost of all calls of the model, in US dollars.
+             * @example 0.000000
+             */
+            cost_usd: string;
+            /**
+             * Format: date-time
+             * @description When it was requested.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            created_at: string;
+            /**
+             * @description Why it was skipped or failed, in plain text; else empty.
+             * @example
+             */
+            detail: string;
+            /** @description When it ended; null: not yet. */
+            finished_at: string | null;
+            /**
+             * @description First summarized message; null: no messages were selected.
+             * @example 1
+             */
+            from_seq: number | null;
+            /**
+             * @description Id of a compaction.
+             * @example 0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21
+             */
+            id: string;
+            /**
+             * @description Input tokens of all calls of the model.
+             * @example 0
+             */
+            input_tokens: number;
+            /**
+             * @description The instructions that the model got.
+             * @example null
+             */
+            instructions: string | null;
+            /**
+             * @description `context`: messages of a thread are summarized. `snapshot`: old snapshots of a thread are removed. `history`: old versions of the entries of a namespace are removed.
+             * @example context
+             * @enum {string}
+             */
+            kind: "context" | "snapshot" | "history";
+            /**
+             * @description The model that was called.
+             * @example null
+             */
+            model: string | null;
+            /**
+             * @description The namespace; only for `history`.
+             * @example null
+             */
+            namespace: string | null;
+            /**
+             * @description Output tokens of all calls of the model.
+             * @example 0
+             */
+            output_tokens: number;
+            /**
+             * @description What the worker is doing; null: it is not running.
+             * @example null
+             */
+            phase: ("claimed" | "planning" | "asking" | "applying") | null;
+            /**
+             * @description The policy with which it was requested.
+             * @example {
+             *       "min_gain_tokens": 1024
+             *     }
+             */
+            policy: Record<string, unknown>;
+            /**
+             * @description Provider of the model that was called.
+             * @example null
+             */
+            provider: string | null;
+            /**
+             * @description Why it was done: `Change-Reason` of the request; empty if none was given.
+             * @example Retry
+             */
+            reason: string;
+            /**
+             * @description Name of the user, token or job that did it.
+             * @example planner-token
+             */
+            requested_by: string;
+            /**
+             * @description Rows after; null: not counted.
+             * @example null
+             */
+            rows_after: number | null;
+            /**
+             * @description Rows before; null: not counted.
+             * @example null
+             */
+            rows_before: number | null;
+            /**
+             * @description Rows removed so far.
+             * @example 0
+             */
+            rows_removed: number;
+            /** @description When a worker first started it; null: not yet. */
+            started_at: string | null;
+            /**
+             * @description `skipped`: there was nothing worth compacting. `superseded`: the thread changed meanwhile. `undone`: the context has the original messages again.
+             * @example done
+             * @enum {string}
+             */
+            status: "queued" | "running" | "done" | "skipped" | "failed" | "superseded" | "cancelled" | "undone";
+            /**
+             * @description What wrote the summary, `extractive` or `model`.
+             * @example extractive
+             */
+            summarizer: string | null;
+            /**
+             * @description The summary; null: none.
+             * @example The user asked for a refund.
+             */
+            summary: string | null;
+            /**
+             * @description Id of the message that holds the summary; null: none.
+             * @example summary-1
+             */
+            summary_message_id: string | null;
+            /**
+             * @description The thread; null for `history`.
+             * @example thread-1
+             */
+            thread_id: string | null;
+            /**
+             * @description For `snapshot`, the newest revision that could be removed.
+             * @example null
+             */
+            to_revision: number | null;
+            /**
+             * @description Last summarized message; null: none.
+             * @example 8
+             */
+            to_seq: number | null;
+            /**
+             * @description Estimated tokens of the summary; null: no summary.
+             * @example 300
+             */
+            tokens_after: number | null;
+            /** @description Estimated tokens of the summarized messages; null: not measured. */
+            tokens_before: number | null;
+            /**
+             * @description What requested it: the size of the context, a user or program, or the schedule.
+             * @example hand
+             * @enum {string}
+             */
+            trigger: "threshold" | "hand" | "schedule";
+            /**
+             * @description When it was undone; null: never.
+             * @example null
+             */
+            undone_at: string | null;
+            /**
+             * @description Who undid it; null: nobody.
+             * @example null
+             */
+            undone_by: string | null;
+        };
+        /** @description One page of a list. */
+        CompactionPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Compaction"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description The messages that a compaction would summarize. */
+        CompactionPlan: {
+            /**
+             * @description Id of that message.
+             * @example message-8
+             */
+            boundary_message_id: string;
+            /**
+             * @description Last message to summarize.
+             * @example 8
+             */
+            boundary_seq: number;
+            /**
+             * @description User message within the range that the context retains; null: none.
+             * @example null
+             */
+            carried_seq: number | null;
+            /**
+             * @description Number of later messages, which are retained.
+             * @example 2
+             */
+            kept: number;
+            /**
+             * @description Estimated tokens of the messages to summarize.
+             * @example 1800
+             */
+            tokens_before: number;
+        };
+        /** @description The policy of one scope, and the policy that results for it. */
+        CompactionPolicy: {
+            /**
+             * @description The agent; null in the other scopes.
+             * @example planner
+             */
+            agent_id: string | null;
+            /** @description The policy that applies to this scope. */
+            effective: components["schemas"]["EffectivePolicy"];
+            /**
+             * @description The fields that this scope sets; `{}` if none.
+             * @example {
+             *       "autocompact_threshold": 60000
+             *     }
+             */
+            policy: Record<string, unknown>;
+            /**
+             * @description What has the policy.
+             * @example agent
+             * @enum {string}
+             */
+            scope: "workspace" | "agent" | "thread";
+            /**
+             * @description Where the value of each field comes from: `default`, `workspace`, `agent`, `thread`, or `model` where the window of the agent's model is smaller.
+             * @example {
+             *       "autocompact_threshold": "workspace",
+             *       "mode": "default"
+             *     }
+             */
+            sources: {
+                [key: string]: string;
+            };
+            /**
+             * @description The thread; null in the other scopes.
+             * @example null
+             */
+            thread_id: string | null;
+            /** @description When the policy was set; null if never, and in the thread scope. */
+            updated_at: string | null;
+            /**
+             * @description Who set it; null if nobody, and in the thread scope.
+             * @example alice
+             */
+            updated_by: string | null;
+            /**
+             * @description Version of the policy, of a thread that of the thread; 0: never set.
+             * @example 3
+             */
+            version: number;
+        };
+        /** @description One page of a list. */
+        CompactionPolicyPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["CompactionPolicy"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description What a context compaction would do now. */
+        CompactionPreview: {
+            /**
+             * @description Size of the context now, in estimated tokens.
+             * @example 4000
+             */
+            context_tokens: number;
+            /** @description The policy that applies to the thread. */
+            policy: components["schemas"]["EffectivePolicy"];
+            /**
+             * @description Why the summary cannot be written at present; null: it can.
+             * @example null
+             */
+            problem: string | null;
+            /**
+             * @description Smallest share of `would_fold.tokens_before` that is saved, from 0 to 1.
+             * @example 0.75
+             */
+            savings_ratio: number | null;
+            /**
+             * @description Why nothing would be summarized; null otherwise.
+             * @example null
+             */
+            skip: string | null;
+            /**
+             * @description Where the value of each field comes from: `default`, `workspace`, `agent`, `thread`, or `model` where the window of the agent's model is smaller.
+             * @example {
+             *       "autocompact_threshold": "workspace",
+             *       "mode": "default"
+             *     }
+             */
+            sources: {
+                [key: string]: string;
+            };
+            /**
+             * @description Largest size of the summary; null: nothing to summarize.
+             * @example 300
+             */
+            tokens_after: number | null;
+            /**
+             * @description What to consider before requesting it; null: nothing.
+             * @example null
+             */
+            warning: string | null;
+            /** @description What would be summarized; null: see `skip`. */
+            would_fold: components["schemas"]["CompactionPlan"] | null;
+        };
+        CompactionRequest: {
+            /**
+             * @description `context`: summarize messages. `snapshot`: remove old snapshots.
+             * @default context
+             * @example context
+             * @enum {unknown}
+             */
+            kind?: "context" | "snapshot";
+        };
+        /** @description A condition on the value: what stands at `path` equals `equals`. */
+        Condition: {
+            /**
+             * @description What must stand there. Numbers are compared by value.
+             * @example open
+             */
+            equals: unknown;
+            /**
+             * @description A place in the value.
+             * @example /status
+             */
+            path: string;
+        };
+        /** @description The messages to send to a model. */
+        Context: {
+            /**
+             * @description Estimated tokens of `messages`.
+             * @example 1800
+             */
+            estimated_tokens: number;
+            /**
+             * @description `seq` of the last message in the summary; null: no summary.
+             * @example null
+             */
+            folded_to_seq: number | null;
+            /**
+             * @description Messages left out because of `max_tokens`.
+             * @example 0
+             */
+            left_out: number;
+            /**
+             * @description Number of messages of the thread.
+             * @example 8
+             */
+            message_count: number;
+            /** @description In order: the summary of compacted messages, if any, then the messages after it. */
+            messages: Record<string, unknown>[];
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
+            thread_id: string;
+        };
+        /** @description A new token with its secret, which is never shown again. */
+        CreatedToken: {
+            /**
+             * @description Send as `Authorization: Bearer …`. Null in the response to a repeated request.
+             * @example ch_12124b793e09_206007e22b64b18b8c9f4ff82ba440f6
+             */
+            secret: string | null;
+            token: components["schemas"]["Token"];
+        };
+        DeadLetterScope: {
+            /**
+             * @description Only dead letters for this agent.
+             * @example planner
+             */
+            agent_id?: string;
+            /**
+             * @description Only dead letters of this thread.
+             * @example thread-1
+             */
+            thread_id?: string;
+        };
+        Decision: {
+            /**
+             * @description `resume` continues the tool call with `payload`, `cancel` refuses it.
+             * @example resume
+             * @enum {unknown}
+             */
+            action: "cancel" | "resume";
+            /**
+             * @description The answer, which must match `response_schema`.
+             * @example {
+             *       "approved": true
+             *     }
+             */
+            payload?: unknown;
+        };
+        /** @description An event on its way to a webhook. */
+        Delivery: {
+            /** @description When the last attempt began; null: none yet. */
+            attempted_at: string | null;
+            /**
+             * @description Attempts since it was last queued.
+             * @example 1
+             */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description When it was queued first.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            created_at: string;
+            /**
+             * @description Why the last attempt failed; null: it did not.
+             * @example null
+             */
+            error: string | null;
+            /**
+             * @description The CloudEvent that is sent.
+             * @example {
+             *       "specversion": "1.0",
+             *       "type": "commonhold.entry.put"
+             *     }
+             */
+            event: unknown;
+            /** @description When it was delivered, or the last attempt failed; null: not yet. */
+            finished_at: string | null;
+            /**
+             * @description Id of the delivery.
+             * @example 0199f3c2-b6d2-7f10-8a55-1f0c92d1e3aa
+             */
+            id: string;
+            /**
+             * @description Duration of the last attempt in milliseconds; null: none.
+             * @example 85
+             */
+            latency_ms: number | null;
+            /**
+             * @description When the next attempt is due; null: none is planned.
+             * @example null
+             */
+            next_attempt_at: string | null;
+            /**
+             * @description How many times it was replayed.
+             * @example 0
+             */
+            replays: number;
+            /**
+             * @description HTTP status of the last response; null: there was none.
+             * @example 200
+             */
+            response_status: number | null;
+            /**
+             * @description `failed`: the last attempt failed and another one follows. `dead`: no attempts are left; a dead letter, which can be replayed.
+             * @example delivered
+             * @enum {string}
+             */
+            status: "queued" | "delivering" | "delivered" | "failed" | "dead";
+            /**
+             * @description Whether it is a test event.
+             * @example false
+             */
+            test: boolean;
+            /**
+             * @description Id of the webhook.
+             * @example 0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21
+             */
+            webhook_id: string;
+        };
+        /** @description One page of a list. */
+        DeliveryPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Delivery"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description A place that names a record. */
+        Dependent: {
+            /**
+             * @description Id of the record that names the other.
+             * @example gpt-5
+             */
+            id: string;
+            /**
+             * @description Kind of the record that names the other.
+             * @example providers
+             * @enum {string}
+             */
+            kind: "agents" | "models" | "providers";
+            /**
+             * @description Where in its value.
+             * @example /provider_id
+             */
+            pointer: string;
+        };
+        /** @description One page of a list. */
+        DependentPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Dependent"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description What names a record that is to be deleted. */
+        Dependents: {
+            /** @description The records that name it and that the token permits to see. */
+            dependents: components["schemas"]["Dependent"][];
+            /**
+             * @description Number of records that name it and that the token does not permit to see.
+             * @example 0
+             */
+            hidden: number;
+        };
+        /** @description What changed between two versions or revisions. */
+        Diff: {
+            /**
+             * @description Version or revision of the old value.
+             * @example 1
+             */
+            from: number;
+            /** @description The JSON Patch that turns the old value into the new one. */
+            patch: components["schemas"]["PatchOperation"][];
+            /** @description The same changes with both values, at most 500 of them. */
+            rows: components["schemas"]["Difference"][];
+            /**
+             * @description Version or revision of the new value.
+             * @example 2
+             */
+            to: number;
+        };
+        /** @description One difference between two values. */
+        Difference: {
+            /**
+             * @description The value after. Null if it was removed.
+             * @example Ship it
+             */
+            after: unknown;
+            /**
+             * @description The value before. Null if it was added.
+             * @example Plan it
+             */
+            before: unknown;
+            /**
+             * @description Whether the place was added, removed or changed.
+             * @example changed
+             * @enum {string}
+             */
+            kind: "added" | "removed" | "changed";
+            /**
+             * @description JSON Pointer (RFC 6901).
+             * @example /goal
+             */
+            pointer: string;
+        };
+        /** @description A unit of background work for a thread. */
+        Dispatch: {
+            /**
+             * @description Id of the agent that it is for; empty: any.
+             * @example planner
+             */
+            agent_id: string;
+            /**
+             * @description Number of failed attempts.
+             * @example 0
+             */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description Cannot be claimed before this time.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            available_at: string;
+            /**
+             * @description When it was claimed; null: not claimed.
+             * @example null
+             */
+            claimed_at: string | null;
+            /**
+             * @description Name of the worker; null: not claimed.
+             * @example null
+             */
+            claimed_by: string | null;
+            /**
+             * Format: date-time
+             * @description When it was enqueued.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            created_at: string;
+            /**
+             * @description No second dispatch of the thread with this key while it is open; null: none.
+             * @example null
+             */
+            dedupe_key: string | null;
+            /**
+             * @description Epoch of the thread when it was enqueued; interrupts begin a new one.
+             * @example 0
+             */
+            epoch: number;
+            /**
+             * @description When it was finished; null: it is open.
+             * @example null
+             */
+            finished_at: string | null;
+            /**
+             * @description Id of the dispatch.
+             * @example 0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21
+             */
+            id: string;
+            /**
+             * @description Why the last attempt failed; null: none did.
+             * @example null
+             */
+            last_error: string | null;
+            /**
+             * @description When the worker's lease expires; null: not claimed.
+             * @example null
+             */
+            lease_until: string | null;
+            /**
+             * @description Number of failed attempts at which it becomes a dead letter.
+             * @example 5
+             */
+            max_attempts: number;
+            /**
+             * @description What to do.
+             * @example {
+             *       "task": "check"
+             *     }
+             */
+            payload: unknown;
+            /**
+             * @description 0 is first. Equal priorities are in order of age.
+             * @example 128
+             */
+            priority: number;
+            /**
+             * @description How often it was replayed as a dead letter.
+             * @example 0
+             */
+            replays: number;
+            /** @description The run that it belongs to; null: none. */
+            run_id: string | null;
+            /**
+             * @description `Acked`: delivered, which does not mean that the work succeeded; `Superseded`: the thread was interrupted; `DeadLetter`: all attempts failed.
+             * @example Queued
+             * @enum {string}
+             */
+            status: "Queued" | "Claimed" | "Acked" | "Cancelled" | "Superseded" | "DeadLetter";
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
+            thread_id: string;
+            /**
+             * Format: date-time
+             * @description When it was changed last.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            updated_at: string;
+        };
+        /** @description Number of dispatches by status. */
         DispatchCounts: {
+            /**
+             * @description Dispatches with this status.
+             * @example 0
+             */
             Acked: number;
+            /**
+             * @description Dispatches with this status.
+             * @example 0
+             */
             Cancelled: number;
+            /**
+             * @description Dispatches with this status.
+             * @example 0
+             */
             Claimed: number;
+            /**
+             * @description Dispatches with this status.
+             * @example 0
+             */
             DeadLetter: number;
+            /**
+             * @description Dispatches with this status.
+             * @example 0
+             */
             Queued: number;
+            /**
+             * @description Dispatches with this status.
+             * @example 0
+             */
             Superseded: number;
         };
-        DryRegistration: {
-            dry_run: boolean;
-            violations: {
-                count: number;
-                first: {
-                    errors: {
-                        message: string;
-                        pointer: string;
-                    }[];
-                    key: string;
-                    version: number;
-                }[];
-            };
-            would_change: boolean;
+        /** @description One page of a list. */
+        DispatchPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Dispatch"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
         };
+        /** @description The mark of the response to a dry run, beside the members of the response itself. */
         DryRun: {
-            /** @constant */
+            /**
+             * @description Nothing was changed.
+             * @example true
+             * @constant
+             */
             dry_run: true;
         };
+        /** @description All fields of a policy. */
+        EffectivePolicy: {
+            autocompact_threshold: number | null;
+            every_hours: number | null;
+            fallback: "extractive" | null;
+            /**
+             * @description Size of the context window of the model, in estimated tokens.
+             * @example 200000
+             */
+            max_context_tokens: number;
+            /**
+             * @description Part of the window that is reserved for the model's output, in tokens.
+             * @example 16384
+             */
+            max_output_tokens: number;
+            /**
+             * @description Fewest estimated tokens of messages that are worth a summary.
+             * @example 1024
+             */
+            min_gain_tokens: number;
+            /**
+             * @description Newest messages that are retained with `mode` `compact_to_safe_frontier`, and within a long turn.
+             * @example 10
+             */
+            min_recent_messages: number;
+            /**
+             * @description Smallest share of the summarized tokens, from 0 to 1, that a summary must save; one that saves less is discarded.
+             * @example 0.3
+             */
+            min_savings_ratio: number;
+            /**
+             * @description How many of the newest messages are retained: `raw_suffix_messages`, or with `compact_to_safe_frontier` the number `min_recent_messages`.
+             * @example keep_recent_raw_suffix
+             * @enum {unknown}
+             */
+            mode: "compact_to_safe_frontier" | "keep_recent_raw_suffix";
+            prompt: string | null;
+            /**
+             * @description Newest messages that are retained with `mode` `keep_recent_raw_suffix`.
+             * @example 2
+             */
+            raw_suffix_messages: number;
+            snapshot_keep_every: number | null;
+            snapshot_keep_last: number | null;
+            summarizer: string | null;
+            /**
+             * @description Largest size of a summary, in estimated tokens; longer ones are cut.
+             * @example 1024
+             */
+            summary_max_tokens: number;
+            summary_model: string | null;
+        };
+        EndedSessions: {
+            /**
+             * @description Number of sessions that were ended.
+             * @example 2
+             */
+            ended: number;
+        };
+        /** @description An entry as a reader sees it. A missing one has the default of its namespace and version 0. */
         Entry: {
+            /**
+             * @description Who wrote this version. Empty if the entry does not exist.
+             * @example planner-token
+             */
             actor: string;
-            /** Format: date-time */
+            /** @description When the entry was created. Null if it does not exist, or in the past. */
             created_at: string | null;
+            /**
+             * @description Estimated number of tokens.
+             * @example 1800
+             */
             estimated_tokens: number;
+            /**
+             * @description False if the value is the default of the namespace.
+             * @example true
+             */
             exists: boolean;
-            /** Format: date-time */
+            /**
+             * @description When the entry expires. Null: never.
+             * @example null
+             */
             expires_at: string | null;
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
             key: string;
+            /**
+             * @description Name of a namespace.
+             * @example team_context
+             */
             namespace: string;
+            /**
+             * @description Whether the entry is marked as important.
+             * @example false
+             */
             pinned: boolean;
+            /**
+             * Format: date-time
+             * @description When a part of the value was redacted. Absent if none was.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            redacted_at?: string;
+            /**
+             * @description Who redacted it. Absent if nothing was redacted.
+             * @example alice
+             */
+            redacted_by?: string;
+            /**
+             * @description Version of the namespace's schema at the time of the write.
+             * @example 1
+             */
             schema_version: number;
-            /** @enum {string} */
+            /**
+             * @description Scope that the form of the key implies.
+             * @example parent_thread
+             * @enum {string}
+             */
             scope_kind: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
+            /**
+             * @description Size of the value in bytes of UTF-8.
+             * @example 512
+             */
             size_bytes: number;
+            /**
+             * @description Labels for filtering.
+             * @example [
+             *       "draft"
+             *     ]
+             */
             tags: string[];
-            /** Format: date-time */
+            /** @description When this version was written. Null if the entry does not exist. */
             updated_at: string | null;
+            /**
+             * @description Whether the current schema accepts the value.
+             * @example true
+             */
             valid: boolean;
+            /**
+             * @description The value: any JSON, as it was written.
+             * @example {
+             *       "goal": "Ship it"
+             *     }
+             */
             value: unknown;
+            /**
+             * @description Version, which grows by 1 with each write. 0: never written.
+             * @example 3
+             */
             version: number;
         };
-        EntryBody: {
-            pinned?: boolean;
-            tags?: string[];
-            ttl_seconds?: number | null;
-            value: unknown[] | boolean | number | Record<string, unknown> | string | null;
-        };
-        EntryReader: {
-            agent_id: string;
-            /** Format: date-time */
-            at: string;
-            current_version: number;
+        /** @description A version of an entry that the step was based on. */
+        EntryRead: {
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
             key: string;
+            /**
+             * @description Name of the namespace.
+             * @example team_context
+             */
             namespace: string;
-            revision: number;
-            run_id: string;
-            stale: boolean;
-            stale_at_commit: boolean;
-            step: number;
-            thread_id: string;
+            /**
+             * @description The version that was read; 0: the entry was absent.
+             * @example 3
+             */
             version: number;
+        };
+        /** @description A step that read an entry. */
+        EntryReader: {
+            /**
+             * @description Id of the run's agent; empty: none.
+             * @example planner
+             */
+            agent_id: string;
+            /**
+             * Format: date-time
+             * @description When the step was committed.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            at: string;
+            /**
+             * @description The version now; 0: absent.
+             * @example 4
+             */
+            current_version: number;
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
+            key: string;
+            /**
+             * @description Name of a namespace.
+             * @example team_context
+             */
+            namespace: string;
+            /**
+             * @description Revision of the thread that reported it.
+             * @example 12
+             */
+            revision: number;
+            /**
+             * @description Id of a run.
+             * @example run-1
+             */
+            run_id: string;
+            /**
+             * @description Whether another version is current now.
+             * @example true
+             */
+            stale: boolean;
+            /**
+             * @description Whether another version was current at the commit.
+             * @example false
+             */
+            stale_at_commit: boolean;
+            /**
+             * @description Which revision of its run reported it, from 1.
+             * @example 2
+             */
+            step: number;
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
+            thread_id: string;
+            /**
+             * @description The version that was read; 0: the entry was absent.
+             * @example 3
+             */
+            version: number;
+            /**
+             * @description The version when the step was committed; 0: absent.
+             * @example 3
+             */
             version_at_commit: number;
         };
+        /** @description One page of a list. */
+        EntryReaderPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["EntryReader"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description An entry in a list. */
         EntryRow: {
+            /**
+             * @description Who wrote this version. Empty if the entry does not exist.
+             * @example planner-token
+             */
             actor: string;
-            /** Format: date-time */
+            /** @description When the entry was created. Null if it does not exist, or in the past. */
             created_at: string | null;
+            /**
+             * @description Estimated number of tokens.
+             * @example 1800
+             */
             estimated_tokens: number;
-            /** Format: date-time */
+            /**
+             * @description When the entry expires. Null: never.
+             * @example null
+             */
             expires_at: string | null;
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
             key: string;
+            /**
+             * @description Name of a namespace.
+             * @example team_context
+             */
             namespace: string;
+            /**
+             * @description Whether the entry is marked as important.
+             * @example false
+             */
             pinned: boolean;
+            /**
+             * @description False if the namespace of the entry is no longer registered.
+             * @example true
+             */
             registered: boolean;
+            /**
+             * @description Version of the namespace's schema at the time of the write.
+             * @example 1
+             */
             schema_version: number;
-            /** @enum {string} */
+            /**
+             * @description Scope that the form of the key implies.
+             * @example parent_thread
+             * @enum {string}
+             */
             scope_kind: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
+            /**
+             * @description Size of the value in bytes of UTF-8.
+             * @example 512
+             */
             size_bytes: number;
+            /**
+             * @description Labels for filtering.
+             * @example [
+             *       "draft"
+             *     ]
+             */
             tags: string[];
-            /** Format: date-time */
+            /** @description When this version was written. Null if the entry does not exist. */
             updated_at: string | null;
+            /**
+             * @description Whether the current schema accepts the value.
+             * @example true
+             */
             valid: boolean;
+            /**
+             * @description The value. Present only with `include=value`.
+             * @example {
+             *       "goal": "Ship it"
+             *     }
+             */
             value?: unknown;
+            /**
+             * @description Version, which grows by 1 with each write. 0: never written.
+             * @example 3
+             */
             version: number;
         };
+        /** @description One page of a list. */
+        EntryRowPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["EntryRow"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description One version of an entry's history. */
         EntryVersion: {
+            /**
+             * @description Who made it.
+             * @example planner-token
+             */
             actor: string;
-            actor_kind: string;
-            /** Format: date-time */
+            /**
+             * @description What the actor is: a person, an API token, or the server itself.
+             * @example token
+             * @enum {string}
+             */
+            actor_kind: "user" | "token" | "system";
+            /**
+             * Format: date-time
+             * @description When it was made.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             at: string;
+            /**
+             * @description False if the version is a deletion.
+             * @example true
+             */
             exists: boolean;
-            /** @enum {string} */
+            /**
+             * @description What made the version.
+             * @example put
+             * @enum {string}
+             */
             operation: "put" | "patch" | "delete" | "restore" | "expire" | "import" | "redact";
+            /**
+             * @description Whether history compaction keeps the version.
+             * @example false
+             */
             pinned: boolean;
+            /**
+             * @description Why it was done: `Change-Reason` of the request; empty if none was given.
+             * @example Retry
+             */
             reason: string;
-            redacted?: boolean;
+            /**
+             * Format: date-time
+             * @description When a part of the value was redacted. Absent if none was.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            redacted_at?: string;
+            /**
+             * @description Who redacted it. Absent if nothing was redacted.
+             * @example alice
+             */
+            redacted_by?: string;
+            /**
+             * @description Id of the request that did it.
+             * @example 0199f3c2a41c7d3e9b1f6f0f4a5e8c21
+             */
             request_id: string;
-            run_id?: string | null;
+            /** @description The run on whose behalf it was made. Null: none. */
+            run_id: string | null;
+            /**
+             * @description Version of the namespace's schema at that time.
+             * @example 1
+             */
             schema_version: number;
+            /**
+             * @description Size of the value in bytes of UTF-8.
+             * @example 512
+             */
             size_bytes: number;
+            /**
+             * @description The value; null for a deletion. Present only with `include=value`.
+             * @example {
+             *       "goal": "Ship it"
+             *     }
+             */
             value?: unknown;
+            /**
+             * @description The version.
+             * @example 3
+             */
             version: number;
         };
-        EraseBody: {
+        /** @description One page of a list. */
+        EntryVersionPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["EntryVersion"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description What an erasure removed. */
+        Erasure: {
+            /**
+             * @description Number of removed rows by kind.
+             * @example {
+             *       "entries": 4,
+             *       "threads": 1
+             *     }
+             */
+            counts: {
+                [key: string]: number;
+            };
+            /**
+             * @description Hash that takes the place of the id or key in the audit.
+             * @example sha256:9f86d081…
+             */
+            erased: string;
+        };
+        ErasureRequest: {
+            /** @description Erase the entries with this key. */
             key?: string;
+            /**
+             * @description Why; kept in the audit.
+             * @example Request of the user
+             */
             reason: string;
+            /**
+             * @description Erase what belongs to this resource.
+             * @example user-7
+             */
             resource_id?: string;
         };
-        Erasure: {
-            counts: Record<string, unknown>;
-            erased: unknown;
+        /** @description What a token or a member may do, and why. */
+        Explanation: {
+            /**
+             * @description Whether it may administer.
+             * @example false
+             */
+            may_administer: boolean;
+            /**
+             * @description Whether it may read.
+             * @example true
+             */
+            may_read: boolean;
+            /**
+             * @description Whether it may write.
+             * @example true
+             */
+            may_write: boolean;
+            /**
+             * @description The reasons in plain text, in the order of the decision.
+             * @example [
+             *       "the token is live"
+             *     ]
+             */
+            reasons: string[];
+            /** @description Its role; null: not a member. */
+            role: ("viewer" | "editor" | "admin") | null;
+            /**
+             * @description Name of the token or member.
+             * @example planner-token
+             */
+            who: string;
         };
-        Explanation: Record<string, unknown>;
-        ExtendBody: {
+        /** @description A snapshot as `GET …/state?export=true` returns it. */
+        ExportedSnapshot: {
+            /**
+             * @description The values by state key.
+             * @example {
+             *       "plan": [
+             *         "search"
+             *       ]
+             *     }
+             */
+            extensions: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description Revision of the thread that it comes from.
+             * @example 12
+             */
+            revision: number;
+        };
+        Extension: {
+            /**
+             * @description `claim_token` of the claim.
+             * @example 4Yq1…
+             */
             claim_token: string;
+            /**
+             * @description Seconds from now until the lease expires.
+             * @default 30
+             * @example 60
+             */
             lease_seconds?: number;
         };
-        FailBody: {
-            message?: string;
+        /** @description One place in a document, and what is wrong there. */
+        Fault: {
+            /**
+             * @description What is wrong.
+             * @example is not of type integer
+             */
+            message: string;
+            /**
+             * @description JSON Pointer (RFC 6901).
+             * @example /goal
+             */
+            pointer: string;
         };
-        FencedBody: {
-            /** Format: int64 */
+        /** @description What a thread was copied from. */
+        ForkOrigin: {
+            /**
+             * @description Number of messages that were copied.
+             * @example 8
+             */
+            message_count: number;
+            /**
+             * @description Revision whose state was copied.
+             * @example 12
+             */
+            revision: number;
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
+            thread_id: string;
+        };
+        Heartbeat: {
+            /**
+             * @description The worker's fencing token. A token that is not the newest is refused. Null: no check.
+             * @example 1
+             */
             fencing_token?: number | null;
         };
-        FilterBody: {
-            key?: string;
-            kinds?: string[];
-            namespaces?: string[];
-            prefix?: string;
-            run?: string;
-            thread?: string;
+        HeldEntries: {
+            /**
+             * @description Number of live entries.
+             * @example 3
+             */
+            entries: number;
         };
-        ForkBody: {
-            id?: string;
-            /** Format: int64 */
-            message_count?: number;
-            metadata?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            /** Format: int64 */
-            revision?: number;
-            title?: string;
+        /** @description Which versions history compaction keeps. */
+        History: {
+            /**
+             * @description Number of versions that history compaction keeps. Null, the default: all.
+             * @example 100
+             */
+            keep_last: number | null;
+            /**
+             * @description Age in seconds up to which versions are kept. Null, the default: any.
+             * @example null
+             */
+            keep_seconds: number | null;
         };
         HistoryPolicy: {
             keep_last?: number | null;
             keep_seconds?: number | null;
         };
+        /** @description What a removal of old versions would do now. */
         HistoryPreview: {
+            /**
+             * @description Bytes of the stored values.
+             * @example 5120
+             */
             bytes: number;
+            /**
+             * @description How many of them would be removed.
+             * @example 1024
+             */
             bytes_removed: number;
+            /**
+             * @description Stored rows.
+             * @example 40
+             */
             rows: number;
+            /**
+             * @description How many of them would be removed.
+             * @example 12
+             */
             rows_removed: number;
         };
+        HistorySearch: {
+            /** @description Only states before this checkpoint. */
+            before?: unknown;
+            checkpoint?: Record<string, unknown> | null;
+            limit?: number | null;
+            /** @description Not supported; must be absent. */
+            metadata?: unknown;
+            select?: string[] | null;
+        };
+        /** @description An entry that meets the query. */
         Hit: {
+            /**
+             * @description Who wrote this version. Empty if the entry does not exist.
+             * @example planner-token
+             */
             actor: string;
-            /** Format: date-time */
+            /** @description When the entry was created. Null if it does not exist, or in the past. */
             created_at: string | null;
+            /**
+             * @description Estimated number of tokens.
+             * @example 1800
+             */
             estimated_tokens: number;
-            /** Format: date-time */
+            /**
+             * @description When the entry expires. Null: never.
+             * @example null
+             */
             expires_at: string | null;
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
             key: string;
-            matches: {
-                pointer: string;
-                snippet: string;
-            }[];
+            /** @description Where the value meets the query. */
+            matches: components["schemas"]["Match"][];
+            /**
+             * @description Name of a namespace.
+             * @example team_context
+             */
             namespace: string;
+            /**
+             * @description Whether the entry is marked as important.
+             * @example false
+             */
             pinned: boolean;
+            /**
+             * @description False if the namespace of the entry is no longer registered.
+             * @example true
+             */
             registered: boolean;
+            /**
+             * @description Version of the namespace's schema at the time of the write.
+             * @example 1
+             */
             schema_version: number;
-            /** @enum {string} */
+            /**
+             * @description Scope that the form of the key implies.
+             * @example parent_thread
+             * @enum {string}
+             */
             scope_kind: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
+            /**
+             * @description Size of the value in bytes of UTF-8.
+             * @example 512
+             */
             size_bytes: number;
+            /**
+             * @description Labels for filtering.
+             * @example [
+             *       "draft"
+             *     ]
+             */
             tags: string[];
-            /** Format: date-time */
+            /** @description When this version was written. Null if the entry does not exist. */
             updated_at: string | null;
+            /**
+             * @description Whether the current schema accepts the value.
+             * @example true
+             */
             valid: boolean;
+            /**
+             * @description The value. Present only with `include=value`.
+             * @example {
+             *       "goal": "Ship it"
+             *     }
+             */
             value?: unknown;
+            /**
+             * @description Version, which grows by 1 with each write. 0: never written.
+             * @example 3
+             */
             version: number;
         };
-        ImportSnapshotBody: {
-            /** @enum {string} */
-            mode?: "replace" | "merge";
-            snapshot: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            /** @enum {string} */
-            unknown_keys?: "error" | "skip";
+        /** @description One page of a list. */
+        HitPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Hit"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
         };
+        /** @description The state of a thread after an import. */
         ImportedSnapshot: {
-            extensions: Record<string, unknown>;
+            /**
+             * @description All values by state key, imported or not.
+             * @example {
+             *       "plan": [
+             *         "search"
+             *       ]
+             *     }
+             */
+            extensions: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description Revision of the thread's state; 0 before the first one.
+             * @example 12
+             */
             revision: number;
+            /**
+             * @description Keys that were left out because they are not registered.
+             * @example [
+             *       "scratch"
+             *     ]
+             */
             skipped_keys: string[];
         };
+        Installation: {
+            /**
+             * @description Description, for people.
+             * @default
+             * @example The steps that are left.
+             */
+            description?: string;
+            /**
+             * @description Namespaces to register. Their `plugin` can only be this one.
+             * @default []
+             */
+            namespaces?: components["schemas"]["NamespacePart"][];
+            /**
+             * @description State keys to register. Their `plugin` can only be this one.
+             * @default []
+             */
+            state_keys?: components["schemas"]["StateKeyPart"][];
+        };
+        /** @description The outcome of an interrupt. */
         Interruption: {
+            /** @description The claimed dispatch, whose worker should stop; null: none. */
             active: components["schemas"]["Dispatch"] | null;
+            /**
+             * @description The new epoch of the thread.
+             * @example 1
+             */
             epoch: number;
+            /**
+             * @description How many queued dispatches it superseded.
+             * @example 2
+             */
             superseded_dispatches: number;
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
             thread_id: string;
         };
+        /** @description A member, and the link with which a new person signs in. */
+        Invitation: {
+            /**
+             * @description A link that signs the person in, once. Null for somebody who has an account, and in the response to a repeated request.
+             * @example https://commonhold.example/login/once/4f1c…
+             */
+            login_url: string | null;
+            member: components["schemas"]["Member"];
+        };
+        ItemAddress: {
+            key?: string | null;
+            namespace?: string[] | null;
+        };
+        ItemPut: {
+            /** @description Accepted for compatibility; every text is searchable. */
+            index?: unknown;
+            key?: string | null;
+            namespace?: string[] | null;
+            ttl?: number | null;
+            value?: Record<string, unknown> | null;
+        };
+        ItemSearch: {
+            filter?: Record<string, unknown> | null;
+            limit?: number | null;
+            namespace_prefix?: string[] | null;
+            offset?: number | null;
+            query?: string | null;
+            refresh_ttl?: boolean | null;
+        };
+        /** @description What a run could see when it committed a step: a page of entries, and the rest. */
         Knowledge: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was committed.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             at: string;
+            /**
+             * @description False: the revision is from an old release of the server, and entries are found by their times.
+             * @example true
+             */
             exact: boolean;
+            /** @description The entries of this page. */
             items: components["schemas"]["KnownEntry"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
             next_cursor: string | null;
+            /** @description What the step said that it read. */
             reads: components["schemas"]["RunRead"][];
+            /**
+             * @description Revision of the thread.
+             * @example 12
+             */
             revision: number;
+            /**
+             * @description Id of a run.
+             * @example run-1
+             */
             run_id: string;
+            /**
+             * @description Keys of the scopes that the run sees.
+             * @example [
+             *       "global",
+             *       "thread::thread-1"
+             *     ]
+             */
             scopes: string[];
+            /** @description State of the thread; null: compaction removed it. */
             state: components["schemas"]["Snapshot"] | null;
+            /**
+             * @description Which revision of the run it is, from 1; null: unknown.
+             * @example 2
+             */
             step: number | null;
+            /**
+             * @description Number of revisions of the run.
+             * @example 3
+             */
             steps: number;
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
             thread_id: string;
         };
+        /** @description An entry as it was when a step was committed. */
         KnownEntry: {
+            /**
+             * @description Who wrote that version; null: unknown.
+             * @example planner-token
+             */
             actor: string | null;
+            /**
+             * @description Version now; 0: the entry is absent.
+             * @example 4
+             */
             current_version: number;
+            /**
+             * @description False: history compaction may have removed the version.
+             * @example true
+             */
             kept: boolean;
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
             key: string;
+            /**
+             * @description Name of a namespace.
+             * @example team_context
+             */
             namespace: string;
+            /**
+             * @description Why; empty if no reason was given, null: unknown.
+             * @example Retry
+             */
             reason: string | null;
-            /** Format: date-time */
+            /**
+             * @description When the value was redacted; null: it is not redacted.
+             * @example null
+             */
             redacted_at: string | null;
+            /**
+             * @description Whether the namespace is registered now.
+             * @example true
+             */
             registered: boolean;
+            /** @description The run that wrote it; null: none, or unknown. */
             run_id: string | null;
-            /** @enum {string} */
+            /**
+             * @description Scope of the key.
+             * @example parent_thread
+             * @enum {string}
+             */
             scope_kind: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
-            /** Format: date-time */
+            /** @description When that version was written; null: unknown. */
             updated_at: string | null;
+            /**
+             * @description Value at that time; null also if it is not kept.
+             * @example {
+             *       "goal": "Ship it"
+             *     }
+             */
             value: unknown;
+            /**
+             * @description Version at that time.
+             * @example 3
+             */
             version: number;
         };
-        LeaseBody: {
-            /** Format: int64 */
+        LeaseRequest: {
+            /**
+             * @description The worker's fencing token. A token that is not the newest is refused. Null: no check.
+             * @example 1
+             */
             fencing_token?: number | null;
+            /**
+             * @description `true`: refuse if another worker has a live lease.
+             * @default false
+             */
             only_if_free?: boolean;
         };
-        LettersBody: {
-            agent_id?: string;
-            thread_id?: string;
-        };
+        /** @description The relatives of a thread. Threads that you may not see are left out. */
         Lineage: {
+            /**
+             * @description Ids of the threads above it, the parent first.
+             * @example [
+             *       "thread-0"
+             *     ]
+             */
             ancestors: string[];
+            /**
+             * @description Number of its children.
+             * @example 2
+             */
             child_count: number;
+            /**
+             * @description Number of threads copied from it.
+             * @example 1
+             */
             fork_count: number;
-            forked_from: Record<string, unknown> | null;
+            /** @description What it was copied from; null: nothing, or a thread that you may not see. */
+            forked_from: components["schemas"]["ForkOrigin"] | null;
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
             thread_id: string;
         };
+        /** @description A string of the value that contains words of `text`, or a place that `where` names. */
+        Match: {
+            /**
+             * @description JSON Pointer (RFC 6901).
+             * @example /goal
+             */
+            pointer: string;
+            /**
+             * @description The text around the match, without markup.
+             * @example Ship it
+             */
+            snippet: string;
+        };
+        /** @description The caller, and what it may do. */
         Me: {
+            /**
+             * @description Name of the token or user.
+             * @example planner-token
+             */
             actor: string;
-            actor_kind: string;
+            /**
+             * @description What the actor is: a person, an API token, or the server itself.
+             * @example token
+             * @enum {string}
+             */
+            actor_kind: "user" | "token" | "system";
+            /**
+             * @description Globs of the namespaces that it may access; empty: all.
+             * @example [
+             *       "team_*"
+             *     ]
+             */
             namespaces: string[];
-            /** @enum {string} */
+            /**
+             * @description A viewer reads, an editor also writes, an admin does everything.
+             * @example editor
+             * @enum {string}
+             */
             role: "viewer" | "editor" | "admin";
+            /**
+             * @description Prefixes of the ids of the threads that it may access; empty: all.
+             * @example []
+             */
             thread_prefixes: string[];
+            /**
+             * @description Name of the workspace in addresses.
+             * @example default
+             */
             workspace: string;
         };
-        /** @description The message as it was sent, with the server's own fields beside. */
-        Message: {
-            content?: unknown;
-            /** Format: date-time */
-            created_at: string;
-            estimated_tokens: number;
+        /** @description A person of the workspace. */
+        Member: {
+            /**
+             * @description Id of the membership.
+             * @example 3
+             */
             id: string;
-            /** @enum {string} */
+            /**
+             * Format: date-time
+             * @description When the person became a member.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            joined_at: string;
+            /** @description When the person last signed in; null: never. */
+            last_login_at: string | null;
+            /**
+             * @description What the person may do.
+             * @example editor
+             * @enum {string}
+             */
+            role: "viewer" | "editor" | "admin";
+            /**
+             * @description Name of the person.
+             * @example alice
+             */
+            username: string;
+        };
+        MemberChange: {
+            /**
+             * @description The new role.
+             * @example admin
+             * @enum {unknown}
+             */
+            role: "admin" | "editor" | "viewer";
+        };
+        /** @description One page of a list. */
+        MemberPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Member"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /**
+         * @description A message as it was sent, with the members that the server adds. Further members of the
+         *         message are kept.
+         */
+        Message: {
+            /** @description Only on a summary. */
+            compaction?: components["schemas"]["Summarized"];
+            /**
+             * @description Text of the message, or a list of content parts.
+             * @example Where is my refund?
+             */
+            content?: unknown;
+            /**
+             * Format: date-time
+             * @description When it was stored.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            created_at: string;
+            /**
+             * @description Estimated number of tokens.
+             * @example 1800
+             */
+            estimated_tokens: number;
+            /**
+             * @description Id of the message, unique in its thread.
+             * @example m-1
+             */
+            id: string;
+            /**
+             * @description Who speaks.
+             * @example user
+             * @enum {string}
+             */
             role: "system" | "user" | "assistant" | "tool";
+            /** @description The run that committed it; null: appended without one. */
             run_id: string | null;
+            /**
+             * @description Position of the message in its thread: 1 for the first one, without gaps.
+             * @example 8
+             */
             seq: number;
+            /**
+             * @description Of a `tool` message: the tool call that it answers.
+             * @example call-1
+             */
             tool_call_id?: string;
+            /** @description Tool calls of an `assistant` message. */
             tool_calls?: Record<string, unknown>[];
-            /** @enum {string} */
+            /**
+             * @description `internal`: hidden from lists of messages unless requested.
+             * @example all
+             * @enum {string}
+             */
             visibility: "all" | "internal";
         };
-        MessagesBody: {
-            /** Format: int64 */
-            expected_message_count?: number;
-            messages: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            operations?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-        };
-        NackBody: {
-            claim_token: string;
-            error?: string;
-            retry_after?: number;
-        };
-        Namespace: {
-            /** Format: date-time */
+        MessageMetadata: {
+            /**
+             * Format: date-time
+             * @description RFC 3339 time in UTC, with microseconds.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             created_at: string;
+            run_id: string | null;
+        };
+        /** @description One page of a list. */
+        MessagePage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Message"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        Moment: {
+            /**
+             * @description The moment: an RFC 3339 time in the past.
+             * @example 2026-01-31T12:00:00Z
+             */
+            at: string;
+            /**
+             * @description Only entries with this key.
+             * @example global
+             */
+            key?: string;
+            /**
+             * @description Only entries of this namespace.
+             * @example team_context
+             */
+            namespace?: string;
+            /**
+             * @description Only entries whose key begins with this.
+             * @example thread::
+             */
+            prefix?: string;
+            /**
+             * @description Only entries with this scope.
+             * @example thread
+             * @enum {unknown}
+             */
+            scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
+        };
+        /** @description A registered namespace. */
+        Namespace: {
+            /**
+             * Format: date-time
+             * @description When it was registered for the first time.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            created_at: string;
+            /**
+             * @description Value of an entry that does not exist. Default: null.
+             * @example {}
+             */
             default: unknown;
+            /**
+             * @description Description, for people.
+             * @example Shared by the team.
+             */
             description: string;
-            history: {
-                keep_last: number | null;
-                keep_seconds: number | null;
-            };
+            history: components["schemas"]["History"];
+            /**
+             * @description Largest size of a value in bytes. Default: 1 MiB.
+             * @example 1048576
+             */
             max_value_bytes: number;
+            /**
+             * @description Name of a namespace.
+             * @example team_context
+             */
             name: string;
+            /**
+             * @description The plugin that owns it. Empty, the default: none.
+             * @example planning
+             */
             plugin: string;
+            /**
+             * @description JSON Schema (2020-12) of the values. Default: `{}`, any value.
+             * @example {
+             *       "type": "object"
+             *     }
+             */
             schema: Record<string, unknown> | boolean;
+            /**
+             * @description Version, which grows by 1 when the definition changes.
+             * @example 1
+             */
             schema_version: number;
+            /**
+             * @description Time to live in seconds of entries that are written without one. Null, the default: none.
+             * @example null
+             */
             ttl_seconds: number | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             updated_at: string;
         };
-        NamespaceBody: {
-            default?: unknown[] | boolean | number | Record<string, unknown> | string | null;
+        /** @description The definition of a namespace. A member that is left out has its default. */
+        NamespaceDefinition: {
+            /**
+             * @description Value of an entry that does not exist. Default: null.
+             * @example {}
+             */
+            default?: unknown;
+            /**
+             * @description Description, for people.
+             * @example Shared by the team.
+             */
             description?: string;
+            /** @description Which versions history compaction keeps. */
             history?: components["schemas"]["HistoryPolicy"];
             max_value_bytes?: number | null;
+            /**
+             * @description The plugin that owns it. Empty, the default: none.
+             * @example planning
+             */
             plugin?: string;
-            schema?: unknown[] | boolean | number | Record<string, unknown> | string | null;
+            /**
+             * @description JSON Schema (2020-12) of the values. Default: `{}`, any value.
+             * @example {
+             *       "type": "object"
+             *     }
+             */
+            schema?: Record<string, unknown> | boolean;
             ttl_seconds?: number | null;
         };
+        /** @description One page of a list. */
+        NamespacePage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Namespace"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description A namespace of a plugin. */
+        NamespacePart: {
+            /**
+             * @description Value of an entry that does not exist. Default: null.
+             * @example {}
+             */
+            default?: unknown;
+            /**
+             * @description Description, for people.
+             * @example Shared by the team.
+             */
+            description?: string;
+            /** @description Which versions history compaction keeps. */
+            history?: components["schemas"]["HistoryPolicy"];
+            max_value_bytes?: number | null;
+            /**
+             * @description Name.
+             * @example team_context
+             */
+            name: string;
+            /**
+             * @description The plugin that owns it. Empty, the default: none.
+             * @example planning
+             */
+            plugin?: string;
+            /**
+             * @description JSON Schema (2020-12) of the values. Default: `{}`, any value.
+             * @example {
+             *       "type": "object"
+             *     }
+             */
+            schema?: Record<string, unknown> | boolean;
+            ttl_seconds?: number | null;
+        };
+        /** @description What would lose its namespace. */
         NamespaceRemoval: {
-            dry_run: boolean;
-            held: {
-                entries: number;
-            };
+            held: components["schemas"]["HeldEntries"];
         };
-        PatchedChangeBody: {
-            /** Format: decimal */
-            cost_usd?: string;
-            /** Format: int64 */
-            fencing_token?: number | null;
-            /** Format: int64 */
-            input_tokens?: number;
-            metadata?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            /** Format: int64 */
-            output_tokens?: number;
-            status?: string;
-            step_count?: number;
-            termination_reason?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            waiting?: unknown[] | boolean | number | Record<string, unknown> | string | null;
+        NamespaceSearch: {
+            limit?: number | null;
+            max_depth?: number | null;
+            offset?: number | null;
+            prefix?: string[] | null;
+            suffix?: string[] | null;
         };
-        PatchedMarkBody: {
-            label?: string;
-            pinned?: boolean;
+        NegativeAcknowledgement: {
+            /**
+             * @description `claim_token` of the claim.
+             * @example 4Yq1…
+             */
+            claim_token: string;
+            /**
+             * @description Why the attempt failed.
+             * @default
+             * @example The order service is down.
+             */
+            error?: string;
+            /**
+             * @description Seconds until it can be claimed again. Default: 0.25, doubled with each failure, at most 30.
+             * @example 60
+             */
+            retry_after?: number;
         };
-        PatchedPinBody: {
-            pinned?: boolean;
-            /** Format: int64 */
-            version?: number;
+        NewDispatch: {
+            /**
+             * @description Agent that it is for. Default: the agent of the run, otherwise any.
+             * @example planner
+             */
+            agent_id?: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339 time before which it cannot be claimed. Default: now.
+             * @example 2026-01-31T12:00:00Z
+             */
+            available_at?: string;
+            /**
+             * @description Refuse it while another dispatch of the thread with this key is open.
+             * @example check-order-9921
+             */
+            dedupe_key?: string;
+            /**
+             * @description Number of failed attempts at which it becomes a dead letter.
+             * @default 5
+             * @example 5
+             */
+            max_attempts?: number;
+            /**
+             * @description What to do: any JSON.
+             * @example {
+             *       "task": "check"
+             *     }
+             */
+            payload?: unknown;
+            /**
+             * @description 0 is first.
+             * @default 128
+             * @example 128
+             */
+            priority?: number;
+            /**
+             * @description The run of this thread that it belongs to. Default: none.
+             * @example run-1
+             */
+            run_id?: string;
         };
-        PatchedThreadChangeBody: {
-            compaction_policy?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            metadata?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            parent_thread_id?: string | null;
-            resource_id?: string;
+        NewFork: {
+            /**
+             * @description Id of the new thread. Default: generated.
+             * @example thread-2
+             */
+            id?: string;
+            /**
+             * @description How many messages are copied, from the first one. Default: as many as there were at `revision`; without a `revision`, all.
+             * @example 8
+             */
+            message_count?: number;
+            /**
+             * @description Any JSON object. Default: that of the source.
+             * @example {
+             *       "channel": "web"
+             *     }
+             */
+            metadata?: Record<string, unknown>;
+            /**
+             * @description Revision whose state is copied. Default: the newest.
+             * @example 12
+             */
+            revision?: number;
+            /** @description Title for people. Default: that of the source. */
             title?: string;
         };
-        PatchedWebhookChange: {
-            filter?: components["schemas"]["FilterBody"];
-            name?: string;
-            url?: string;
+        NewMember: {
+            /**
+             * @description What the person may do.
+             * @example editor
+             * @enum {unknown}
+             */
+            role: "admin" | "editor" | "viewer";
+            /**
+             * @description Name of the person; an account is created for a new name.
+             * @example alice
+             */
+            username: string;
         };
-        Plugin: {
-            description: string;
-            /** Format: date-time */
-            installed_at: string;
+        NewMessages: {
+            /**
+             * @description Append only if the thread has this number of messages.
+             * @example 8
+             */
+            expected_message_count?: number;
+            /** @description 1 to 1,000 messages, in order. */
+            messages: {
+                /** @description Text of the message, or a list of content parts. */
+                content?: unknown;
+                /** @description Id of the message, unique in its thread. Default: generated. */
+                id?: string;
+                /**
+                 * @description Who speaks.
+                 * @enum {string}
+                 */
+                role: "system" | "user" | "assistant" | "tool";
+                /** @description Of a `tool` message: the tool call that it answers. */
+                tool_call_id?: string;
+                /** @description Tool calls of an `assistant` message. */
+                tool_calls?: Record<string, unknown>[];
+                /**
+                 * @description `internal`: hidden from lists of messages unless requested.
+                 * @default all
+                 * @enum {string}
+                 */
+                visibility?: "all" | "internal";
+            }[];
+            /** @description Operations on entries, performed together with the messages or not at all. */
+            operations?: components["schemas"]["BatchOperation"][];
+        };
+        NewRun: {
+            /**
+             * @description Id of the agent.
+             * @default
+             * @example planner
+             */
+            agent_id?: string;
+            /**
+             * @description Id of the run. Default: generated.
+             * @example run-1
+             */
+            id?: string;
+            /**
+             * @description Length of the worker's lease; a heartbeat renews it.
+             * @default 60
+             * @example 60
+             */
+            lease_seconds?: number;
+            /**
+             * @description Number of steps at which the run counts as stuck; 0: no limit.
+             * @default 0
+             * @example 20
+             */
+            max_rounds?: number;
+            /**
+             * @description Any JSON object to store with it.
+             * @example {
+             *       "channel": "web"
+             *     }
+             */
+            metadata?: Record<string, unknown>;
+            /**
+             * @description What started it.
+             * @default user
+             * @example user
+             * @enum {unknown}
+             */
+            origin?: "internal" | "mcp" | "subagent" | "user";
+            /**
+             * @description Id of the run that started it; empty: none.
+             * @default
+             * @example run-0
+             */
+            parent_run_id?: string;
+            /**
+             * @description Thread whose shared entries the run sees; empty: the parent of its thread.
+             * @default
+             * @example thread-0
+             */
+            parent_thread_id?: string;
+            /**
+             * @description `created`: it is started later.
+             * @default running
+             * @example running
+             * @enum {unknown}
+             */
+            status?: "created" | "running";
+            /**
+             * @description Seconds after which the run counts as stuck; null: never.
+             * @example 3600
+             */
+            timeout_seconds?: number | null;
+        };
+        NewThread: {
+            /**
+             * @description Compaction policy of the thread: only the fields in which it differs from the policy of its agent or workspace. See `PUT /compaction-policies/workspace`.
+             * @example {
+             *       "autocompact_threshold": 8000
+             *     }
+             */
+            compaction_policy?: Record<string, unknown>;
+            /**
+             * @description Id of the thread. Default: generated.
+             * @example thread-1
+             */
+            id?: string;
+            /**
+             * @description Any JSON object to store with it.
+             * @example {
+             *       "channel": "web"
+             *     }
+             */
+            metadata?: Record<string, unknown>;
+            /**
+             * @description Id of the parent thread; null: none.
+             * @example null
+             */
+            parent_thread_id?: string | null;
+            /**
+             * @description What the thread is about, for example a user.
+             * @default
+             * @example user-7
+             */
+            resource_id?: string;
+            /**
+             * @description Title for people.
+             * @default
+             * @example Refund of order 9921
+             */
+            title?: string;
+        };
+        NewToken: {
+            expires_in_seconds?: number | null;
+            /**
+             * @description The program that will use the token.
+             * @example planner
+             */
             name: string;
+            /**
+             * @description At most your own reach.
+             * @default []
+             * @example [
+             *       "team_*"
+             *     ]
+             */
+            namespaces?: string[];
+            rate_per_minute?: number | null;
+            /**
+             * @description What the token may do; at most your own role.
+             * @example editor
+             * @enum {unknown}
+             */
+            role: "admin" | "editor" | "viewer";
+            /**
+             * @description At most your own reach.
+             * @default []
+             * @example [
+             *       "support-"
+             *     ]
+             */
+            thread_prefixes?: string[];
+        };
+        NewWebhook: {
+            /**
+             * @description Position in the change feed. It expires with the retention time.
+             * @example WzcsMywxNzY5ODYwODAwXQ
+             */
+            cursor?: string;
+            /** @description Which changes are sent. Default: all. */
+            filter?: components["schemas"]["WebhookFilter"];
+            /**
+             * @description Name, for people.
+             * @example billing
+             */
+            name: string;
+            /**
+             * @description http:// or https:// URL to which events are sent.
+             * @example https://example.com/hooks/commonhold
+             */
+            url: string;
+        };
+        NewWorkspace: {
+            /** @description Name for people; default: the slug. */
+            name?: string;
+            /**
+             * @description Letters, digits, `_`, `-` and `.`; cannot be changed.
+             * @example acme
+             */
+            slug: string;
+        };
+        /** @description An operation of a JSON Patch (RFC 6902). */
+        PatchOperation: {
+            /**
+             * @description What it does.
+             * @example replace
+             * @enum {string}
+             */
+            op: "add" | "remove" | "replace";
+            /**
+             * @description JSON Pointer (RFC 6901).
+             * @example /goal
+             */
+            path: string;
+            /**
+             * @description The new value. Absent if `op` is `remove`.
+             * @example Ship it
+             */
+            value?: unknown;
+        };
+        /** @description An installed plugin, with what belongs to it as it is now. */
+        Plugin: {
+            /**
+             * @description Description, for people.
+             * @example The steps that are left.
+             */
+            description: string;
+            /**
+             * Format: date-time
+             * @description When it was installed.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            installed_at: string;
+            /**
+             * @description Name of the plugin.
+             * @example planning
+             */
+            name: string;
+            /** @description Its namespaces. */
             namespaces: components["schemas"]["Namespace"][];
+            /** @description Its state keys. */
             state_keys: components["schemas"]["StateKey"][];
         };
-        PluginBody: {
-            description?: string;
-            namespaces?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            state_keys?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-        };
+        /** @description The response to a dry run of an uninstallation. */
         PluginRemoval: {
-            dry_run: boolean;
-            would_remove: {
-                entries: number;
-                namespaces: number;
-                retained: number;
-                state_keys: number;
-                threads: number;
-                values: number;
-            };
+            would_remove: components["schemas"]["Removed"];
         };
-        PluginRow: {
+        /** @description An installed plugin, with the names of what belongs to it. */
+        PluginSummary: {
+            /**
+             * @description Description, for people.
+             * @example The steps that are left.
+             */
             description: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was installed.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             installed_at: string;
+            /**
+             * @description Name of the plugin.
+             * @example planning
+             */
             name: string;
+            /**
+             * @description Names of its namespaces.
+             * @example [
+             *       "team_context"
+             *     ]
+             */
             namespaces: string[];
+            /**
+             * @description Names of its state keys.
+             * @example [
+             *       "plan"
+             *     ]
+             */
             state_keys: string[];
         };
-        PolicyBody: {
-            /** Format: int64 */
+        /** @description One page of a list. */
+        PluginSummaryPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["PluginSummary"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /**
+         * @description The fields that a scope sets. The others come from the scope below it: the agent's policy
+         *         below the thread's, the workspace's below the agent's, and the defaults. Null sets a field to
+         *         null whatever the scopes below it set.
+         */
+        PolicyFields: {
             autocompact_threshold?: number | null;
             every_hours?: number | null;
-            /** @enum {string|null} */
             fallback?: "extractive" | null;
-            /** Format: int64 */
+            /**
+             * @description Size of the context window of the model, in estimated tokens.
+             * @example 200000
+             */
             max_context_tokens?: number;
-            /** Format: int64 */
+            /**
+             * @description Part of the window that is reserved for the model's output, in tokens.
+             * @example 16384
+             */
             max_output_tokens?: number;
-            /** Format: int64 */
+            /**
+             * @description Fewest estimated tokens of messages that are worth a summary.
+             * @example 1024
+             */
             min_gain_tokens?: number;
-            /** Format: int64 */
+            /**
+             * @description Newest messages that are retained with `mode` `compact_to_safe_frontier`, and within a long turn.
+             * @example 10
+             */
             min_recent_messages?: number;
-            min_savings_ratio?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            /** @enum {string} */
-            mode?: "keep_recent_raw_suffix" | "compact_to_safe_frontier";
+            /**
+             * @description Smallest share of the summarized tokens, from 0 to 1, that a summary must save; one that saves less is discarded.
+             * @example 0.3
+             */
+            min_savings_ratio?: number;
+            /**
+             * @description How many of the newest messages are retained: `raw_suffix_messages`, or with `compact_to_safe_frontier` the number `min_recent_messages`.
+             * @example keep_recent_raw_suffix
+             * @enum {unknown}
+             */
+            mode?: "compact_to_safe_frontier" | "keep_recent_raw_suffix";
             prompt?: string | null;
-            /** Format: int64 */
+            /**
+             * @description Newest messages that are retained with `mode` `keep_recent_raw_suffix`.
+             * @example 2
+             */
             raw_suffix_messages?: number;
-            /** Format: int64 */
             snapshot_keep_every?: number | null;
-            /** Format: int64 */
             snapshot_keep_last?: number | null;
             summarizer?: string | null;
-            /** Format: int64 */
+            /**
+             * @description Largest size of a summary, in estimated tokens; longer ones are cut.
+             * @example 1024
+             */
             summary_max_tokens?: number;
             summary_model?: string | null;
         };
-        /** @description A problem document (RFC 9457). Some types have further members: `expected` and `actual` of a conflict, `limit`, `retry_after`. */
+        /**
+         * @description A problem document (RFC 9457). Some types have further members, such as `expected` and `actual`
+         *         of a conflict, `limit`, or `retry_after`; the page of the type lists them.
+         */
         Problem: {
-            /** @description The message of this occurrence */
+            /**
+             * @description What is wrong with this request.
+             * @example thread not found: thread-1
+             */
             detail: string;
-            /** @description Each JSON pointer and what is wrong there */
-            errors?: {
-                message: string;
-                pointer: string;
-            }[];
-            /** @description What to do */
+            /**
+             * @description Each wrong place in the request body.
+             * @example []
+             */
+            errors?: components["schemas"]["Fault"][];
+            /**
+             * @description What to do.
+             * @example Check the id.
+             */
             hint?: string;
-            /** @description The id of the request */
+            /**
+             * @description Id of the request.
+             * @example 0199f3c2a41c7d3e9b1f6f0f4a5e8c21
+             */
             instance?: string;
-            /** @description The HTTP status code */
+            /**
+             * @description HTTP status code.
+             * @example 404
+             */
             status: number;
-            /** @description Constant per problem type */
+            /**
+             * @description Name of the type; constant.
+             * @example Resource not found
+             */
             title: string;
-            /** @description The problem type, and the path of the page that explains it: `/problems/bad-request` (400 Malformed request), `/problems/unauthenticated` (401 Authentication required), `/problems/forbidden` (403 Permission denied), `/problems/quota-exceeded` (403 Quota exceeded), `/problems/not-found` (404 Resource not found), `/problems/not-registered` (404 Profile key not registered), `/problems/method-not-allowed` (405 Method not allowed), `/problems/not-acceptable` (406 No acceptable media type), `/problems/request-timeout` (408 Request timeout), `/problems/conflict` (409 Conflict with the current state), `/problems/revision-conflict` (409 Revision conflict), `/problems/schema-conflict` (409 Schema conflict), `/problems/fencing-token-superseded` (409 Fencing token superseded), `/problems/unreadable` (409 Secret cannot be decrypted), `/problems/in-flight` (409 Request in progress), `/problems/gone` (410 No longer available), `/problems/version-conflict` (412 Version conflict), `/problems/too-large` (413 Content too large), `/problems/unsupported-media-type` (415 Unsupported media type), `/problems/misdirected-request` (421 Host not served here), `/problems/invalid` (422 Validation failed), `/problems/rate-limited` (429 Rate limit exceeded), `/problems/internal` (500 Internal server error), `/problems/unavailable` (503 Service unavailable), `/problems/too-slow` (503 Stream reader too slow) */
+            /**
+             * @description Problem type, and the path of the page that explains it.
+             * @example /problems/not-found
+             */
             type: string;
-        } & {
-            [key: string]: unknown;
         };
+        /** @description A record of the config registry: an entry whose value has markers in place of secrets. */
         Record: {
+            /**
+             * @description Who wrote this version. Empty if the entry does not exist.
+             * @example planner-token
+             */
             actor: string;
-            /** Format: date-time */
+            /** @description When the entry was created. Null if it does not exist, or in the past. */
             created_at: string | null;
+            /**
+             * @description Estimated number of tokens.
+             * @example 1800
+             */
             estimated_tokens: number;
+            /**
+             * @description False if the value is the default of the namespace.
+             * @example true
+             */
             exists: boolean;
-            /** Format: date-time */
+            /**
+             * @description When the entry expires. Null: never.
+             * @example null
+             */
             expires_at: string | null;
+            /**
+             * @description Id of the record.
+             * @example openai
+             */
             id: string;
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
             key: string;
-            /** @enum {string} */
+            /**
+             * @description Kind of the record.
+             * @example providers
+             * @enum {string}
+             */
             kind: "agents" | "models" | "providers";
+            /**
+             * @description Name of a namespace.
+             * @example team_context
+             */
             namespace: string;
+            /**
+             * @description Whether the entry is marked as important.
+             * @example false
+             */
             pinned: boolean;
+            /**
+             * Format: date-time
+             * @description When a part of the value was redacted. Absent if none was.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            redacted_at?: string;
+            /**
+             * @description Who redacted it. Absent if nothing was redacted.
+             * @example alice
+             */
+            redacted_by?: string;
+            /**
+             * @description Version of the namespace's schema at the time of the write.
+             * @example 1
+             */
             schema_version: number;
-            /** @enum {string} */
+            /**
+             * @description Scope that the form of the key implies.
+             * @example parent_thread
+             * @enum {string}
+             */
             scope_kind: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
+            /**
+             * @description Size of the value in bytes of UTF-8.
+             * @example 512
+             */
             size_bytes: number;
+            /**
+             * @description Labels for filtering.
+             * @example [
+             *       "draft"
+             *     ]
+             */
             tags: string[];
-            /** Format: date-time */
+            /** @description When this version was written. Null if the entry does not exist. */
             updated_at: string | null;
+            /**
+             * @description Whether the current schema accepts the value.
+             * @example true
+             */
             valid: boolean;
+            /**
+             * @description The value: any JSON, as it was written.
+             * @example {
+             *       "goal": "Ship it"
+             *     }
+             */
             value: unknown;
+            /**
+             * @description Version, which grows by 1 with each write. 0: never written.
+             * @example 3
+             */
             version: number;
         };
-        RecordBody: {
-            value: unknown[] | boolean | number | Record<string, unknown> | string | null;
-        };
+        /** @description A record in a list. */
         RecordRow: {
+            /**
+             * @description Who wrote this version. Empty if the entry does not exist.
+             * @example planner-token
+             */
             actor: string;
-            /** Format: date-time */
+            /** @description When the entry was created. Null if it does not exist, or in the past. */
             created_at: string | null;
+            /**
+             * @description Estimated number of tokens.
+             * @example 1800
+             */
             estimated_tokens: number;
-            /** Format: date-time */
+            /**
+             * @description When the entry expires. Null: never.
+             * @example null
+             */
             expires_at: string | null;
+            /**
+             * @description Id of the record.
+             * @example openai
+             */
             id: string;
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
             key: string;
-            /** @enum {string} */
+            /**
+             * @description Kind of the record.
+             * @example providers
+             * @enum {string}
+             */
             kind: "agents" | "models" | "providers";
+            /**
+             * @description Name of a namespace.
+             * @example team_context
+             */
             namespace: string;
+            /**
+             * @description Whether the entry is marked as important.
+             * @example false
+             */
             pinned: boolean;
+            /**
+             * @description False if the namespace of the entry is no longer registered.
+             * @example true
+             */
             registered: boolean;
+            /**
+             * @description Version of the namespace's schema at the time of the write.
+             * @example 1
+             */
             schema_version: number;
-            /** @enum {string} */
+            /**
+             * @description Scope that the form of the key implies.
+             * @example parent_thread
+             * @enum {string}
+             */
             scope_kind: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
+            /**
+             * @description Size of the value in bytes of UTF-8.
+             * @example 512
+             */
             size_bytes: number;
+            /**
+             * @description Labels for filtering.
+             * @example [
+             *       "draft"
+             *     ]
+             */
             tags: string[];
-            /** Format: date-time */
+            /** @description When this version was written. Null if the entry does not exist. */
             updated_at: string | null;
+            /**
+             * @description Whether the current schema accepts the value.
+             * @example true
+             */
             valid: boolean;
+            /**
+             * @description The value. Present only with `include=value`.
+             * @example {
+             *       "goal": "Ship it"
+             *     }
+             */
             value?: unknown;
+            /**
+             * @description Version, which grows by 1 with each write. 0: never written.
+             * @example 3
+             */
             version: number;
         };
-        RecoveryBody: {
-            /** Format: int64 */
-            expected_revision?: number | null;
-            /** Format: int64 */
-            fencing_token?: number | null;
-            /** Format: int64 */
-            revision?: number | null;
+        /** @description One page of a list. */
+        RecordRowPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["RecordRow"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
         };
-        RedactBody: {
-            pointers?: string[];
-            reason: string;
-            /** @enum {string} */
-            versions?: "all";
+        RecordWrite: {
+            /**
+             * @description The record. In the place of a secret: a string sets it, the marker that was read keeps it, null or no member removes it.
+             * @example {
+             *       "adapter": "openai",
+             *       "api_key": "sk-0123456789abcdef"
+             *     }
+             */
+            value: unknown;
         };
+        /** @description What a redaction removed. */
         Redaction: {
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
             key: string;
+            /**
+             * @description Name of a namespace.
+             * @example team_context
+             */
             namespace: string;
+            /**
+             * @description Number of versions from which something was removed.
+             * @example 5
+             */
             rewritten: number;
+            /**
+             * @description The version that records the redaction; the current one if it changed nothing.
+             * @example 6
+             */
             version: number;
+            /**
+             * @description Number of stored responses of idempotent requests that were deleted.
+             * @example 0
+             */
             withdrawn_answers: number;
         };
-        ReplayBody: {
+        RedactionRequest: {
+            /**
+             * @description The parts to remove. Default: the whole value.
+             * @example [
+             *       "/api_key"
+             *     ]
+             */
+            pointers?: string[];
+            /**
+             * @description Why; kept in history and audit.
+             * @example API key leaked
+             */
+            reason: string;
+            /**
+             * @description The versions: always all of them.
+             * @example all
+             * @enum {unknown}
+             */
+            versions?: "all";
+        };
+        /**
+         * @description How `apply` treats an update.
+         * @enum {unknown}
+         */
+        Reducer: "add" | "append" | "json_patch" | "lifecycle" | "max" | "merge" | "min" | "replace" | "tool_calls" | "union";
+        /** @description What a registration would do. */
+        RegistrationPreview: {
+            violations: components["schemas"]["Violations"];
+            /**
+             * @description Whether the definition would change.
+             * @example true
+             */
+            would_change: boolean;
+        };
+        /** @description What an uninstallation removes. */
+        Removed: {
+            /**
+             * @description Live entries of these namespaces.
+             * @example 12
+             */
+            entries: number;
+            /**
+             * @description Namespaces that are unregistered.
+             * @example 1
+             */
+            namespaces: number;
+            /**
+             * @description Values that remain readable in threads.
+             * @example 0
+             */
+            retained: number;
+            /**
+             * @description State keys that are unregistered.
+             * @example 2
+             */
+            state_keys: number;
+            /**
+             * @description Threads that lose values; each gets one revision.
+             * @example 5
+             */
+            threads: number;
+            /**
+             * @description Values that are removed from threads.
+             * @example 5
+             */
+            values: number;
+        };
+        /** @description Either `dead_letters` or `cursor`. */
+        Replay: {
+            /**
+             * @description Position in the change feed. It expires with the retention time.
+             * @example WzcsMywxNzY5ODYwODAwXQ
+             */
             cursor?: string;
+            /**
+             * @description Send all dead letters again.
+             * @default false
+             * @example true
+             */
             dead_letters?: boolean;
         };
         Replayed: {
+            /**
+             * @description Number of dead letters that were enqueued again.
+             * @example 3
+             */
             replayed: number;
         };
+        /** @description What a restore did. */
         Restoration: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The moment, as the request says.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             at: string;
+            /**
+             * @description Number of entries with a new version.
+             * @example 2
+             */
             changed: number;
+            /**
+             * @description Number of entries that were created again.
+             * @example 1
+             */
             created: number;
+            /**
+             * @description Number of entries that did not exist then.
+             * @example 0
+             */
             deleted: number;
-            first: Record<string, unknown>[];
+            /** @description The first 100 of these entries. */
+            first: components["schemas"]["RestoredEntry"][];
+            /**
+             * @description Number of entries that were left as they are.
+             * @example 0
+             */
             refused: number;
         };
-        RestoreBody: {
-            /** Format: int64 */
+        /** @description What happens to one entry. */
+        RestoredEntry: {
+            /**
+             * @description What is done. `refuse`: the entry is left as it is, and `reason` says why.
+             * @example change
+             * @enum {string}
+             */
+            action: "change" | "create" | "delete" | "refuse";
+            /**
+             * @description What the schema refuses. Absent if nothing is refused.
+             * @example []
+             */
+            errors?: components["schemas"]["Fault"][];
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
+            key: string;
+            /**
+             * @description Name of a namespace.
+             * @example team_context
+             */
+            namespace: string;
+            /**
+             * @description Why it is refused. Absent otherwise.
+             * @example the version is not kept
+             */
+            reason?: string;
+            /**
+             * @description Version at the moment. Null: the entry did not exist.
+             * @example 3
+             */
+            then_version: number | null;
+            /**
+             * @description Version before the restore; 0: never written.
+             * @example 5
+             */
             version: number;
         };
-        RestoreSnapshotBody: {
-            /** Format: int64 */
-            revision: number;
-        };
-        RestoreToMomentBody: {
-            at: string;
-            key?: string;
-            namespace?: string;
-            prefix?: string;
-            /** @enum {string} */
-            scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
-        };
-        ResumeBody: {
+        Resumption: {
+            /**
+             * @description `true`: discard what is waiting and continue with the next change.
+             * @default false
+             * @example false
+             */
             skip?: boolean;
         };
+        /** @description One change of the state of a thread. */
         Revision: {
+            /**
+             * @description Name of the user, token or job that did it.
+             * @example planner-token
+             */
             actor: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             at: string;
+            /**
+             * @description False: compaction removed the state at this revision.
+             * @example true
+             */
             kept: boolean;
-            /** @enum {string} */
+            /**
+             * @description What made it. `start`, `end`: start and end of a run; `uninstall`: a plugin and its state keys were uninstalled.
+             * @example commit
+             * @enum {string}
+             */
             kind: "start" | "commit" | "end" | "restore" | "import" | "fork" | "uninstall";
+            /**
+             * @description Label for people; empty: none.
+             * @example before the refund
+             */
             label: string;
+            /**
+             * @description Number of messages of the thread at this revision.
+             * @example 8
+             */
             message_count: number;
+            /**
+             * @description Whether compaction must keep the state at this revision.
+             * @example false
+             */
             pinned: boolean;
+            /**
+             * @description Why it was done: `Change-Reason` of the request; empty if none was given.
+             * @example Retry
+             */
             reason: string;
+            /**
+             * @description Id of the request that did it.
+             * @example 0199f3c2a41c7d3e9b1f6f0f4a5e8c21
+             */
             request_id: string;
+            /**
+             * @description Number of the revision, from 1.
+             * @example 12
+             */
             revision: number;
+            /** @description The run that made it; null: no run. */
             run_id: string | null;
+            /**
+             * @description State keys that the revision wrote or cleared.
+             * @example [
+             *       "plan"
+             *     ]
+             */
             touched_keys: string[];
         };
-        RotateBody: {
-            /** Format: int64 */
+        /** @description One page of a list. */
+        RevisionPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Revision"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        Rotation: {
+            /**
+             * @description How long the old token remains valid.
+             * @default 0
+             * @example 3600
+             */
             overlap_seconds?: number;
         };
+        /** @description One activation of an agent on a thread. */
         Run: {
+            /**
+             * @description Id of the agent; empty if none was given.
+             * @example planner
+             */
             agent_id: string;
+            /**
+             * @description Cost so far in US dollars, as a decimal number.
+             * @example 0.041200
+             */
             cost_usd: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             created_at: string;
-            /** Format: date-time */
+            /** @description When the run counts as stuck if it still waits; null: never. */
             deadline_at: string | null;
+            /**
+             * @description Newest fencing token: 1 more with each change of the worker.
+             * @example 1
+             */
             fencing_token: number;
-            /** Format: date-time */
+            /**
+             * @description When it ended; null: not yet.
+             * @example null
+             */
             finished_at: string | null;
-            /** Format: date-time */
+            /**
+             * @description When the server noticed that it is stuck; null: it is not.
+             * @example null
+             */
             flagged_stuck_at: string | null;
+            /**
+             * @description Id of a run.
+             * @example run-1
+             */
             id: string;
+            /**
+             * @description Input tokens used so far.
+             * @example 5200
+             */
             input_tokens: number;
+            /**
+             * @description Newest revision of the thread that the run made. The ETag.
+             * @example 12
+             */
             last_revision: number;
-            /** Format: date-time */
+            /** @description When the worker's lease expires; null: no lease. */
             lease_expires_at: string | null;
+            /**
+             * @description Number of steps at which the run counts as stuck; 0: no limit.
+             * @example 20
+             */
             max_rounds: number;
+            /**
+             * @description Any JSON object that clients store with it.
+             * @example {
+             *       "channel": "web"
+             *     }
+             */
             metadata: Record<string, unknown>;
-            /** @enum {string} */
+            /**
+             * @description What started it.
+             * @example user
+             * @enum {string}
+             */
             origin: "user" | "mcp" | "subagent" | "internal";
+            /**
+             * @description Output tokens used so far.
+             * @example 800
+             */
             output_tokens: number;
+            /**
+             * @description Id of the parent run; null: none, or none that you may see.
+             * @example null
+             */
             parent_run_id: string | null;
+            /**
+             * @description Id of the parent thread; null: none, or none that you may see.
+             * @example null
+             */
             parent_thread_id: string | null;
+            /**
+             * @description Revision of the thread that started the run.
+             * @example 9
+             */
             start_revision: number;
-            /** Format: date-time */
+            /** @description When it began to run; null: not yet. */
             started_at: string | null;
-            /** @enum {string} */
+            /**
+             * @description `created`: not started; `waiting`: suspended; `done`: finished.
+             * @example running
+             * @enum {string}
+             */
             status: "created" | "running" | "waiting" | "done";
+            /**
+             * @description Steps of the agent so far.
+             * @example 3
+             */
             step_count: number;
+            /**
+             * @description Why a person should look at the run; null: no need.
+             * @example null
+             */
             stuck_reason: string | null;
+            /**
+             * @description Why it ended; null: it is not finished.
+             * @example null
+             */
             termination_reason: Record<string, unknown> | null;
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
             thread_id: string;
-            /** Format: date-time */
+            /** @description When the run counts as stuck because of `timeout_seconds`; null: never. */
             times_out_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was changed last.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             updated_at: string;
+            /**
+             * @description Why it waits, without the tickets; null: it does not wait.
+             * @example null
+             */
             waiting: Record<string, unknown> | null;
         };
+        /** @description AG-UI's request. Its other members are accepted and not used. */
+        RunAgentInput: {
+            /**
+             * @description Id of a run.
+             * @example run-1
+             */
+            runId: string;
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
+            threadId: string;
+        };
+        /** @description What changes of a run. Counts are totals, not increments. */
+        RunChange: {
+            /**
+             * @description Cost so far in US dollars: a decimal number of at least 0 with at most 8 digits before and 6 after the decimal point; best as a string.
+             * @example 0.041200
+             */
+            cost_usd?: number | string;
+            /**
+             * @description The worker's fencing token. A token that is not the newest is refused. Null: no check.
+             * @example 1
+             */
+            fencing_token?: number | null;
+            /**
+             * @description Input tokens used so far.
+             * @example 5200
+             */
+            input_tokens?: number;
+            /**
+             * @description Any JSON object to store with it.
+             * @example {
+             *       "channel": "web"
+             *     }
+             */
+            metadata?: Record<string, unknown>;
+            /**
+             * @description Output tokens used so far.
+             * @example 800
+             */
+            output_tokens?: number;
+            /**
+             * @description New status. From `created` to `running` or `done`; from `running` to `waiting` or `done`; from `waiting` to `running` or `done`.
+             * @example done
+             * @enum {unknown}
+             */
+            status?: "created" | "done" | "running" | "waiting";
+            /**
+             * @description Steps of the agent so far.
+             * @example 3
+             */
+            step_count?: number;
+            /**
+             * @description Only with the status `done`: why the run ended. Default: `{"type": "natural_end"}`.
+             * @example {
+             *       "type": "natural_end"
+             *     }
+             */
+            termination_reason?: {
+                /**
+                 * @description Why it ended.
+                 * @enum {string}
+                 */
+                type: "natural_end" | "behavior_requested" | "stopped" | "cancelled" | "blocked" | "error";
+                /** @description Of `blocked` and `error`: a text. Of `stopped`: an object with `code` and, optionally, `detail`. */
+                value?: unknown;
+            } | null;
+            /**
+             * @description Only with the status `waiting`: what the run waits for. Default: `{"reason": "external_event"}`.
+             * @example {
+             *       "reason": "tool_permission",
+             *       "tickets": [
+             *         {
+             *           "tool_call_id": "call-1",
+             *           "tool_name": "refund"
+             *         }
+             *       ]
+             *     }
+             */
+            waiting?: {
+                /**
+                 * Format: date-time
+                 * @description When the run counts as stuck if it still waits.
+                 */
+                deadline_at?: string | null;
+                /**
+                 * @description Why it waits.
+                 * @enum {string}
+                 */
+                reason: "tool_permission" | "user_input" | "background_tasks" | "external_event" | "rate_limit" | "manual_pause";
+                /** @description Tickets to open, one per decision that is needed. */
+                tickets?: {
+                    /** @description Arguments of the tool call. */
+                    arguments?: unknown;
+                    /**
+                     * Format: date-time
+                     * @description When the ticket expires.
+                     */
+                    expires_at?: string | null;
+                    /**
+                     * @description What happens at that time.
+                     * @enum {string|null}
+                     */
+                    on_expiry?: "keep" | "cancel" | null;
+                    /** @description Why a decision is needed. */
+                    reason?: string | null;
+                    /** @description JSON Schema that the decision's payload must match. */
+                    response_schema?: Record<string, unknown> | boolean | null;
+                    /**
+                     * @description What the agent does with the decision.
+                     * @enum {string|null}
+                     */
+                    resume_mode?: "replay_tool_call" | "use_decision_as_tool_result" | "pass_decision_to_tool" | null;
+                    /** @description Id of the ticket. Default: generated. */
+                    ticket_id?: string | null;
+                    /** @description Id of the tool call to decide about. */
+                    tool_call_id: string;
+                    /** @description Name of the tool. */
+                    tool_name: string;
+                }[] | null;
+                /**
+                 * @description `dispatch`: the last decision enqueues a dispatch for the thread.
+                 * @enum {string|null}
+                 */
+                wake?: "dispatch" | null;
+            } | null;
+        };
+        RunFailure: {
+            /**
+             * @description What went wrong. Empty: the Change-Reason header, or who failed it.
+             * @default
+             * @example The model refused the request.
+             */
+            message?: string;
+        };
+        /** @description What changes of a run. Counts are totals, not increments. */
+        RunFields: {
+            /**
+             * @description Cost so far in US dollars: a decimal number of at least 0 with at most 8 digits before and 6 after the decimal point; best as a string.
+             * @example 0.041200
+             */
+            cost_usd?: number | string;
+            /**
+             * @description Input tokens used so far.
+             * @example 5200
+             */
+            input_tokens?: number;
+            /**
+             * @description Any JSON object to store with it.
+             * @example {
+             *       "channel": "web"
+             *     }
+             */
+            metadata?: Record<string, unknown>;
+            /**
+             * @description Output tokens used so far.
+             * @example 800
+             */
+            output_tokens?: number;
+            /**
+             * @description New status. From `created` to `running` or `done`; from `running` to `waiting` or `done`; from `waiting` to `running` or `done`.
+             * @example done
+             * @enum {unknown}
+             */
+            status?: "created" | "done" | "running" | "waiting";
+            /**
+             * @description Steps of the agent so far.
+             * @example 3
+             */
+            step_count?: number;
+            /**
+             * @description Only with the status `done`: why the run ended. Default: `{"type": "natural_end"}`.
+             * @example {
+             *       "type": "natural_end"
+             *     }
+             */
+            termination_reason?: {
+                /**
+                 * @description Why it ended.
+                 * @enum {string}
+                 */
+                type: "natural_end" | "behavior_requested" | "stopped" | "cancelled" | "blocked" | "error";
+                /** @description Of `blocked` and `error`: a text. Of `stopped`: an object with `code` and, optionally, `detail`. */
+                value?: unknown;
+            } | null;
+            /**
+             * @description Only with the status `waiting`: what the run waits for. Default: `{"reason": "external_event"}`.
+             * @example {
+             *       "reason": "tool_permission",
+             *       "tickets": [
+             *         {
+             *           "tool_call_id": "call-1",
+             *           "tool_name": "refund"
+             *         }
+             *       ]
+             *     }
+             */
+            waiting?: {
+                /**
+                 * Format: date-time
+                 * @description When the run counts as stuck if it still waits.
+                 */
+                deadline_at?: string | null;
+                /**
+                 * @description Why it waits.
+                 * @enum {string}
+                 */
+                reason: "tool_permission" | "user_input" | "background_tasks" | "external_event" | "rate_limit" | "manual_pause";
+                /** @description Tickets to open, one per decision that is needed. */
+                tickets?: {
+                    /** @description Arguments of the tool call. */
+                    arguments?: unknown;
+                    /**
+                     * Format: date-time
+                     * @description When the ticket expires.
+                     */
+                    expires_at?: string | null;
+                    /**
+                     * @description What happens at that time.
+                     * @enum {string|null}
+                     */
+                    on_expiry?: "keep" | "cancel" | null;
+                    /** @description Why a decision is needed. */
+                    reason?: string | null;
+                    /** @description JSON Schema that the decision's payload must match. */
+                    response_schema?: Record<string, unknown> | boolean | null;
+                    /**
+                     * @description What the agent does with the decision.
+                     * @enum {string|null}
+                     */
+                    resume_mode?: "replay_tool_call" | "use_decision_as_tool_result" | "pass_decision_to_tool" | null;
+                    /** @description Id of the ticket. Default: generated. */
+                    ticket_id?: string | null;
+                    /** @description Id of the tool call to decide about. */
+                    tool_call_id: string;
+                    /** @description Name of the tool. */
+                    tool_name: string;
+                }[] | null;
+                /**
+                 * @description `dispatch`: the last decision enqueues a dispatch for the thread.
+                 * @enum {string|null}
+                 */
+                wake?: "dispatch" | null;
+            } | null;
+        };
+        /** @description One page of a list. */
+        RunPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Run"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description A read of an entry that a commit reported. */
         RunRead: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the step was committed.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             at: string;
+            /**
+             * @description The version now; 0: absent.
+             * @example 4
+             */
             current_version: number;
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
             key: string;
+            /**
+             * @description Name of a namespace.
+             * @example team_context
+             */
             namespace: string;
+            /**
+             * @description Revision of the thread that reported it.
+             * @example 12
+             */
             revision: number;
+            /**
+             * @description Whether another version is current now.
+             * @example true
+             */
             stale: boolean;
+            /**
+             * @description Whether another version was current at the commit.
+             * @example false
+             */
             stale_at_commit: boolean;
+            /**
+             * @description Which revision of its run reported it, from 1.
+             * @example 2
+             */
             step: number;
+            /**
+             * @description The version that was read; 0: the entry was absent.
+             * @example 3
+             */
             version: number;
+            /**
+             * @description The version when the step was committed; 0: absent.
+             * @example 3
+             */
             version_at_commit: number;
         };
-        SearchBody: {
-            cursor?: string | null;
-            /** @enum {string} */
-            include?: "value";
-            limit?: number;
-            namespace?: string;
-            prefix?: string;
-            /** @enum {string} */
-            scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
-            text?: string;
-            where?: unknown[] | boolean | number | Record<string, unknown> | string | null;
+        /** @description One page of a list. */
+        RunReadPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["RunRead"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
         };
+        RunRecovery: {
+            /**
+             * @description Resume only if the state of the thread is at this revision; null: any.
+             * @example 12
+             */
+            expected_revision?: number | null;
+            /**
+             * @description The worker's fencing token. A token that is not the newest is refused. Null: no check.
+             * @example 1
+             */
+            fencing_token?: number | null;
+            /**
+             * @description Revision whose state is restored first; null: the state stays.
+             * @example 10
+             */
+            revision?: number | null;
+        };
+        Search: {
+            cursor?: string | null;
+            /**
+             * @description `value`: the items have their values. Default: without values.
+             * @example value
+             * @enum {unknown}
+             */
+            include?: "value";
+            /**
+             * @description Items per page. Default: 50.
+             * @example 50
+             */
+            limit?: number;
+            /**
+             * @description Only entries of this namespace.
+             * @example team_context
+             */
+            namespace?: string;
+            /**
+             * @description Only entries whose key begins with this.
+             * @example parent_thread::
+             */
+            prefix?: string;
+            /**
+             * @description Only entries with this scope.
+             * @example parent_thread
+             * @enum {unknown}
+             */
+            scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
+            /**
+             * @description Words that the strings of the value contain, all of them. `word*` finds words that begin with it, `"a phrase"` the words in this order.
+             * @example ship*
+             */
+            text?: string;
+            /** @description Conditions that the value meets, all of them. */
+            where?: components["schemas"]["Condition"][];
+        };
+        SecretRotation: {
+            /**
+             * @description How long, in seconds, the previous secret signs too; 0: it ends at once. Default: a day.
+             * @example 86400
+             */
+            overlap_seconds?: number;
+        };
+        /** @description The state of a thread at a revision. */
         Snapshot: {
-            extensions: Record<string, unknown>;
+            /**
+             * @description The values by state key. A key without a value is absent.
+             * @example {
+             *       "plan": [
+             *         "search"
+             *       ]
+             *     }
+             */
+            extensions: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description Revision of the thread's state; 0 before the first one.
+             * @example 12
+             */
             revision: number;
         };
+        SnapshotImport: {
+            /**
+             * @description `replace` clears keys that the snapshot does not contain, `merge` keeps them.
+             * @default replace
+             * @enum {unknown}
+             */
+            mode?: "merge" | "replace";
+            snapshot: components["schemas"]["ExportedSnapshot"];
+            /**
+             * @description What happens if a key is not registered: refuse the import, or leave the key out.
+             * @default error
+             * @enum {unknown}
+             */
+            unknown_keys?: "error" | "skip";
+        };
+        SnapshotMark: {
+            /**
+             * @description Label for people; empty: none.
+             * @example before the refund
+             */
+            label?: string;
+            /**
+             * @description Whether compaction must keep the state at this revision.
+             * @example true
+             */
+            pinned?: boolean;
+        };
+        /**
+         * @description What a removal of old snapshots would do now. Rows and bytes are those of the state values of
+         *         the thread.
+         */
         SnapshotPreview: {
+            /**
+             * @description Bytes of the stored values.
+             * @example 5120
+             */
             bytes: number;
+            /**
+             * @description How many of them would be removed.
+             * @example 1024
+             */
             bytes_removed: number;
+            /**
+             * @description Revisions that are a multiple of it are retained too; null: none.
+             * @example null
+             */
             keep_every: number | null;
+            /**
+             * @description Newest snapshots that are retained.
+             * @example 100
+             */
             keep_last: number;
+            /**
+             * @description Stored rows.
+             * @example 40
+             */
             rows: number;
+            /**
+             * @description How many of them would be removed.
+             * @example 12
+             */
             rows_removed: number;
+            /**
+             * @description Snapshots of the thread.
+             * @example 140
+             */
             snapshots: number;
+            /**
+             * @description How many of them would be removed.
+             * @example 40
+             */
             snapshots_removed: number;
         };
-        StartBody: {
-            agent_id?: string;
-            id?: string;
-            lease_seconds?: number;
-            max_rounds?: number;
-            metadata?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            /** @enum {string} */
-            origin?: "user" | "mcp" | "subagent" | "internal";
-            parent_run_id?: string;
-            parent_thread_id?: string;
-            /** @enum {string} */
-            status?: "created" | "running";
-            timeout_seconds?: number | null;
+        SnapshotRestoration: {
+            /**
+             * @description Number of the revision to restore; 0 is the empty state.
+             * @example 7
+             */
+            revision: number;
         };
+        StateAt: {
+            checkpoint?: Record<string, unknown> | null;
+            select?: string[] | null;
+            subgraphs?: boolean | null;
+        };
+        /** @description A name in the state of threads. */
         StateKey: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was registered.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             created_at: string;
+            /**
+             * @description Value of the key where a thread has none. Default: null.
+             * @example []
+             */
             default: unknown;
+            /**
+             * @description Description, for people.
+             * @example The steps that are left.
+             */
             description: string;
+            /**
+             * @description Name of a state key.
+             * @example plan
+             */
             key: string;
-            /** @enum {string} */
+            /**
+             * @description `exclusive`: concurrent updates of the key conflict. `commutative`: they are all applied, because the reducer gives the same result in any order. Default: `exclusive`.
+             * @example exclusive
+             * @enum {string}
+             */
             merge: "exclusive" | "commutative";
+            /**
+             * @description `false`: values live until their run ends, and exports leave them out. Default: `true`.
+             * @example true
+             */
             persistent: boolean;
+            /**
+             * @description The plugin that owns it; empty: none.
+             * @example planning
+             */
             plugin: string;
-            reducer: string;
+            /**
+             * @description How an update changes the value. Default: `replace`.
+             * @example append
+             * @enum {string}
+             */
+            reducer: "replace" | "add" | "max" | "min" | "append" | "union" | "merge" | "json_patch" | "lifecycle" | "tool_calls";
+            /**
+             * @description Whether threads retain their values when the plugin is uninstalled. Default: `false`.
+             * @example false
+             */
             retain_on_uninstall: boolean;
+            /**
+             * @description JSON Schema of the values. Default: `{}`, any value.
+             * @example {
+             *       "type": "array"
+             *     }
+             */
             schema: Record<string, unknown> | boolean;
-            /** @enum {string} */
+            /**
+             * @description How long a value lives: until the next `run` starts, or as long as the `thread`. Default: `run`.
+             * @example thread
+             * @enum {string}
+             */
             scope: "run" | "thread";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             updated_at: string;
         };
-        StateKeyBody: {
-            default?: unknown[] | boolean | number | Record<string, unknown> | string | null;
+        /** @description The definition of a state key. A member that is left out has its default. */
+        StateKeyDefinition: {
+            /**
+             * @description Value of the key where a thread has none. Default: null.
+             * @example []
+             */
+            default?: unknown;
+            /**
+             * @description Description, for people.
+             * @example The steps that are left.
+             */
             description?: string;
-            /** @enum {string} */
-            merge?: "exclusive" | "commutative";
+            /**
+             * @description `exclusive`: concurrent updates of the key conflict. `commutative`: they are all applied, because the reducer gives the same result in any order. Default: `exclusive`.
+             * @example exclusive
+             * @enum {unknown}
+             */
+            merge?: "commutative" | "exclusive";
+            /**
+             * @description `false`: values live until their run ends, and exports leave them out. Default: `true`.
+             * @example true
+             */
             persistent?: boolean;
+            /**
+             * @description The plugin that owns it; empty: none.
+             * @example planning
+             */
             plugin?: string;
-            /** @enum {string} */
-            reducer?: "replace" | "add" | "max" | "min" | "append" | "union" | "merge" | "json_patch" | "lifecycle" | "tool_calls";
+            /**
+             * @description How an update changes the value. Default: `replace`.
+             * @example append
+             */
+            reducer?: components["schemas"]["Reducer"];
+            /**
+             * @description Whether threads retain their values when the plugin is uninstalled. Default: `false`.
+             * @example false
+             */
             retain_on_uninstall?: boolean;
-            schema?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            /** @enum {string} */
+            /**
+             * @description JSON Schema of the values. Default: `{}`, any value.
+             * @example {
+             *       "type": "array"
+             *     }
+             */
+            schema?: Record<string, unknown> | boolean;
+            /**
+             * @description How long a value lives: until the next `run` starts, or as long as the `thread`. Default: `run`.
+             * @example thread
+             * @enum {unknown}
+             */
             scope?: "run" | "thread";
         };
-        StateKeyRemoval: {
-            dry_run: boolean;
-            held: {
-                threads: number;
-                values: number;
-            };
+        /** @description One page of a list. */
+        StateKeyPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["StateKey"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
         };
+        /** @description A state key of a plugin. */
+        StateKeyPart: {
+            /**
+             * @description Value of the key where a thread has none. Default: null.
+             * @example []
+             */
+            default?: unknown;
+            /**
+             * @description Description, for people.
+             * @example The steps that are left.
+             */
+            description?: string;
+            /**
+             * @description Name of a state key.
+             * @example plan
+             */
+            key: string;
+            /**
+             * @description `exclusive`: concurrent updates of the key conflict. `commutative`: they are all applied, because the reducer gives the same result in any order. Default: `exclusive`.
+             * @example exclusive
+             * @enum {unknown}
+             */
+            merge?: "commutative" | "exclusive";
+            /**
+             * @description `false`: values live until their run ends, and exports leave them out. Default: `true`.
+             * @example true
+             */
+            persistent?: boolean;
+            /**
+             * @description The plugin that owns it; empty: none.
+             * @example planning
+             */
+            plugin?: string;
+            /**
+             * @description How an update changes the value. Default: `replace`.
+             * @example append
+             */
+            reducer?: components["schemas"]["Reducer"];
+            /**
+             * @description Whether threads retain their values when the plugin is uninstalled. Default: `false`.
+             * @example false
+             */
+            retain_on_uninstall?: boolean;
+            /**
+             * @description JSON Schema of the values. Default: `{}`, any value.
+             * @example {
+             *       "type": "array"
+             *     }
+             */
+            schema?: Record<string, unknown> | boolean;
+            /**
+             * @description How long a value lives: until the next `run` starts, or as long as the `thread`. Default: `run`.
+             * @example thread
+             * @enum {unknown}
+             */
+            scope?: "run" | "thread";
+        };
+        /** @description What would lose its state key. */
+        StateKeyRemoval: {
+            held: components["schemas"]["StateKeyValues"];
+        };
+        /** @description What threads hold of a state key. */
+        StateKeyValues: {
+            /**
+             * @description Number of threads with a value.
+             * @example 2
+             */
+            threads: number;
+            /**
+             * @description Number of values.
+             * @example 2
+             */
+            values: number;
+        };
+        StateUpdate: {
+            as_node?: string | null;
+            checkpoint?: Record<string, unknown> | null;
+            checkpoint_id?: string | null;
+            /**
+             * @description State values to write: an object, or an array of objects.
+             * @example {
+             *       "plan": [
+             *         "search"
+             *       ]
+             *     }
+             */
+            values?: unknown;
+        };
+        StateUpdated: {
+            /** @description A checkpoint object: `thread_id`, `checkpoint_ns` and `checkpoint_id`. */
+            checkpoint: Record<string, unknown>;
+            /**
+             * @description Id of a checkpoint: a revision of the thread's state.
+             * @example 3
+             */
+            checkpoint_id: string;
+            /** @description A checkpoint object: `thread_id`, `checkpoint_ns` and `checkpoint_id`. */
+            configurable: Record<string, unknown>;
+        };
+        /** @description What a workspace, a namespace or a thread holds. Bytes are those of the values as stored. */
         Storage: {
+            /**
+             * @description Bytes in total.
+             * @example 65536
+             */
             bytes: number;
-            days: {
-                bytes: number;
-                /** Format: date */
-                day: string;
-                estimated_tokens: number;
-                rows: number;
-                rows_removed: number;
-                tokens_saved: number;
-            }[];
+            /** @description The last measurement of each day, oldest first. */
+            days: components["schemas"]["StorageDay"][];
+            /**
+             * @description Number of entries.
+             * @example 120
+             */
             entries: number;
+            /**
+             * @description Bytes of the entries.
+             * @example 512
+             */
             entry_bytes: number;
+            /**
+             * @description Estimated tokens of all messages.
+             * @example 1800
+             */
             estimated_tokens: number;
+            /**
+             * @description Whether it was measured for this request; otherwise by the last sweep.
+             * @example true
+             */
             exact: boolean;
-            /** @enum {string} */
+            /**
+             * @description What was measured.
+             * @example namespace
+             * @enum {string}
+             */
             group: "workspace" | "namespace" | "thread";
+            /**
+             * @description Growth in bytes per day, over `days`; null: too few measurements.
+             * @example 512
+             */
             growth_bytes_per_day: number | null;
+            /**
+             * @description Bytes of the versions.
+             * @example 512
+             */
             history_bytes: number;
+            /**
+             * @description Number of versions of entries.
+             * @example 120
+             */
             history_rows: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was measured.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             measured_at: string;
+            /**
+             * @description Bytes of the messages.
+             * @example 512
+             */
             message_bytes: number;
+            /**
+             * @description Number of messages.
+             * @example 120
+             */
             messages: number;
+            /**
+             * @description Name of the namespace or id of the thread; null: the workspace.
+             * @example team_context
+             */
             name: string | null;
+            /**
+             * @description Rows in total.
+             * @example 120
+             */
             rows: number;
+            /**
+             * @description Bytes of the state values.
+             * @example 512
+             */
             state_bytes: number;
+            /**
+             * @description Number of state values of threads.
+             * @example 120
+             */
             state_rows: number;
         };
+        /** @description A measurement of one day. */
+        StorageDay: {
+            /**
+             * @description Bytes in total.
+             * @example 65536
+             */
+            bytes: number;
+            /**
+             * Format: date
+             * @description The day, in UTC.
+             * @example 2026-01-31
+             */
+            day: string;
+            /**
+             * @description Estimated tokens of all messages.
+             * @example 1800
+             */
+            estimated_tokens: number;
+            /**
+             * @description Rows in total.
+             * @example 120
+             */
+            rows: number;
+            /**
+             * @description Rows that compactions of this day removed.
+             * @example 0
+             */
+            rows_removed: number;
+            /**
+             * @description Estimated tokens that compactions of this day saved.
+             * @example 0
+             */
+            tokens_saved: number;
+        };
+        /** @description One page of a list. */
+        StoragePage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Storage"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description An item of the store: an entry of the namespace `agent_store`. */
         StoreItem: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description RFC 3339 time.
+             * @example 2026-01-31T12:00:00.000000+00:00
+             */
             created_at: string;
+            /**
+             * @description Key of the item.
+             * @example preferences
+             */
             key: string;
+            /**
+             * @description Labels of the store namespace. No label is empty or contains `.`.
+             * @example [
+             *       "users",
+             *       "u1"
+             *     ]
+             */
             namespace: string[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description RFC 3339 time.
+             * @example 2026-01-31T12:00:00.000000+00:00
+             */
             updated_at: string;
+            /**
+             * @description A JSON object.
+             * @example {
+             *       "language": "en"
+             *     }
+             */
             value: Record<string, unknown>;
+            /**
+             * @description Version of the entry; send it as If-Match.
+             * @example 3
+             */
             version: number;
         };
+        StoreItems: {
+            /** @description Items, newest change first. */
+            items: components["schemas"]["StoreItem"][];
+        };
+        StoreNamespaces: {
+            /**
+             * @description Store namespaces that contain items.
+             * @example [
+             *       [
+             *         "users",
+             *         "u1"
+             *       ]
+             *     ]
+             */
+            namespaces: string[][];
+        };
+        /** @description Which messages a summary replaces in the context. */
+        Summarized: {
+            /**
+             * @description `seq` of the first of them.
+             * @example 1
+             */
+            from_seq: number;
+            /**
+             * @description `seq` of the last of them.
+             * @example 6
+             */
+            to_seq: number;
+            /**
+             * @description When the compaction was undone; null: the summary is in effect.
+             * @example null
+             */
+            undone_at: string | null;
+        };
+        /** @description A conversation: messages and a versioned state. */
         Thread: {
+            /** @description The run that is not finished; null: none. */
             active_run_id: string | null;
+            /**
+             * @description The thread's own compaction policy: only the fields in which it differs.
+             * @example {}
+             */
             compaction_policy: Record<string, unknown>;
+            /**
+             * @description Estimated tokens of the context that a model receives.
+             * @example 1800
+             */
             context_tokens: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             created_at: string;
-            forked_from: Record<string, unknown> | null;
+            /** @description What it was copied from; null: nothing, or a thread that you may not see. */
+            forked_from: components["schemas"]["ForkOrigin"] | null;
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
             id: string;
+            /** @description The run that was started last; null: none. */
             latest_run_id: string | null;
+            /**
+             * @description Number of messages of the thread.
+             * @example 8
+             */
             message_count: number;
+            /**
+             * @description Any JSON object that clients store with it.
+             * @example {
+             *       "channel": "web"
+             *     }
+             */
             metadata: Record<string, unknown>;
+            /**
+             * @description Id of the parent thread; null: none, or none that you may see.
+             * @example null
+             */
             parent_thread_id: string | null;
+            /**
+             * @description What the thread is about, for example a user; null: nothing.
+             * @example user-7
+             */
             resource_id: string | null;
+            /**
+             * @description Revision of the thread's state; 0 before the first one.
+             * @example 12
+             */
             revision: number;
+            /**
+             * @description Title for people; may be empty.
+             * @example Refund of order 9921
+             */
             title: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was changed last.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             updated_at: string;
+            /**
+             * @description Version of these fields: 1 more with each change of them. The ETag.
+             * @example 1
+             */
             version: number;
         };
-        ThreadBody: {
-            compaction_policy?: unknown[] | boolean | number | Record<string, unknown> | string | null;
-            id?: string;
-            metadata?: unknown[] | boolean | number | Record<string, unknown> | string | null;
+        /** @description Only the given members change. */
+        ThreadChange: {
+            /**
+             * @description Compaction policy of the thread: only the fields in which it differs from the policy of its agent or workspace. See `PUT /compaction-policies/workspace`.
+             * @example {
+             *       "autocompact_threshold": 8000
+             *     }
+             */
+            compaction_policy?: Record<string, unknown>;
+            /**
+             * @description Any JSON object to store with it.
+             * @example {
+             *       "channel": "web"
+             *     }
+             */
+            metadata?: Record<string, unknown>;
+            /**
+             * @description Id of the new parent; null: remove it from its parent.
+             * @example null
+             */
             parent_thread_id?: string | null;
+            /**
+             * @description Empty: no longer about anything.
+             * @example user-7
+             */
             resource_id?: string;
+            /**
+             * @description Title for people.
+             * @example Refund of order 9921
+             */
             title?: string;
         };
-        ThreadDeletion: {
-            dry_run: boolean;
-            would_delete: Record<string, unknown>;
+        ThreadConditions: {
+            metadata?: Record<string, unknown> | null;
+            status?: ("busy" | "error" | "idle" | "interrupted") | null;
+            values?: Record<string, unknown> | null;
         };
-        Ticket: {
-            arguments: unknown;
-            /** Format: date-time */
-            created_at: string;
-            /** Format: date-time */
-            decided_at: string | null;
-            decided_by: string | null;
-            /** Format: date-time */
-            expires_at: string | null;
-            id: string;
-            /** @enum {string} */
-            on_expiry: "keep" | "cancel";
-            payload: unknown;
-            reason: string;
-            response_schema: unknown;
-            resume_mode: string;
-            run_id: string;
-            /** @enum {string} */
-            status: "pending" | "resumed" | "cancelled" | "void";
-            thread_id: string;
-            tool_call_id: string;
-            tool_name: string;
-        };
-        UIMessage: {
-            id: string;
-            metadata: {
-                /** Format: date-time */
-                created_at: string;
-                run_id: string | null;
-            };
-            parts: Record<string, unknown>[];
-            /** @enum {string} */
-            role: "system" | "user" | "assistant";
-        };
-        Usage: {
-            bytes: number;
+        /** @description How much threads contain. */
+        ThreadContents: {
+            /**
+             * @description Entries under the keys of the threads.
+             * @example 3
+             */
             entries: number;
-            limits: Record<string, unknown>;
-            /** Format: date-time */
-            measured_at: string | null;
+            /**
+             * @description Messages.
+             * @example 8
+             */
             messages: number;
+            /**
+             * @description Runs.
+             * @example 2
+             */
+            runs: number;
+            /**
+             * @description Values of state keys, past ones included.
+             * @example 20
+             */
+            state_values: number;
+            /**
+             * @description Threads, with those deleted by `children=cascade`.
+             * @example 1
+             */
             threads: number;
         };
+        ThreadCreate: {
+            if_exists?: ("do_nothing" | "raise") | null;
+            metadata?: Record<string, unknown> | null;
+            /** @description Not supported; must be absent. */
+            supersteps?: unknown;
+            thread_id?: string | null;
+            /** @description Not supported; must be absent. */
+            ttl?: unknown;
+        };
+        ThreadDeletion: {
+            /** @description What the deletion would remove. */
+            would_delete: components["schemas"]["ThreadContents"];
+        };
+        /** @description One page of a list. */
+        ThreadPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Thread"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        ThreadPatch: {
+            checkpoint?: Record<string, unknown> | null;
+            messages?: unknown[] | null;
+            metadata?: Record<string, unknown> | null;
+            /** @description Not supported; must be absent. */
+            ttl?: unknown;
+            values?: Record<string, unknown> | null;
+        };
+        ThreadSearch: {
+            /** @description Not supported; must be absent. */
+            extract?: unknown;
+            ids?: string[] | null;
+            limit?: number | null;
+            metadata?: Record<string, unknown> | null;
+            offset?: number | null;
+            select?: string[] | null;
+            sort_by?: ("created_at" | "status" | "thread_id" | "updated_at") | null;
+            sort_order?: ("asc" | "desc") | null;
+            status?: ("busy" | "error" | "idle" | "interrupted") | null;
+            values?: Record<string, unknown> | null;
+        };
+        /** @description A decision that a suspended run waits for. */
+        Ticket: {
+            /**
+             * @description Arguments of the tool call.
+             * @example {
+             *       "amount": 120
+             *     }
+             */
+            arguments: unknown;
+            /**
+             * Format: date-time
+             * @description When the run opened it.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            created_at: string;
+            /** @description When it was decided. */
+            decided_at: string | null;
+            /**
+             * @description Who decided.
+             * @example alice
+             */
+            decided_by: string | null;
+            /** @description When the ticket expires; null: never. */
+            expires_at: string | null;
+            /**
+             * @description Id of a ticket.
+             * @example ticket-1
+             */
+            id: string;
+            /**
+             * @description What happens at that time: `keep` leaves it pending, `cancel` cancels it.
+             * @example keep
+             * @enum {string}
+             */
+            on_expiry: "keep" | "cancel";
+            /**
+             * @description Payload of the decision.
+             * @example {
+             *       "approved": true
+             *     }
+             */
+            payload: unknown;
+            /**
+             * @description Why a decision is needed.
+             * @example The amount exceeds 100.
+             */
+            reason: string;
+            /**
+             * @description JSON Schema that `payload` of the decision must match; null: any payload.
+             * @example null
+             */
+            response_schema: unknown;
+            /**
+             * @description What the agent does with the decision.
+             * @example replay_tool_call
+             */
+            resume_mode: string;
+            /**
+             * @description Id of a run.
+             * @example run-1
+             */
+            run_id: string;
+            /**
+             * @description `pending` until somebody decides; `void` when the run ended without a decision.
+             * @example pending
+             * @enum {string}
+             */
+            status: "pending" | "resumed" | "cancelled" | "void";
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
+            thread_id: string;
+            /**
+             * @description Id of the tool call to decide about.
+             * @example call-1
+             */
+            tool_call_id: string;
+            /**
+             * @description Name of the tool.
+             * @example refund
+             */
+            tool_name: string;
+        };
+        /** @description One page of a list. */
+        TicketPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Ticket"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description An API token, without its secret. */
+        Token: {
+            /**
+             * Format: date-time
+             * @description When it was created.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            created_at: string;
+            /**
+             * @description Who created it.
+             * @example alice
+             */
+            created_by: string;
+            /** @description When it expires; null: never. */
+            expires_at: string | null;
+            /**
+             * @description Id of the token.
+             * @example 17
+             */
+            id: string;
+            /** @description When it was last used, to the minute; null: never. */
+            last_used_at: string | null;
+            /**
+             * @description The program that uses the token.
+             * @example planner
+             */
+            name: string;
+            /**
+             * @description Globs of the namespaces that the token is limited to; empty: all.
+             * @example [
+             *       "team_*"
+             *     ]
+             */
+            namespaces: string[];
+            /**
+             * @description Whether the token may manage all workspaces.
+             * @example false
+             */
+            operator: boolean;
+            /**
+             * @description Public first part of the token.
+             * @example ch_12124b793e09_
+             */
+            prefix: string;
+            rate_per_minute: number | null;
+            /** @description When it was revoked; null: not revoked. */
+            revoked_at: string | null;
+            /**
+             * @description What the token may do.
+             * @example editor
+             * @enum {string}
+             */
+            role: "viewer" | "editor" | "admin";
+            /** @description When a successor was created; null: not rotated. */
+            rotated_at: string | null;
+            /**
+             * @description Prefixes of the thread ids that the token is limited to; empty: all.
+             * @example [
+             *       "support-"
+             *     ]
+             */
+            thread_prefixes: string[];
+        };
+        /** @description One page of a list. */
+        TokenPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Token"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description A message as the AI SDK renders it. */
+        UIMessage: {
+            /**
+             * @description Id of the message.
+             * @example message-1
+             */
+            id: string;
+            metadata: components["schemas"]["MessageMetadata"];
+            /**
+             * @description Parts as the AI SDK defines them.
+             * @example [
+             *       {
+             *         "text": "Done.",
+             *         "type": "text"
+             *       }
+             *     ]
+             */
+            parts: Record<string, unknown>[];
+            /**
+             * @description Who says it.
+             * @example assistant
+             * @enum {string}
+             */
+            role: "system" | "user" | "assistant";
+        };
+        /** @description An update of one state key: exactly one of `update` and `clear`. */
+        Update: {
+            /**
+             * @description `true`: remove the value.
+             * @default false
+             */
+            clear?: boolean;
+            /**
+             * @description Name of the state key.
+             * @example plan
+             */
+            key: string;
+            /**
+             * @description What the reducer of the key is given.
+             * @example [
+             *       "search"
+             *     ]
+             */
+            update?: unknown;
+        };
+        /** @description The updates of one parallel branch. */
+        UpdateBatch: {
+            /**
+             * @description Revision of the state that the updates were made for; null: any.
+             * @example 12
+             */
+            base_revision?: number | null;
+            /** @description The updates of the branch, in order. */
+            updates: components["schemas"]["Update"][];
+        };
+        /** @description How much the workspace holds, as last measured, and its quotas. */
+        Usage: {
+            /**
+             * @description Bytes of all values.
+             * @example 524288
+             */
+            bytes: number;
+            /**
+             * @description Number of entries.
+             * @example 1200
+             */
+            entries: number;
+            /**
+             * @description The quotas of `entries`, `bytes` and `threads`; null: unlimited.
+             * @example {
+             *       "bytes": null,
+             *       "entries": 10000,
+             *       "threads": null
+             *     }
+             */
+            limits: {
+                [key: string]: number | null;
+            };
+            /** @description When it was measured; null: never. */
+            measured_at: string | null;
+            /**
+             * @description Number of messages.
+             * @example 2400
+             */
+            messages: number;
+            /**
+             * @description Number of threads.
+             * @example 80
+             */
+            threads: number;
+        };
+        VersionPin: {
+            /**
+             * @description Whether history compaction keeps the version.
+             * @example true
+             */
+            pinned: boolean;
+            /**
+             * @description The version.
+             * @example 1
+             */
+            version: number;
+        };
+        VersionToRestore: {
+            /**
+             * @description The version whose value is written again.
+             * @example 1
+             */
+            version: number;
+        };
+        /** @description An entry that the new schema refuses. */
+        Violation: {
+            /** @description What the schema refuses, at most 3 places. */
+            errors: components["schemas"]["Fault"][];
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
+            key: string;
+            /**
+             * @description Version of the entry.
+             * @example 3
+             */
+            version: number;
+        };
+        /** @description The entries that the new schema refuses. */
+        Violations: {
+            /**
+             * @description Number of these entries.
+             * @example 1
+             */
+            count: number;
+            /** @description The first 100 of them, by key. */
+            first: components["schemas"]["Violation"][];
+        };
+        /** @description A URL to which changes are sent. */
         Webhook: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             created_at: string;
+            /**
+             * @description Who created it.
+             * @example planner-token
+             */
             created_by: string;
+            /**
+             * @description Deliveries with the status `dead`.
+             * @example 0
+             */
             dead_letters: number;
-            /** Format: date-time */
+            /**
+             * @description Since when every attempt has failed; null: the last one did not.
+             * @example null
+             */
             failing_since: string | null;
-            filter: Record<string, unknown>;
+            /** @description Which changes are sent. */
+            filter: components["schemas"]["WebhookFilter"];
+            /**
+             * @description Id of the webhook.
+             * @example 0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21
+             */
             id: string;
-            /** Format: date-time */
+            /** @description Time of the last delivery; null: none yet. */
             last_delivered_at: string | null;
+            /**
+             * @description Why the last attempt failed; null: it did not.
+             * @example null
+             */
             last_error: string | null;
+            /**
+             * @description Name, for people.
+             * @example billing
+             */
             name: string;
-            sees: Record<string, unknown>;
-            /** @enum {string} */
+            sees: components["schemas"]["WebhookGrant"];
+            /**
+             * @description `disabled`: the server stopped it, see `status_reason`.
+             * @example active
+             * @enum {string}
+             */
             status: "active" | "paused" | "disabled";
+            /**
+             * @description Why the server disabled it; null otherwise.
+             * @example null
+             */
             status_reason: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             updated_at: string;
+            /**
+             * @description URL to which events are sent. Without the role admin only scheme, host and port.
+             * @example https://example.com/hooks/commonhold
+             */
             url: string;
+            /**
+             * @description Deliveries that have not ended.
+             * @example 0
+             */
             waiting: number;
         };
-        WebhookBody: {
-            cursor?: string;
-            filter?: components["schemas"]["FilterBody"];
-            name: string;
-            url: string;
+        WebhookChanges: {
+            /** @description Which changes are sent; replaces the whole filter. */
+            filter?: components["schemas"]["WebhookFilter"];
+            /**
+             * @description Name, for people.
+             * @example billing
+             */
+            name?: string;
+            /**
+             * @description http:// or https:// URL to which events are sent.
+             * @example https://example.com/hooks/commonhold
+             */
+            url?: string;
         };
+        /** @description Which changes are sent: those that meet all conditions. An empty condition is always met. */
+        WebhookFilter: {
+            /**
+             * @description Key of the change.
+             * @default
+             * @example
+             */
+            key?: string;
+            /**
+             * @description Kinds of changes, or globs of kinds; one of them must match. At most 50.
+             * @default []
+             * @example [
+             *       "run.*"
+             *     ]
+             */
+            kinds?: string[];
+            /**
+             * @description Globs of namespaces; one of them must match. At most 50.
+             * @default []
+             * @example [
+             *       "team_*"
+             *     ]
+             */
+            namespaces?: string[];
+            /**
+             * @description Prefix of the key.
+             * @default
+             * @example
+             */
+            prefix?: string;
+            /**
+             * @description Id of the run.
+             * @default
+             * @example
+             */
+            run?: string;
+            /**
+             * @description Id of the thread.
+             * @default
+             * @example
+             */
+            thread?: string;
+        };
+        /** @description What the webhook can see: the limits of its creator at the time of its creation. */
+        WebhookGrant: {
+            /**
+             * @description Globs of namespaces; empty: all.
+             * @example [
+             *       "team_*"
+             *     ]
+             */
+            namespaces: string[];
+            /**
+             * @description Prefixes of thread ids; empty: all.
+             * @example []
+             */
+            thread_prefixes: string[];
+        };
+        /** @description One page of a list. */
+        WebhookPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Webhook"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        /** @description A webhook that sends events again. */
         WebhookReplayed: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             created_at: string;
+            /**
+             * @description Who created it.
+             * @example planner-token
+             */
             created_by: string;
+            /**
+             * @description Deliveries with the status `dead`.
+             * @example 0
+             */
             dead_letters: number;
-            /** Format: date-time */
+            /**
+             * @description Since when every attempt has failed; null: the last one did not.
+             * @example null
+             */
             failing_since: string | null;
-            filter: Record<string, unknown>;
+            /** @description Which changes are sent. */
+            filter: components["schemas"]["WebhookFilter"];
+            /**
+             * @description Id of the webhook.
+             * @example 0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21
+             */
             id: string;
-            /** Format: date-time */
+            /** @description Time of the last delivery; null: none yet. */
             last_delivered_at: string | null;
+            /**
+             * @description Why the last attempt failed; null: it did not.
+             * @example null
+             */
             last_error: string | null;
+            /**
+             * @description Name, for people.
+             * @example billing
+             */
             name: string;
+            /**
+             * @description Number of dead letters that are sent again; null with `cursor`.
+             * @example 2
+             */
             replayed: number | null;
-            sees: Record<string, unknown>;
-            /** @enum {string} */
+            sees: components["schemas"]["WebhookGrant"];
+            /**
+             * @description `disabled`: the server stopped it, see `status_reason`.
+             * @example active
+             * @enum {string}
+             */
             status: "active" | "paused" | "disabled";
+            /**
+             * @description Why the server disabled it; null otherwise.
+             * @example null
+             */
             status_reason: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             updated_at: string;
+            /**
+             * @description URL to which events are sent. Without the role admin only scheme, host and port.
+             * @example https://example.com/hooks/commonhold
+             */
             url: string;
+            /**
+             * @description Deliveries that have not ended.
+             * @example 0
+             */
             waiting: number;
         };
+        /** @description A webhook with a new signing secret. */
         WebhookWithSecret: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was created.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             created_at: string;
+            /**
+             * @description Who created it.
+             * @example planner-token
+             */
             created_by: string;
+            /**
+             * @description Deliveries with the status `dead`.
+             * @example 0
+             */
             dead_letters: number;
-            /** Format: date-time */
+            /**
+             * @description Since when every attempt has failed; null: the last one did not.
+             * @example null
+             */
             failing_since: string | null;
-            filter: Record<string, unknown>;
+            /** @description Which changes are sent. */
+            filter: components["schemas"]["WebhookFilter"];
+            /**
+             * @description Id of the webhook.
+             * @example 0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21
+             */
             id: string;
-            /** Format: date-time */
+            /** @description Time of the last delivery; null: none yet. */
             last_delivered_at: string | null;
+            /**
+             * @description Why the last attempt failed; null: it did not.
+             * @example null
+             */
             last_error: string | null;
+            /**
+             * @description Name, for people.
+             * @example billing
+             */
             name: string;
+            /**
+             * @description The signing secret. It is returned once: null in the repetition of a request with the same Idempotency-Key.
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
             secret: string | null;
-            sees: Record<string, unknown>;
-            /** @enum {string} */
+            sees: components["schemas"]["WebhookGrant"];
+            /**
+             * @description `disabled`: the server stopped it, see `status_reason`.
+             * @example active
+             * @enum {string}
+             */
             status: "active" | "paused" | "disabled";
+            /**
+             * @description Why the server disabled it; null otherwise.
+             * @example null
+             */
             status_reason: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
             updated_at: string;
+            /**
+             * @description URL to which events are sent. Without the role admin only scheme, host and port.
+             * @example https://example.com/hooks/commonhold
+             */
             url: string;
+            /**
+             * @description Deliveries that have not ended.
+             * @example 0
+             */
             waiting: number;
+        };
+        /** @description A tenant. */
+        Workspace: {
+            /**
+             * Format: date-time
+             * @description When it was created.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            created_at: string;
+            /** @description Maximum size in bytes; null: no limit. */
+            max_bytes: number | null;
+            /** @description Maximum number of entries; null: no limit. */
+            max_entries: number | null;
+            /** @description Maximum number of threads; null: no limit. */
+            max_threads: number | null;
+            /**
+             * @description Name for people.
+             * @example Acme Inc.
+             */
+            name: string;
+            /**
+             * @description Name in URLs and commands.
+             * @example acme
+             */
+            slug: string;
+        };
+        /** @description Absent members stay as they are; null lifts a quota. */
+        WorkspaceChange: {
+            /** @description Maximum size in bytes. */
+            max_bytes?: number | null;
+            /** @description Maximum number of entries. */
+            max_entries?: number | null;
+            /** @description Maximum number of threads. */
+            max_threads?: number | null;
+            /**
+             * @description Name for people.
+             * @example Acme Inc.
+             */
+            name?: string;
+        };
+        /** @description One page of a list. */
+        WorkspacePage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Workspace"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        Write: {
+            /**
+             * @description Whether the entry is marked as important. Default: as it is.
+             * @example false
+             */
+            pinned?: boolean;
+            /**
+             * @description Labels for filtering. Default: those that the entry has.
+             * @example [
+             *       "draft"
+             *     ]
+             */
+            tags?: string[];
+            ttl_seconds?: number | null;
+            /**
+             * @description The value: any JSON that the schema of the namespace accepts.
+             * @example {
+             *       "goal": "Ship it"
+             *     }
+             */
+            value: unknown;
         };
     };
     responses: never;
@@ -3335,11 +8251,16 @@ export interface operations {
     explain_access: {
         parameters: {
             query?: {
-                key?: string;
-                namespace?: string;
-                thread_id?: string;
+                /** @description Id of the token to explain. */
                 token_id?: number;
+                /** @description Name of the user to explain. */
                 username?: string;
+                /** @description Access to this namespace. */
+                namespace?: string;
+                /** @description Access to this key of the namespace. */
+                key?: string;
+                /** @description Access to this thread. */
+                thread_id?: string;
             };
             header?: never;
             path?: never;
@@ -3347,7 +8268,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3356,22 +8277,16 @@ export interface operations {
                     "application/json": components["schemas"]["Explanation"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     get_store_item: {
         parameters: {
             query?: {
-                key?: string;
+                /** @description Labels of the store namespace, joined by `.`. */
                 namespace?: string;
+                /** @description Key of the item. */
+                key?: string;
+                /** @description Must be false: a read does not extend the lifetime. */
                 refresh_ttl?: boolean;
             };
             header?: never;
@@ -3380,7 +8295,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3389,48 +8304,32 @@ export interface operations {
                     "application/json": components["schemas"]["StoreItem"] | null;
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     put_store_item: {
         parameters: {
             query?: never;
             header?: {
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
             };
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": Record<string, unknown>;
+                "application/json": components["schemas"]["ItemPut"];
             };
         };
         responses: {
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -3438,29 +8337,26 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
             };
             path?: never;
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ItemAddress"];
+            };
+        };
         responses: {
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -3471,28 +8367,19 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": Record<string, unknown>;
+                "application/json": components["schemas"]["ItemSearch"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, unknown>;
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["StoreItems"];
                 };
             };
         };
@@ -3504,28 +8391,19 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": Record<string, unknown>;
+                "application/json": components["schemas"]["NamespaceSearch"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, unknown>;
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["StoreNamespaces"];
                 };
             };
         };
@@ -3537,28 +8415,19 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": Record<string, unknown>;
+                "application/json": components["schemas"]["ThreadCreate"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["AgentThread"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -3570,28 +8439,19 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": Record<string, unknown>;
+                "application/json": components["schemas"]["ThreadConditions"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": number;
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -3603,28 +8463,19 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": Record<string, unknown>;
+                "application/json": components["schemas"]["ThreadSearch"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, unknown>[];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["AgentThread"][];
                 };
             };
         };
@@ -3632,32 +8483,25 @@ export interface operations {
     get_agent_thread: {
         parameters: {
             query?: {
+                /** @description Accepted for compatibility; all members are returned. */
                 include?: string[];
             };
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, unknown>;
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["AgentThreadWithMessages"];
                 };
             };
         };
@@ -3667,27 +8511,19 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -3696,32 +8532,24 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": Record<string, unknown>;
+                "application/json": components["schemas"]["ThreadPatch"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, unknown>;
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["AgentThreadWithMessages"];
                 };
             };
         };
@@ -3731,13 +8559,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3746,47 +8575,32 @@ export interface operations {
                     "application/json": components["schemas"]["AgentThread"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_agent_history: {
         parameters: {
             query?: {
-                before?: string;
+                /** @description Maximum number of states. */
                 limit?: number;
+                /** @description Id of a checkpoint: a revision of the thread's state. */
+                before?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["AgentState"][];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -3796,17 +8610,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": Record<string, unknown>;
+                "application/json": components["schemas"]["HistorySearch"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3815,47 +8630,32 @@ export interface operations {
                     "application/json": components["schemas"]["AgentState"][];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     get_agent_state: {
         parameters: {
             query?: {
-                select?: string[];
+                /** @description Accepted for compatibility; there are no subgraphs. */
                 subgraphs?: boolean;
+                /** @description Members to return, repeated or separated by commas. */
+                select?: string[];
             };
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["AgentState"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -3865,32 +8665,24 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": Record<string, unknown>;
+                "application/json": components["schemas"]["StateUpdate"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, unknown>;
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["StateUpdated"];
                 };
             };
         };
@@ -3900,32 +8692,24 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": Record<string, unknown>;
+                "application/json": components["schemas"]["StateAt"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["AgentState"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -3933,19 +8717,22 @@ export interface operations {
     get_agent_state_at: {
         parameters: {
             query?: {
-                select?: string[];
+                /** @description Accepted for compatibility; there are no subgraphs. */
                 subgraphs?: boolean;
+                /** @description Members to return, repeated or separated by commas. */
+                select?: string[];
             };
             header?: never;
             path: {
-                checkpoint_id: string;
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
+                checkpoint_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3954,29 +8741,29 @@ export interface operations {
                     "application/json": components["schemas"]["AgentState"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_audit: {
         parameters: {
             query?: {
-                action?: string;
-                actor?: string;
-                cursor?: string;
-                key?: string;
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only rows about this namespace. */
                 namespace?: string;
-                request_id?: string;
-                run_id?: string;
+                /** @description Only rows about this key. */
+                key?: string;
+                /** @description Only rows about this thread. */
                 thread_id?: string;
+                /** @description Only rows about this run. */
+                run_id?: string;
+                /** @description Only rows with this action. */
+                action?: string;
+                /** @description Only rows of this request. */
+                request_id?: string;
+                /** @description Only rows of the actor with this name. */
+                actor?: string;
             };
             header?: never;
             path?: never;
@@ -3984,25 +8771,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["AuditRow"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["AuditRowPage"];
                 };
             };
         };
@@ -4012,32 +8787,22 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                key: string;
+                /** @description Name of the namespace. */
                 namespace: string;
+                /** @description Key within the namespace. Slashes may be sent as they are. */
+                key: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Attribution"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["AttributionPage"];
                 };
             };
         };
@@ -4045,14 +8810,23 @@ export interface operations {
     list_changes: {
         parameters: {
             query?: {
-                after?: string;
-                key?: string;
-                kind?: string;
-                limit?: number;
+                /** @description Only changes in this namespace. */
                 namespace?: string;
+                /** @description Only changes of this key. */
+                key?: string;
+                /** @description Only changes of keys that begin with it. */
                 prefix?: string;
-                run?: string;
+                /** @description Only changes of this thread. */
                 thread?: string;
+                /** @description Only changes by or of this run. */
+                run?: string;
+                /** @description Only changes of this kind, or of the kinds that match a glob. */
+                kind?: string;
+                /** @description Only changes behind this position: a cursor of the feed. */
+                after?: string;
+                /** @description Items per page. */
+                limit?: number;
+                /** @description Long polling: hold the response for up to so many seconds, until there is news. */
                 wait?: number;
             };
             header?: never;
@@ -4061,25 +8835,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Change"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["ChangePage"];
                 };
             };
         };
@@ -4087,15 +8849,23 @@ export interface operations {
     stream_changes: {
         parameters: {
             query?: {
-                after?: string;
-                key?: string;
-                kind?: string;
+                /** @description Only changes in this namespace. */
                 namespace?: string;
+                /** @description Only changes of this key. */
+                key?: string;
+                /** @description Only changes of keys that begin with it. */
                 prefix?: string;
-                run?: string;
+                /** @description Only changes of this thread. */
                 thread?: string;
+                /** @description Only changes by or of this run. */
+                run?: string;
+                /** @description Only changes of this kind, or of the kinds that match a glob. */
+                kind?: string;
+                /** @description Only changes behind this position: a cursor of the feed. */
+                after?: string;
             };
             header?: {
+                /** @description Id of the last event received; the stream continues after it. */
                 "Last-Event-ID"?: string;
             };
             path?: never;
@@ -4103,22 +8873,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "text/event-stream": string;
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -4132,25 +8893,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["CompactionPolicy"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["CompactionPolicyPage"];
                 };
             };
         };
@@ -4160,28 +8909,22 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the agent; send a slash in it as %2F. */
                 agent_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CompactionPolicy"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -4190,37 +8933,36 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the agent; send a slash in it as %2F. */
                 agent_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["PolicyBody"];
+                "application/json": components["schemas"]["PolicyFields"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CompactionPolicy"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -4228,21 +8970,28 @@ export interface operations {
     delete_agent_policy: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the agent; send a slash in it as %2F. */
                 agent_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4251,21 +9000,12 @@ export interface operations {
                     "application/json": components["schemas"]["DryRun"];
                 };
             };
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -4274,28 +9014,22 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CompactionPolicy"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -4304,37 +9038,36 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["PolicyBody"];
+                "application/json": components["schemas"]["PolicyFields"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CompactionPolicy"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -4342,21 +9075,28 @@ export interface operations {
     delete_thread_policy: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4365,21 +9105,12 @@ export interface operations {
                     "application/json": components["schemas"]["DryRun"];
                 };
             };
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -4392,22 +9123,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CompactionPolicy"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -4416,35 +9140,33 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["PolicyBody"];
+                "application/json": components["schemas"]["PolicyFields"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CompactionPolicy"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -4452,19 +9174,25 @@ export interface operations {
     delete_workspace_policy: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4473,32 +9201,28 @@ export interface operations {
                     "application/json": components["schemas"]["DryRun"];
                 };
             };
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_compactions: {
         parameters: {
             query?: {
-                cursor?: string;
-                kind?: "context" | "snapshot" | "history";
+                /** @description Items per page. */
                 limit?: number;
-                status?: "queued" | "running" | "done" | "skipped" | "failed" | "superseded" | "cancelled" | "undone";
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only compactions of this thread. */
                 thread_id?: string;
+                /** @description Only compactions of this kind. */
+                kind?: "context" | "snapshot" | "history";
+                /** @description Only compactions with this status. */
+                status?: "queued" | "running" | "done" | "skipped" | "failed" | "superseded" | "cancelled" | "undone";
             };
             header?: never;
             path?: never;
@@ -4506,25 +9230,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Compaction"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["CompactionPage"];
                 };
             };
         };
@@ -4534,28 +9246,20 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the compaction; send a slash in it as %2F. */
                 compaction_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Compaction"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -4564,17 +9268,22 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the compaction; send a slash in it as %2F. */
                 compaction_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4583,50 +9292,32 @@ export interface operations {
                     "application/json": components["schemas"]["Compaction"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_folded_messages: {
         parameters: {
             query?: {
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the compaction; send a slash in it as %2F. */
                 compaction_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Message"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["MessagePage"];
                 };
             };
         };
@@ -4635,17 +9326,22 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the compaction; send a slash in it as %2F. */
                 compaction_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Taken on: a worker does it */
+            /** @description Accepted; processed in the background */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4654,32 +9350,28 @@ export interface operations {
                     "application/json": components["schemas"]["Compaction"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     undo_compaction: {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the compaction; send a slash in it as %2F. */
                 compaction_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4688,52 +9380,36 @@ export interface operations {
                     "application/json": components["schemas"]["Compaction"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_config: {
         parameters: {
             query?: {
-                cursor?: string;
-                include?: "value";
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description `value`: the items have their values. Default: without values. */
+                include?: "value";
+                /** @description Only records whose id begins with this. */
                 prefix?: string;
             };
             header?: never;
             path: {
+                /** @description Kind of config record. */
                 kind: "agents" | "models" | "providers";
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["RecordRow"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["RecordRowPage"];
                 };
             };
         };
@@ -4742,93 +9418,97 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
             };
             path: {
+                /** @description Kind of config record. */
                 kind: "agents" | "models" | "providers";
+                /** @description Id of the record. */
                 record_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Record"];
                 };
             };
-            /** @description Nothing is newer */
+            /** @description Not modified */
             304: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
     write_config: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
-                "If-Changed"?: "true" | "false";
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
+                /** @description `true`: a write of an equal value creates no new version. */
+                "If-Changed"?: "true" | "false";
+                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
                 "On-Conflict"?: "merge";
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Kind of config record. */
                 kind: "agents" | "models" | "providers";
+                /** @description Id of the record. */
                 record_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RecordBody"];
+                "application/json": components["schemas"]["RecordWrite"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Record"] | (components["schemas"]["DryRun"] & components["schemas"]["Record"]);
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Record"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -4836,71 +9516,84 @@ export interface operations {
     delete_config: {
         parameters: {
             query?: {
-                dry_run?: boolean;
+                /** @description Delete the record even if others name it. */
                 force?: boolean;
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
+                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
                 "On-Conflict"?: "merge";
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Kind of config record. */
                 kind: "agents" | "models" | "providers";
+                /** @description Id of the record. */
                 record_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Dependents"];
+                    "application/json": components["schemas"]["DryRun"] & components["schemas"]["Dependents"];
                 };
             };
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     patch_config: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
-                "If-Changed"?: "true" | "false";
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
+                /** @description `true`: a write of an equal value creates no new version. */
+                "If-Changed"?: "true" | "false";
+                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
                 "On-Conflict"?: "merge";
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Kind of config record. */
                 kind: "agents" | "models" | "providers";
+                /** @description Id of the record. */
                 record_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json-patch+json": unknown;
                 "application/merge-patch+json": unknown;
@@ -4908,22 +9601,15 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Record"] | (components["schemas"]["DryRun"] & components["schemas"]["Record"]);
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -4933,32 +9619,22 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Kind of config record. */
                 kind: "agents" | "models" | "providers";
+                /** @description Id of the record. */
                 record_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Dependent"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["DependentPage"];
                 };
             };
         };
@@ -4966,38 +9642,31 @@ export interface operations {
     read_config_history: {
         parameters: {
             query?: {
-                cursor?: string;
-                include?: "value";
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description `value`: the items have their values. Default: without values. */
+                include?: "value";
             };
             header?: never;
             path: {
+                /** @description Kind of config record. */
                 kind: "agents" | "models" | "providers";
+                /** @description Id of the record. */
                 record_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["EntryVersion"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["EntryVersionPage"];
                 };
             };
         };
@@ -5005,43 +9674,46 @@ export interface operations {
     restore_config: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
-                "If-Changed"?: "true" | "false";
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
+                /** @description `true`: a write of an equal value creates no new version. */
+                "If-Changed"?: "true" | "false";
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Kind of config record. */
                 kind: "agents" | "models" | "providers";
+                /** @description Id of the record. */
                 record_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RestoreBody"];
+                "application/json": components["schemas"]["VersionToRestore"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Record"] | (components["schemas"]["DryRun"] & components["schemas"]["Record"]);
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5050,17 +9722,22 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the delivery; send a slash in it as %2F. */
                 delivery_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Taken on: a worker does it */
+            /** @description Accepted; processed in the background */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5069,33 +9746,28 @@ export interface operations {
                     "application/json": components["schemas"]["Delivery"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     diff_entry: {
         parameters: {
             query: {
+                /** @description Version of the old value. */
                 from: number;
+                /** @description Version of the new value. */
                 to: number;
             };
             header?: never;
             path: {
-                key: string;
+                /** @description Name of the namespace. */
                 namespace: string;
+                /** @description Key within the namespace. Slashes may be sent as they are. */
+                key: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5104,26 +9776,23 @@ export interface operations {
                     "application/json": components["schemas"]["Diff"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_dispatches: {
         parameters: {
             query?: {
-                agent_id?: string;
-                cursor?: string;
-                dedupe_key?: string;
+                /** @description Items per page. */
                 limit?: number;
-                status?: "Queued" | "Claimed" | "Acked" | "Cancelled" | "Superseded" | "DeadLetter";
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only dispatches of this thread. */
                 thread_id?: string;
+                /** @description Only dispatches for this agent. */
+                agent_id?: string;
+                /** @description Only dispatches with this status. */
+                status?: "Queued" | "Claimed" | "Acked" | "Cancelled" | "Superseded" | "DeadLetter";
+                /** @description Only dispatches with this key. */
+                dedupe_key?: string;
             };
             header?: never;
             path?: never;
@@ -5131,25 +9800,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Dispatch"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["DispatchPage"];
                 };
             };
         };
@@ -5157,22 +9814,27 @@ export interface operations {
     claim_dispatches: {
         parameters: {
             query?: {
+                /** @description Long polling: hold the response for up to so many seconds, until there is news. */
                 wait?: number;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["ClaimBody"];
+                "application/json": components["schemas"]["ClaimRequest"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5181,36 +9843,32 @@ export interface operations {
                     "application/json": components["schemas"]["Claims"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     clear_dead_letters: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["LettersBody"];
+                "application/json": components["schemas"]["DeadLetterScope"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5219,22 +9877,15 @@ export interface operations {
                     "application/json": components["schemas"]["Cleared"] | (components["schemas"]["DryRun"] & components["schemas"]["Cleared"]);
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     count_dispatches: {
         parameters: {
             query?: {
-                agent_id?: string;
+                /** @description Only dispatches of this thread. */
                 thread_id?: string;
+                /** @description Only dispatches for this agent. */
+                agent_id?: string;
             };
             header?: never;
             path?: never;
@@ -5242,7 +9893,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5251,51 +9902,38 @@ export interface operations {
                     "application/json": components["schemas"]["DispatchCounts"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     replay_dead_letters: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["LettersBody"];
+                "application/json": components["schemas"]["DeadLetterScope"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Replayed"] | (components["schemas"]["DryRun"] & components["schemas"]["Replayed"]);
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5305,28 +9943,20 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the dispatch; send a slash in it as %2F. */
                 dispatch_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Dispatch"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5335,36 +9965,32 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the dispatch; send a slash in it as %2F. */
                 dispatch_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AckBody"];
+                "application/json": components["schemas"]["Acknowledgement"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Dispatch"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5373,32 +9999,28 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the dispatch; send a slash in it as %2F. */
                 dispatch_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Dispatch"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5407,36 +10029,32 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the dispatch; send a slash in it as %2F. */
                 dispatch_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ExtendBody"];
+                "application/json": components["schemas"]["Extension"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Dispatch"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5445,36 +10063,32 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the dispatch; send a slash in it as %2F. */
                 dispatch_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NackBody"];
+                "application/json": components["schemas"]["NegativeAcknowledgement"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Dispatch"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5483,17 +10097,22 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the dispatch; send a slash in it as %2F. */
                 dispatch_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5502,36 +10121,32 @@ export interface operations {
                     "application/json": components["schemas"]["Dispatch"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     erase: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["EraseBody"];
+                "application/json": components["schemas"]["ErasureRequest"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5540,52 +10155,36 @@ export interface operations {
                     "application/json": components["schemas"]["Erasure"] | (components["schemas"]["DryRun"] & components["schemas"]["Erasure"]);
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     read_history: {
         parameters: {
             query?: {
-                cursor?: string;
-                include?: "value";
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description `value`: the items have their values. Default: without values. */
+                include?: "value";
             };
             header?: never;
             path: {
-                key: string;
+                /** @description Name of the namespace. */
                 namespace: string;
+                /** @description Key within the namespace. Slashes may be sent as they are. */
+                key: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["EntryVersion"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["EntryVersionPage"];
                 };
             };
         };
@@ -5594,22 +10193,28 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
-                key: string;
+                /** @description Name of the namespace. */
                 namespace: string;
+                /** @description Key within the namespace. Slashes may be sent as they are. */
+                key: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["PatchedPinBody"];
+                "application/json": components["schemas"]["VersionPin"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5618,51 +10223,34 @@ export interface operations {
                     "application/json": components["schemas"]["EntryVersion"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_key: {
         parameters: {
             query?: {
-                cursor?: string;
-                include?: "value";
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description `value`: the items have their values. Default: without values. */
+                include?: "value";
             };
             header?: never;
             path: {
+                /** @description Key within the namespace. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["EntryRow"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["EntryRowPage"];
                 };
             };
         };
@@ -5670,35 +10258,32 @@ export interface operations {
     clear_key: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Key within the namespace. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Cleared"] | (components["schemas"]["DryRun"] & components["schemas"]["Cleared"]);
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5712,7 +10297,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5721,24 +10306,15 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
-    list_namespaces: {
+    list_members: {
         parameters: {
             query?: {
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
-                plugin?: string;
-                prefix?: string;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -5746,25 +10322,228 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Namespace"][];
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["MemberPage"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
+        };
+    };
+    add_member: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMember"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Invitation"];
+                };
+            };
+        };
+    };
+    get_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+        };
+    };
+    remove_member: {
+        parameters: {
+            query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
+            };
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path: {
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
+                };
+            };
+            /** @description Deleted, or already absent */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    change_member: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path: {
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemberChange"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+        };
+    };
+    invite_member: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path: {
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invitation"];
+                };
+            };
+        };
+    };
+    end_member_sessions: {
+        parameters: {
+            query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
+            };
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path: {
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndedSessions"] | (components["schemas"]["DryRun"] & components["schemas"]["EndedSessions"]);
+                };
+            };
+        };
+    };
+    list_namespaces: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only namespaces whose name begins with this. */
+                prefix?: string;
+                /** @description Only namespaces of this plugin. */
+                plugin?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamespacePage"];
                 };
             };
         };
@@ -5774,28 +10553,22 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the namespace. */
                 namespace: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Namespace"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5803,51 +10576,55 @@ export interface operations {
     register_namespace: {
         parameters: {
             query?: {
+                /** @description If the namespace is registered: `replace` its definition, or `accept` it if it is compatible. */
+                if_exists?: "accept" | "replace";
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
-                if_exists?: "replace" | "accept";
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Name of the namespace. */
                 namespace: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["NamespaceBody"];
+                "application/json": components["schemas"]["NamespaceDefinition"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Namespace"] | components["schemas"]["DryRegistration"];
+                    "application/json": components["schemas"]["Namespace"] | (components["schemas"]["DryRun"] & components["schemas"]["RegistrationPreview"]);
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Namespace"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5855,44 +10632,42 @@ export interface operations {
     unregister_namespace: {
         parameters: {
             query?: {
+                /** @description What happens to live entries: `retain` leaves them until the name is registered again, `delete` deletes them. Required if there are any. */
+                entries?: "delete" | "retain";
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
-                entries?: "retain" | "delete";
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Name of the namespace. */
                 namespace: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["NamespaceRemoval"];
+                    "application/json": components["schemas"]["DryRun"] & components["schemas"]["NamespaceRemoval"];
                 };
             };
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -5901,13 +10676,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the namespace. */
                 namespace: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5916,34 +10692,31 @@ export interface operations {
                     "application/json": components["schemas"]["HistoryPreview"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     request_history_compaction: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Name of the namespace. */
                 namespace: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5952,7 +10725,7 @@ export interface operations {
                     "application/json": components["schemas"]["DryRun"] & components["schemas"]["HistoryPreview"];
                 };
             };
-            /** @description Taken on: a worker does it */
+            /** @description Accepted; processed in the background */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5961,22 +10734,15 @@ export interface operations {
                     "application/json": components["schemas"]["Compaction"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_plugins: {
         parameters: {
             query?: {
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -5984,25 +10750,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["PluginRow"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["PluginSummaryPage"];
                 };
             };
         };
@@ -6012,13 +10766,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6027,38 +10782,35 @@ export interface operations {
                     "application/json": components["schemas"]["Plugin"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     install_plugin: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Name. */
                 name: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["PluginBody"];
+                "application/json": components["schemas"]["Installation"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6067,7 +10819,7 @@ export interface operations {
                     "application/json": components["schemas"]["DryRun"] & components["schemas"]["Plugin"];
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6076,96 +10828,78 @@ export interface operations {
                     "application/json": components["schemas"]["Plugin"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     uninstall_plugin: {
         parameters: {
             query?: {
+                /** @description Required if its namespaces have live entries: `retain` keeps them readable, `delete` deletes them. */
+                entries?: "delete" | "retain";
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
-                entries?: "retain" | "delete";
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Name. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PluginRemoval"];
+                    "application/json": components["schemas"]["DryRun"] & components["schemas"]["PluginRemoval"];
                 };
             };
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_readers: {
         parameters: {
             query?: {
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only reads of this version; 0: of its absence. */
                 version?: number;
             };
             header?: never;
             path: {
-                key: string;
+                /** @description Name of the namespace. */
                 namespace: string;
+                /** @description Key within the namespace. Slashes may be sent as they are. */
+                key: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["EntryReader"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["EntryReaderPage"];
                 };
             };
         };
@@ -6173,40 +10907,40 @@ export interface operations {
     redact_entry: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
-                key: string;
+                /** @description Name of the namespace. */
                 namespace: string;
+                /** @description Key within the namespace. Slashes may be sent as they are. */
+                key: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RedactBody"];
+                "application/json": components["schemas"]["RedactionRequest"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Redaction"] | (components["schemas"]["DryRun"] & components["schemas"]["Redaction"]);
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6214,22 +10948,27 @@ export interface operations {
     restore_entries: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RestoreToMomentBody"];
+                "application/json": components["schemas"]["Moment"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6238,57 +10977,51 @@ export interface operations {
                     "application/json": components["schemas"]["Restoration"] | (components["schemas"]["DryRun"] & components["schemas"]["Restoration"]);
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     restore_entry: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
-                "If-Changed"?: "true" | "false";
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
+                /** @description `true`: a write of an equal value creates no new version. */
+                "If-Changed"?: "true" | "false";
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
-                key: string;
+                /** @description Name of the namespace. */
                 namespace: string;
+                /** @description Key within the namespace. Slashes may be sent as they are. */
+                key: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RestoreBody"];
+                "application/json": components["schemas"]["VersionToRestore"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Entry"] | (components["schemas"]["DryRun"] & components["schemas"]["Entry"]);
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6296,12 +11029,18 @@ export interface operations {
     list_runs: {
         parameters: {
             query?: {
-                agent_id?: string;
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
-                status?: "created" | "running" | "waiting" | "done";
-                stuck?: boolean;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only runs of this thread. */
                 thread_id?: string;
+                /** @description Only runs with this status. */
+                status?: "created" | "running" | "waiting" | "done";
+                /** @description Only runs of this agent. */
+                agent_id?: string;
+                /** @description `true`: only runs that a person should look at. */
+                stuck?: boolean;
             };
             header?: never;
             path?: never;
@@ -6309,25 +11048,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Run"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["RunPage"];
                 };
             };
         };
@@ -6335,33 +11062,29 @@ export interface operations {
     get_run: {
         parameters: {
             query?: {
-                since?: number;
+                /** @description Long polling: hold the response for up to so many seconds, until there is news. */
                 wait?: number;
+                /** @description With `wait`: news is a `last_revision` greater than this one. Default: the current one. */
+                since?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the run; send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6370,37 +11093,36 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the run; send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["PatchedChangeBody"];
+                "application/json": components["schemas"]["RunChange"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6409,33 +11131,32 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the run; send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6443,40 +11164,40 @@ export interface operations {
     commit: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the run; send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["CommitBody"];
+                "application/json": components["schemas"]["Commit"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Committed"] | (components["schemas"]["DryRun"] & components["schemas"]["Committed"]);
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6485,37 +11206,36 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the run; send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["FailBody"];
+                "application/json": components["schemas"]["RunFailure"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6524,21 +11244,26 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the run; send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["FencedBody"];
+                "application/json": components["schemas"]["Heartbeat"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6547,34 +11272,30 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     read_knowledge: {
         parameters: {
             query?: {
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
-                revision?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Which revision of the run, from 1. Default: the newest. Excludes `revision`. */
                 step?: number;
+                /** @description Which revision of the thread. Excludes `step`. */
+                revision?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the run; send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6583,51 +11304,38 @@ export interface operations {
                     "application/json": components["schemas"]["Knowledge"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     take_lease: {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the run; send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["LeaseBody"];
+                "application/json": components["schemas"]["LeaseRequest"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6635,20 +11343,26 @@ export interface operations {
     release_lease: {
         parameters: {
             query?: {
+                /** @description The worker's fencing token; refused if it is not the newest. */
                 fencing_token?: number;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the run; send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6657,51 +11371,34 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_run_reads: {
         parameters: {
             query?: {
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description `true`: only reads of a version that is not current now, or was not current when the step was committed. */
                 stale?: boolean;
             };
             header?: never;
             path: {
+                /** @description Id of the run; send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["RunRead"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["RunReadPage"];
                 };
             };
         };
@@ -6710,21 +11407,26 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the run; send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RecoveryBody"];
+                "application/json": components["schemas"]["RunRecovery"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6733,50 +11435,32 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_run_tickets: {
         parameters: {
             query?: {
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the run; send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Ticket"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["TicketPage"];
                 };
             };
         };
@@ -6785,37 +11469,29 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["SearchBody"];
+                "application/json": components["schemas"]["Search"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Hit"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["HitPage"];
                 };
             };
         };
@@ -6823,16 +11499,26 @@ export interface operations {
     list_state: {
         parameters: {
             query?: {
-                cursor?: string;
-                include?: "value";
+                /** @description Items per page. */
                 limit?: number;
-                plugin?: string;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only entries whose key begins with this. */
                 prefix?: string;
-                scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
-                tag?: string[];
-                tags?: string[];
+                /** @description Only entries with this scope. */
+                scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
+                /** @description Only entries written at that time or later. */
                 updated_since?: string;
+                /** @description Only entries with this tag. May be repeated: entries that have all of them. */
+                tag?: string[];
+                /** @description The same for several tags, separated by commas: `tags=draft,urgent`. */
+                tags?: string[];
+                /** @description Only entries whose value the current schema accepts, or refuses. */
                 valid?: boolean;
+                /** @description `value`: the items have their values. Default: without values. */
+                include?: "value";
+                /** @description Only entries in namespaces of this plugin. */
+                plugin?: string;
             };
             header?: never;
             path?: never;
@@ -6840,25 +11526,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["EntryRow"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["EntryRowPage"];
                 };
             };
         };
@@ -6866,20 +11540,27 @@ export interface operations {
     clear_state: {
         parameters: {
             query?: {
-                dry_run?: boolean;
+                /** @description Only entries whose key begins with this. */
                 prefix?: string;
-                scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
+                /** @description Only entries with this scope. */
+                scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6888,22 +11569,15 @@ export interface operations {
                     "application/json": components["schemas"]["Cleared"] | (components["schemas"]["DryRun"] & components["schemas"]["Cleared"]);
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_state_keys: {
         parameters: {
             query?: {
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -6911,25 +11585,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["StateKey"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["StateKeyPage"];
                 };
             };
         };
@@ -6939,28 +11601,20 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["StateKey"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6969,21 +11623,26 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Name. */
                 name: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["StateKeyBody"];
+                "application/json": components["schemas"]["StateKeyDefinition"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6992,7 +11651,7 @@ export interface operations {
                     "application/json": components["schemas"]["StateKey"];
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -7001,80 +11660,74 @@ export interface operations {
                     "application/json": components["schemas"]["StateKey"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     unregister_state_key: {
         parameters: {
             query?: {
-                dry_run?: boolean;
+                /** @description `retain`: values of the key stay readable in the threads. `clear`: they are removed, as one revision of each thread. */
                 values?: "retain" | "clear";
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Name. */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["StateKeyRemoval"];
+                    "application/json": components["schemas"]["DryRun"] & components["schemas"]["StateKeyRemoval"];
                 };
             };
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     run_batch: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["BatchBody"];
+                "application/json": components["schemas"]["Batch"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7083,59 +11736,50 @@ export interface operations {
                     "application/json": components["schemas"]["BatchResults"] | (components["schemas"]["DryRun"] & components["schemas"]["BatchResults"]);
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_entries: {
         parameters: {
             query?: {
-                before?: string;
-                cursor?: string;
-                include?: "value";
+                /** @description Items per page. */
                 limit?: number;
-                order?: "asc" | "desc";
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only entries whose key begins with this. */
                 prefix?: string;
-                scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
-                tag?: string[];
-                tags?: string[];
+                /** @description Only entries with this scope. */
+                scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
+                /** @description Only entries written at that time or later. */
                 updated_since?: string;
+                /** @description Only entries with this tag. May be repeated: entries that have all of them. */
+                tag?: string[];
+                /** @description The same for several tags, separated by commas: `tags=draft,urgent`. */
+                tags?: string[];
+                /** @description Only entries whose value the current schema accepts, or refuses. */
                 valid?: boolean;
+                /** @description `value`: the items have their values. Default: without values. */
+                include?: "value";
+                /** @description By key, ascending or descending. */
+                order?: "asc" | "desc";
+                /** @description Only entries whose key is less than this. */
+                before?: string;
             };
             header?: never;
             path: {
+                /** @description Name of the namespace. */
                 namespace: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["EntryRow"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["EntryRowPage"];
                 };
             };
         };
@@ -7143,22 +11787,30 @@ export interface operations {
     clear_namespace: {
         parameters: {
             query?: {
-                dry_run?: boolean;
+                /** @description Only entries whose key begins with this. */
                 prefix?: string;
-                scope_kind?: "global" | "parent_thread" | "agent_type" | "thread" | "system" | "custom";
+                /** @description Only entries with this scope. */
+                scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Name of the namespace. */
                 namespace: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7167,113 +11819,112 @@ export interface operations {
                     "application/json": components["schemas"]["Cleared"] | (components["schemas"]["DryRun"] & components["schemas"]["Cleared"]);
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     read_entry: {
         parameters: {
             query?: {
-                at?: string;
-                at_version?: number;
-                since?: number;
+                /** @description Long polling: hold the response for up to so many seconds, until there is news. */
                 wait?: number;
+                /** @description Read the value that this version had. */
+                at_version?: number;
+                /** @description Read the value that the entry had at this time. */
+                at?: string;
+                /** @description With `wait`: the version that the caller knows; a higher one is news. Default: the version when the request arrives. */
+                since?: number;
             };
             header?: {
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
             };
             path: {
-                key: string;
+                /** @description Name of the namespace. */
                 namespace: string;
+                /** @description Key within the namespace. Slashes may be sent as they are. */
+                key: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Entry"];
                 };
             };
-            /** @description Nothing is newer */
+            /** @description Not modified */
             304: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
     write_entry: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
-                "If-Changed"?: "true" | "false";
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
+                /** @description `true`: a write of an equal value creates no new version. */
+                "If-Changed"?: "true" | "false";
+                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
                 "On-Conflict"?: "merge";
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
-                key: string;
+                /** @description Name of the namespace. */
                 namespace: string;
+                /** @description Key within the namespace. Slashes may be sent as they are. */
+                key: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["EntryBody"];
+                "application/json": components["schemas"]["Write"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Entry"] | (components["schemas"]["DryRun"] & components["schemas"]["Entry"]);
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Entry"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7281,24 +11932,34 @@ export interface operations {
     delete_entry: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
+                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
                 "On-Conflict"?: "merge";
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
-                key: string;
+                /** @description Name of the namespace. */
                 namespace: string;
+                /** @description Key within the namespace. Slashes may be sent as they are. */
+                key: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7307,44 +11968,46 @@ export interface operations {
                     "application/json": components["schemas"]["DryRun"] & components["schemas"]["Cleared"];
                 };
             };
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     patch_entry: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
-                "If-Changed"?: "true" | "false";
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
+                /** @description `true`: a write of an equal value creates no new version. */
+                "If-Changed"?: "true" | "false";
+                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
                 "On-Conflict"?: "merge";
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
-                key: string;
+                /** @description Name of the namespace. */
                 namespace: string;
+                /** @description Key within the namespace. Slashes may be sent as they are. */
+                key: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json-patch+json": unknown;
                 "application/merge-patch+json": unknown;
@@ -7352,31 +12015,26 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Entry"] | (components["schemas"]["DryRun"] & components["schemas"]["Entry"]);
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Entry"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7384,13 +12042,20 @@ export interface operations {
     list_threads: {
         parameters: {
             query?: {
-                cursor?: string;
-                forked_from?: string;
+                /** @description Items per page. */
                 limit?: number;
-                parent_thread_id?: string;
-                prefix?: string;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only threads with this `resource_id`. */
                 resource_id?: string;
+                /** @description Only children of this thread. */
+                parent_thread_id?: string;
+                /** @description `true`: only threads without a parent. Excludes `parent_thread_id`. */
                 root?: boolean;
+                /** @description Only threads whose id begins with this. */
+                prefix?: string;
+                /** @description Only forks of this thread. */
+                forked_from?: string;
             };
             header?: never;
             path?: never;
@@ -7398,25 +12063,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Thread"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["ThreadPage"];
                 };
             };
         };
@@ -7425,43 +12078,42 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["ThreadBody"];
+                "application/json": components["schemas"]["NewThread"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Thread"];
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Thread"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7471,28 +12123,22 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Thread"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7500,46 +12146,46 @@ export interface operations {
     delete_thread: {
         parameters: {
             query?: {
+                /** @description What happens to child threads: `detach` makes them roots, `cascade` deletes them too, `reject` refuses the deletion if there are any. */
                 children?: "detach" | "reject" | "cascade";
-                dry_run?: boolean;
+                /** @description Delete only if the state is at this revision. */
                 expected_revision?: number;
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ThreadDeletion"];
+                    "application/json": components["schemas"]["DryRun"] & components["schemas"]["ThreadDeletion"];
                 };
             };
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -7547,38 +12193,37 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["PatchedThreadChangeBody"];
-                "application/merge-patch+json": components["schemas"]["PatchedThreadChangeBody"];
+                "application/json": components["schemas"]["ThreadChange"];
+                "application/merge-patch+json": components["schemas"]["ThreadChange"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Thread"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7587,31 +12232,24 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Id of the last event received; the stream continues after it. */
                 "Last-Event-ID"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "text/event-stream": string;
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7621,20 +12259,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": {
-                    runId: string;
-                    threadId: string;
-                };
+                "application/json": components["schemas"]["RunAgentInput"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7643,31 +12279,24 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     preview_compaction: {
         parameters: {
             query?: {
+                /** @description `context`: summarize messages. `snapshot`: remove old snapshots. */
                 kind?: "context" | "snapshot";
             };
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7676,38 +12305,35 @@ export interface operations {
                     "application/json": components["schemas"]["CompactionPreview"] | components["schemas"]["SnapshotPreview"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     request_compaction: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["CompactionBody"];
+                "application/json": components["schemas"]["CompactionRequest"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7716,7 +12342,7 @@ export interface operations {
                     "application/json": (components["schemas"]["DryRun"] & components["schemas"]["CompactionPreview"]) | (components["schemas"]["DryRun"] & components["schemas"]["SnapshotPreview"]);
                 };
             };
-            /** @description Taken on: a worker does it */
+            /** @description Accepted; processed in the background */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -7725,31 +12351,24 @@ export interface operations {
                     "application/json": components["schemas"]["Compaction"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     read_context: {
         parameters: {
             query?: {
+                /** @description Leave out the oldest messages so that the rest has at most this number of estimated tokens. A tool call is never separated from its results. */
                 max_tokens?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7758,32 +12377,26 @@ export interface operations {
                     "application/json": components["schemas"]["Context"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     diff_snapshots: {
         parameters: {
             query: {
+                /** @description Revision to compare from. */
                 from: number;
+                /** @description Revision to compare to. */
                 to: number;
             };
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7792,36 +12405,32 @@ export interface operations {
                     "application/json": components["schemas"]["Diff"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     enqueue_dispatch: {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["DispatchBody"];
+                "application/json": components["schemas"]["NewDispatch"];
             };
         };
         responses: {
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -7830,60 +12439,51 @@ export interface operations {
                     "application/json": components["schemas"]["Dispatch"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     fork_thread: {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["ForkBody"];
+                "application/json": components["schemas"]["NewFork"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Thread"];
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Thread"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7891,40 +12491,40 @@ export interface operations {
     import_snapshot: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ImportSnapshotBody"];
+                "application/json": components["schemas"]["SnapshotImport"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ImportedSnapshot"] | (components["schemas"]["DryRun"] & components["schemas"]["ImportedSnapshot"]);
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7932,35 +12532,32 @@ export interface operations {
     interrupt_thread: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Interruption"] | (components["schemas"]["DryRun"] & components["schemas"]["Interruption"]);
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7970,13 +12567,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7985,55 +12583,42 @@ export interface operations {
                     "application/json": components["schemas"]["Lineage"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_messages: {
         parameters: {
             query?: {
-                after?: number;
-                before?: number;
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only messages with a greater `seq`. */
+                after?: number;
+                /** @description Only messages with a smaller `seq`. */
+                before?: number;
+                /** @description By `seq`: `asc` oldest first, `desc` newest first. */
                 order?: "asc" | "desc";
-                run_id?: string;
+                /** @description `external`: those that people see; `internal`: the others; `all`: both. */
                 visibility?: "external" | "internal" | "all";
+                /** @description Only messages that this run committed. */
+                run_id?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Message"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["MessagePage"];
                 };
             };
         };
@@ -8042,22 +12627,28 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["MessagesBody"];
+                "application/json": components["schemas"]["NewMessages"];
             };
         };
         responses: {
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -8066,54 +12657,45 @@ export interface operations {
                     "application/json": components["schemas"]["Appended"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     restore_snapshot: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
-                "Idempotency-Key"?: string;
+                /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RestoreSnapshotBody"];
+                "application/json": components["schemas"]["SnapshotRestoration"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Snapshot"] | (components["schemas"]["DryRun"] & components["schemas"]["Snapshot"]);
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -8122,45 +12704,45 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["StartBody"];
+                "application/json": components["schemas"]["NewRun"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -8168,36 +12750,27 @@ export interface operations {
     list_snapshots: {
         parameters: {
             query?: {
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Revision"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["RevisionPage"];
                 };
             };
         };
@@ -8206,22 +12779,28 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
-                revision: number;
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
+                /** @description Revision of the thread's state. */
+                revision: number;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["PatchedMarkBody"];
+                "application/json": components["schemas"]["SnapshotMark"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8230,58 +12809,49 @@ export interface operations {
                     "application/json": components["schemas"]["Revision"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     read_state: {
         parameters: {
             query?: {
-                export?: boolean;
+                /** @description The state at this revision. Default: the newest. */
                 revision?: number;
+                /** @description Only keys with this scope. */
                 scope?: "run" | "thread";
+                /** @description `true`: only what another thread or server can import: the values of state keys that are registered and persistent. */
+                export?: boolean;
             };
             header?: {
+                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
                 "If-None-Match"?: string;
             };
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Snapshot"];
                 };
             };
-            /** @description Nothing is newer */
+            /** @description Not modified */
             304: {
                 headers: {
+                    /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -8290,28 +12860,20 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["UIMessage"][];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -8321,13 +12883,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8336,29 +12899,23 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_tickets: {
         parameters: {
             query?: {
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only tickets with this status. */
                 status?: "pending" | "resumed" | "cancelled" | "void";
             };
             header?: never;
@@ -8367,25 +12924,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Ticket"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["TicketPage"];
                 };
             };
         };
@@ -8393,32 +12938,25 @@ export interface operations {
     get_ticket: {
         parameters: {
             query?: {
+                /** @description Long polling: hold the response for up to so many seconds, until there is news. */
                 wait?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the ticket; send a slash in it as %2F. */
                 ticket_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Ticket"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -8427,21 +12965,26 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the ticket; send a slash in it as %2F. */
                 ticket_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["DecisionBody"];
+                "application/json": components["schemas"]["Decision"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8450,13 +12993,154 @@ export interface operations {
                     "application/json": components["schemas"]["Ticket"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
+        };
+    };
+    list_tokens: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["TokenPage"];
+                };
+            };
+        };
+    };
+    create_token: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewToken"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedToken"];
+                };
+            };
+        };
+    };
+    get_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Token"];
+                };
+            };
+        };
+    };
+    revoke_token: {
+        parameters: {
+            query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
+            };
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path: {
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
+                };
+            };
+            /** @description Deleted, or already absent */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    rotate_token: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path: {
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Rotation"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedToken"];
                 };
             };
         };
@@ -8470,7 +13154,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8479,24 +13163,19 @@ export interface operations {
                     "application/json": components["schemas"]["Usage"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_storage: {
         parameters: {
             query?: {
-                cursor?: string;
-                days?: number;
-                group?: "workspace" | "namespace" | "thread";
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description What to list: the workspace, its namespaces, or its largest threads. */
+                group?: "workspace" | "namespace" | "thread";
+                /** @description Length of the series `days`. */
+                days?: number;
             };
             header?: never;
             path?: never;
@@ -8504,25 +13183,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Storage"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["StoragePage"];
                 };
             };
         };
@@ -8530,32 +13197,25 @@ export interface operations {
     measure_namespace: {
         parameters: {
             query?: {
+                /** @description Length of the series `days`. */
                 days?: number;
             };
             header?: never;
             path: {
+                /** @description Name of the namespace. */
                 namespace: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Storage"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -8563,17 +13223,19 @@ export interface operations {
     measure_thread: {
         parameters: {
             query?: {
+                /** @description Length of the series `days`. */
                 days?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the thread; send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8582,22 +13244,16 @@ export interface operations {
                     "application/json": components["schemas"]["Storage"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_webhooks: {
         parameters: {
             query?: {
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only webhooks with this status. */
                 status?: "active" | "paused" | "disabled";
             };
             header?: never;
@@ -8606,25 +13262,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Webhook"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["WebhookPage"];
                 };
             };
         };
@@ -8633,34 +13277,29 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookBody"];
+                "application/json": components["schemas"]["NewWebhook"];
             };
         };
         responses: {
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["WebhookWithSecret"];
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -8670,13 +13309,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webhook; send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8685,34 +13325,31 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     delete_webhook: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the webhook; send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8721,21 +13358,12 @@ export interface operations {
                     "application/json": components["schemas"]["DryRun"];
                 };
             };
-            /** @description Gone, or it was not there */
+            /** @description Deleted, or already absent */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -8743,21 +13371,26 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the webhook; send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["PatchedWebhookChange"];
+                "application/json": components["schemas"]["WebhookChanges"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8766,51 +13399,34 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     list_deliveries: {
         parameters: {
             query?: {
-                cursor?: string;
+                /** @description Items per page. */
                 limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only deliveries with this status. */
                 status?: "queued" | "delivering" | "delivered" | "failed" | "dead";
             };
             header?: never;
             path: {
+                /** @description Id of the webhook; send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["Delivery"][];
-                        next_cursor: string | null;
-                    };
-                };
-            };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["DeliveryPage"];
                 };
             };
         };
@@ -8819,17 +13435,22 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the webhook; send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8838,38 +13459,35 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     replay_webhook: {
         parameters: {
             query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the webhook; send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["ReplayBody"];
+                "application/json": components["schemas"]["Replay"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8878,7 +13496,7 @@ export interface operations {
                     "application/json": components["schemas"]["DryRun"] & components["schemas"]["WebhookReplayed"];
                 };
             };
-            /** @description Taken on: a worker does it */
+            /** @description Accepted; processed in the background */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -8887,36 +13505,32 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplayed"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     resume_webhook: {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the webhook; send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["ResumeBody"];
+                "application/json": components["schemas"]["Resumption"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8925,36 +13539,32 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     rotate_webhook_secret: {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the webhook; send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RotateBody"];
+                "application/json": components["schemas"]["SecretRotation"];
             };
         };
         responses: {
-            /** @description Done, or read */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8963,32 +13573,28 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     test_webhook: {
         parameters: {
             query?: never;
             header?: {
-                "Change-Reason"?: string;
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the webhook; send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Taken on: a worker does it */
+            /** @description Accepted; processed in the background */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -8997,13 +13603,160 @@ export interface operations {
                     "application/json": components["schemas"]["Delivery"];
                 };
             };
-            /** @description Refused, or failed: a problem document */
-            default: {
+        };
+    };
+    list_workspaces: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["WorkspacePage"];
+                };
+            };
+        };
+    };
+    create_workspace: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewWorkspace"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workspace"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workspace"];
+                };
+            };
+        };
+    };
+    get_workspace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Slug of the workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workspace"];
+                };
+            };
+        };
+    };
+    change_workspace: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path: {
+                /** @description Slug of the workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WorkspaceChange"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workspace"];
+                };
+            };
+        };
+    };
+    create_workspace_token: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path: {
+                /** @description Slug of the workspace. */
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewToken"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedToken"];
                 };
             };
         };

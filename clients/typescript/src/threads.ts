@@ -49,7 +49,7 @@ abstract class Group {
 const thread = (id: string, verb = "") => `/threads/${segment(id)}${verb}`;
 const run = (id: string, verb = "") => `/runs/${segment(id)}${verb}`;
 
-export type ThreadFields = Body<"ThreadBody", { metadata?: Json; compaction_policy?: Json }>;
+export type ThreadFields = Body<"NewThread", { metadata?: Json; compaction_policy?: Json }>;
 
 export class Threads extends Group {
   /** Create; the same again answers what is stored, another content is a Conflict. */
@@ -87,7 +87,7 @@ export class Threads extends Group {
   }
 
   /** A new thread from this one as of a revision and message count. */
-  fork(id: string, fields: Body<"ForkBody", { metadata?: Json }> & Writing = {}): Promise<Thread> {
+  fork(id: string, fields: Body<"NewFork", { metadata?: Json }> & Writing = {}): Promise<Thread> {
     return this.api.send(write("POST", thread(id, "/fork"), fields));
   }
 
@@ -146,7 +146,7 @@ export class Threads extends Group {
 
 /** One atomic step: state, messages and the run's transition land together or not at all. */
 export type Commit = Body<
-  "CommitBody",
+  "Commit",
   {
     /** `stateKey.update(…)`, `stateKey.clear()`, or as on the wire; in order. */
     updates?: readonly Update[];
@@ -165,7 +165,7 @@ interface Fenced {
 
 export class Runs extends Group {
   /** Start: run-scoped state is cleared. One active run per thread, else Conflict. */
-  start(threadId: string, fields: Body<"StartBody", { metadata?: Json }> & Writing = {}): Promise<Run> {
+  start(threadId: string, fields: Body<"NewRun", { metadata?: Json }> & Writing = {}): Promise<Run> {
     return this.api.send(write("POST", thread(threadId, "/runs"), fields));
   }
 
@@ -181,7 +181,7 @@ export class Runs extends Group {
   /** A transition, or counts: `{ status: "done", termination_reason: { type: "natural_end" } }`. */
   change(
     id: string,
-    fields: Body<"PatchedChangeBody", { termination_reason?: Json; waiting?: Json; metadata?: Json }> & Writing,
+    fields: Body<"RunChange", { termination_reason?: Json; waiting?: Json; metadata?: Json }> & Writing,
   ): Promise<Run> {
     return this.api.send(write("PATCH", run(id), fields));
   }
@@ -214,7 +214,7 @@ export class Runs extends Group {
     return this.api.send({ method: "DELETE", path: run(id, "/lease"), query: { fencing_token }, ...options });
   }
 
-  resume(id: string, fields: Body<"RecoveryBody"> & Writing = {}): Promise<Run> {
+  resume(id: string, fields: Body<"RunRecovery"> & Writing = {}): Promise<Run> {
     return this.api.send(write("POST", run(id, "/resume"), fields));
   }
 
@@ -245,12 +245,12 @@ type Held = Pick<Claimed, "id" | "claim_token">;
 
 export class Dispatches extends Group {
   /** Put work into a thread's mailbox. Lower `priority` first, 0 to 255. */
-  enqueue(threadId: string, fields: Body<"DispatchBody", { payload?: unknown }> & Writing = {}): Promise<Dispatch> {
+  enqueue(threadId: string, fields: Body<"NewDispatch", { payload?: unknown }> & Writing = {}): Promise<Dispatch> {
     return this.api.send(write("POST", thread(threadId, "/dispatches"), fields));
   }
 
   /** Lease work, `wait` seconds (at most 30) for some. A claim whose answer got lost comes back when its lease ends. */
-  async claim({ wait, ...fields }: Body<"ClaimBody"> & { wait?: number } & Writing = {}): Promise<Claimed[]> {
+  async claim({ wait, ...fields }: Body<"ClaimRequest"> & { wait?: number } & Writing = {}): Promise<Claimed[]> {
     const call = write("POST", "/dispatches/claim", fields);
     const { items } = await this.api.send<{ items: Claimed[] }>({ ...call, query: { wait }, wait, keyed: !wait });
     return items;
@@ -316,7 +316,7 @@ export class Plugins extends Group {
   /** Register all its keys and namespaces, or none. */
   install(
     name: string,
-    fields: Body<"PluginBody", { state_keys?: readonly Json[]; namespaces?: readonly Json[] }> & Writing,
+    fields: Body<"Installation", { state_keys?: readonly Json[]; namespaces?: readonly Json[] }> & Writing,
   ): Promise<Plugin> {
     return this.api.send(write("PUT", `/plugins/${segment(name)}`, fields));
   }

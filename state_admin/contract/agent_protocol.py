@@ -214,7 +214,11 @@ class ThreadPatch(Body):
         None
     )
     messages: (
-        Annotated[list[Any], doc("Messages to append.", [{"role": "user", "content": "Hi"}])] | None
+        Annotated[
+            list[Annotated[Any, doc("A message.")]],
+            doc("Messages to append.", [{"role": "user", "content": "Hi"}]),
+        ]
+        | None
     ) = None
     checkpoint: (
         Annotated[dict[str, Any], doc("Write only if this checkpoint is the newest.")] | None

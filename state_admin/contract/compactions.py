@@ -99,7 +99,8 @@ class Compaction(Answer):
         doc(
             "The policy with which it was requested.",
             {"min_gain_tokens": 1024},
-            schema={"type": "object"},
+            # Without a title, generators name its class like the resource CompactionPolicy.
+            schema={"type": "object", "title": "RequestedPolicy"},
         ),
     ]
     from_seq: Annotated[

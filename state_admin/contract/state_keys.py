@@ -22,7 +22,7 @@ StateKeyName = Annotated[
 ]
 _SCHEMA = doc(
     "JSON Schema of the values. Default: `{}`, any value.",
-    {"type": "array"},
+    {"type": "array", "items": {"type": "string"}},
     schema={"type": ["object", "boolean"]},
 )
 _DEFAULT = doc("Value of the key where a thread has none. Default: null.", [])

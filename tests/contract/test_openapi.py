@@ -70,6 +70,11 @@ def test_document__every_operation__says_what_it_does_and_needs_a_token() -> Non
     assert described > len(OPERATIONS) * 0.75
 
 
+def test_document__tags__are_described() -> None:
+    described = {tag["name"] for tag in document()["tags"]}
+    assert described == {tag for _, _, each in operations().values() for tag in each["tags"]}
+
+
 def test_document__query_parameters__are_those_that_the_operation_allows(world: Person) -> None:
     wrong = {}
     for name, (method, path, operation) in operations().items():

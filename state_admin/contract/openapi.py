@@ -226,7 +226,7 @@ def _operation(
 
 def _parameters(op: Operation) -> Iterator[Schema]:
     for name in op.path_parameters:
-        yield {"name": name, "in": "path", "required": True, **_path_parameter(name)}
+        yield {"name": name, "in": "path", "required": True, **path_parameter(name)}
     for name, schema in op.parameters.items():
         rest = {k: v for k, v in schema.items() if k != "description"}
         yield {
@@ -243,7 +243,8 @@ def _parameters(op: Operation) -> Iterator[Schema]:
         yield {"name": name, "in": "header", "required": False, **REQUEST_HEADERS[name]}
 
 
-def _path_parameter(name: str) -> Schema:
+def path_parameter(name: str) -> Schema:
+    """The schema and the description of a parameter of the path."""
     schema: Schema = {"type": "string", "minLength": 1, "maxLength": 128}
     if name in ("namespace", "name", "record_id"):
         schema = {"type": "string", "pattern": f"^{NAME}$"}

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 
 from mcp_types import CallToolResult, TextContent
 
+from state_admin.contract.entries import PATCH_TYPES
 from state_admin.domain import isolation, values
 from state_admin.domain.values import Fault, MalformedJSON, Raw, RefusedJSON
 from state_admin.services.errors import BadRequest, Invalid, Problem, Unavailable
@@ -23,11 +24,7 @@ from .tools import Tool
 # is exact, and parsed.
 MOST_BYTES = 1024 * 1024
 
-_PATCH_TYPES = {
-    "merge": "application/merge-patch+json",
-    "json": "application/json-patch+json",
-    "update": "application/vnd.commonhold.update+json",
-}
+_MEDIA_TYPES: dict[str, str] = {kind: media_type for media_type, kind in PATCH_TYPES.items()}
 _EMPTY = Raw("{}", {})
 _ARGUMENTS = "/params/arguments"
 
@@ -82,16 +79,16 @@ def request_of(tool: Tool, given: Mapping[str, Raw], caller: Caller) -> tuple[Me
     if "patch" in given:
         content = given["patch"].text.encode()
         kind = given["kind"].value if "kind" in given else "merge"
-        headers["content-type"] = _PATCH_TYPES[kind]
+        headers["content-type"] = _MEDIA_TYPES[kind]
     if "expected_version" in given:
         version = given["expected_version"].value
         name, tag = ("if-match", f'"{version}"') if version else ("if-none-match", "*")
         headers[name] = tag
     if "reason" in given:
         headers["change-reason"] = given["reason"].value
-    scope = caller.scope_of(
-        tool.method, "/api/v1" + tool.path.format(**place), urlencode(asked), headers, len(content)
-    )
+    path = "/api/v1" + tool.operation.path.format(**place)
+    query = urlencode(asked, doseq=True)
+    scope = caller.scope_of(tool.operation.method, path, query, headers, len(content))
     return scope, content
 
 

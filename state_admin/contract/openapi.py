@@ -183,6 +183,11 @@ def _component(name: str) -> str:
 
 def _renamed(part: Any) -> Any:
     if isinstance(part, dict):
+        if isinstance(part.get("type"), list) and None in part.get("enum", ()):
+            # Generators make three classes of an enumeration with null, and one of this.
+            values = [each for each in part["enum"] if each is not None]
+            rest = {name: each for name, each in part.items() if name not in ("type", "enum")}
+            part = {**rest, "anyOf": [{"type": "string", "enum": values}, {"type": "null"}]}
         return {
             name: f"{_REF[:-6]}{_component(each.rpartition('/')[2])}"
             if name == "$ref"

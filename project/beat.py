@@ -48,6 +48,11 @@ class Scheduler(beat.Scheduler):
         """Compared before each tick; ours never changes while beat runs."""
         return True
 
+    def adjust(self, n: float, drift: float = 0.0) -> float:
+        """When an entry is due. Celery's own wakes 10 ms before and spins until then: with jobs of
+        every second, most of what an idle server used."""
+        return n
+
     def apply_entry(self, entry: beat.ScheduleEntry, producer: Any = None) -> None:
         condition = self.conditions.get(str(entry.name))
         if condition is None or _holds(condition):

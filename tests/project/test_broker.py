@@ -311,6 +311,25 @@ def test_beat__condition_does_not_hold__starts_nothing(beat, monkeypatch):
     assert started == ["daily"]
 
 
+def test_beat__nothing_due__sleeps_until_the_next_entry_is(beat, monkeypatch):
+    """Celery's own scheduler returns 0 for the last 10 ms before an entry is due: it spins."""
+    monkeypatch.setattr(Scheduler, "producer", None)
+    clock = [1_900_000_000.0]
+    app.conf.beat_schedule = {"tick": {"task": "tests.note", "schedule": timedelta(seconds=1)}}
+    scheduler = beat()
+    started: list[float] = []
+    monkeypatch.setattr(Scheduler, "apply_async", lambda self, entry, **_: started.append(clock[0]))
+    monkeypatch.setattr("project.beat._now", lambda: datetime.fromtimestamp(clock[0], UTC))
+    for entry in scheduler.schedule.values():
+        entry.schedule.nowfun = lambda: datetime.fromtimestamp(clock[0], UTC)
+        entry.last_run_at = datetime.fromtimestamp(clock[0], UTC)
+    ticks = 0
+    while len(started) < 3:
+        clock[0] += scheduler.tick() or 0
+        ticks += 1
+        assert ticks < 20, "it spins"
+
+
 def test_beat__database_cannot_be_asked__leaves_it_to_the_job(beat, monkeypatch):
     started: list[str] = []
     monkeypatch.setattr(

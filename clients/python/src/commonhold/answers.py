@@ -20,8 +20,10 @@ class Answer:
 
     @classmethod
     def read(cls, document: dict[str, Any]) -> Self:
-        known = {each.name for each in fields(cls)} - {"document"}
-        members = {k: _moment(k, v) for k, v in document.items() if k in known}
+        # A member that would be a Python keyword has an underscore behind it here.
+        names = {each.name.removesuffix("_"): each.name for each in fields(cls)}
+        del names["document"]
+        members = {names[k]: _moment(k, v) for k, v in document.items() if k in names}
         return cls(document=document, **members)
 
 
@@ -66,7 +68,8 @@ def page_of(read: Callable[[dict[str, Any]], T]) -> Callable[[Any], Page[T]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry(Answer):
-    """An entry. Missing: `exists` is False, `value` the namespace's default, `version` 0."""
+    """An entry. Missing: `exists` is False, `value` the namespace's default, `version` 0. `registered`:
+    in lists. `matches`: where the value meets a search, `{pointer, snippet}`."""
 
     namespace: str
     key: str
@@ -85,6 +88,9 @@ class Entry(Answer):
     pinned: bool = False
     size_bytes: int = 0
     estimated_tokens: int = 0
+    redacted_at: datetime | None = None
+    redacted_by: str | None = None
+    matches: list[dict[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,14 +106,23 @@ class Version(Answer):
     request_id: str = ""
     run_id: str | None = None
     at: datetime
+    actor_kind: str
+    schema_version: int
+    size_bytes: int
+    pinned: bool
+    redacted_at: datetime | None = None
+    redacted_by: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Diff(Answer):
-    """`patch`: RFC 6902; `rows`: for people, `{pointer, kind, before, after}`."""
+    """`patch`: RFC 6902; `rows`: for people, `{pointer, kind, before, after}`. `from_` and `to`: the
+    versions or revisions that are compared."""
 
     patch: list[dict[str, Any]]
     rows: list[dict[str, Any]]
+    from_: int
+    to: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +134,10 @@ class Namespace(Answer):
     plugin: str
     schema_version: int
     ttl_seconds: int | None
+    max_value_bytes: int
+    history: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +153,9 @@ class StateKeyInfo(Answer):
     persistent: bool
     retain_on_uninstall: bool
     plugin: str
+    description: str
+    created_at: datetime
+    updated_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +169,9 @@ class Thread(Answer):
     message_count: int
     title: str = ""
     metadata: dict[str, Any]
+    compaction_policy: dict[str, Any]
+    context_tokens: int
+    forked_from: dict[str, Any] | None = None
     resource_id: str | None = None
     parent_thread_id: str | None = None
     active_run_id: str | None = None
@@ -168,6 +193,8 @@ class Message(Answer):
     tool_call_id: str | None = None
     tool_calls: list[dict[str, Any]] = field(default_factory=list)
     created_at: datetime
+    estimated_tokens: int
+    compaction: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +252,16 @@ class Run(Answer):
     lease_expires_at: datetime | None = None
     created_at: datetime
     finished_at: datetime | None = None
+    started_at: datetime | None = None
+    updated_at: datetime
+    deadline_at: datetime | None = None
+    times_out_at: datetime | None = None
+    flagged_stuck_at: datetime | None = None
+    cost_usd: str
+    max_rounds: int
+    start_revision: int
+    parent_run_id: str | None = None
+    parent_thread_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,6 +297,9 @@ class Ticket(Answer):
     decided_at: datetime | None = None
     expires_at: datetime | None = None
     created_at: datetime
+    resume_mode: str
+    response_schema: Any = None
+    on_expiry: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,6 +321,12 @@ class Dispatch(Answer):
     last_error: str | None = None
     available_at: datetime
     created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None = None
+    claimed_at: datetime | None = None
+    claimed_by: str | None = None
+    epoch: int
+    replays: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,7 +73,7 @@ test("a page of another origin is let in by CORS_ORIGINS only", { skip }, async 
       const { Commonhold } = await import("/client/index.js");
       const state = new Commonhold({ url, token, retries: { attempts: 1 } });
       try {
-        const watch = await state.watch({}, { after: (await state.changes({ limit: 1 })).next_cursor }).open();
+        const watch = await state.watch({}, { cursor: (await state.changes({ limit: 1 })).next_cursor }).open();
         await watch.return();
         const { detail } = await state.get("nobody", "k", { at_version: 1 }).catch((problem) => problem);
         const thread = await state.threads.create({ reason: "größer" });

@@ -250,10 +250,10 @@ test("watch: changes from now on, resumed behind a cursor", async () => {
     if (seen.length === 2) break;
   }
   assert.deepEqual(seen.map(({ version }) => version), [1, 2]);
-  const again = state.watch({ namespace: Counter, key: "watched" }, { after: seen[0].cursor });
+  const again = state.watch({ namespace: Counter, key: "watched" }, { cursor: seen[0].cursor });
   assert.equal((await again.next()).value.version, 2);
   await again.return();
-  const page = await state.changes({ namespace: Counter, key: "watched", after: seen[0].cursor, wait: 30 });
+  const page = await state.changes({ namespace: Counter, key: "watched", cursor: seen[0].cursor, wait: 30 });
   assert.deepEqual(page.items.map(({ version }) => version), [2]);
 });
 

@@ -22,7 +22,7 @@ from state_admin.streams import cursors, events
 @handles(contract.LIST_CHANGES)
 def list_changes(call: Endpoint) -> HttpResponse:
     filters = read_filter(call.query)
-    cursor, limit = call.query.after, call.query.limit
+    cursor, limit = call.query.cursor, call.query.limit
 
     def look() -> _Found:
         end = feed_sql.read_end(call.actor.workspace_id)
@@ -67,8 +67,8 @@ def read_filter(query: contract.FeedQuery) -> FeedFilter:
         namespace=query.namespace or "",
         key=query.key or "",
         prefix=query.prefix or "",
-        thread=query.thread or "",
-        run=query.run or "",
+        thread=query.thread_id or "",
+        run=query.run_id or "",
         kinds=kinds if glob else (),
     )
 
@@ -79,7 +79,7 @@ def open_cursor(cursor: str, end: FeedEnd) -> Position:
     try:
         return cursors.resume(cursor, end, settings.CHANGE_RETENTION)
     except cursors.BadCursor:
-        raise BadRequest("after must be a cursor that this API gave out") from None
+        raise BadRequest("cursor must be one that this API gave out") from None
     except cursors.ExpiredCursor:
         raise Gone(
             "the cursor has expired",

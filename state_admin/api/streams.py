@@ -40,7 +40,7 @@ def _describe(why: str) -> dict[str, Any]:
 def stream_changes(call: Endpoint) -> HttpResponse:
     request, filters = call.request, read_filter(call.query)
     check_live(call.actor)
-    cursor = request.META.get("HTTP_LAST_EVENT_ID") or call.query.after
+    cursor = request.META.get("HTTP_LAST_EVENT_ID") or call.query.cursor
     end = feed_sql.read_end(call.actor.workspace_id)
     after = None
     if cursor:

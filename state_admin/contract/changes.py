@@ -33,7 +33,9 @@ Cursor = Annotated[
 class Change(Answer):
     """A change that was committed."""
 
-    cursor: Annotated[Cursor, doc("Position of this change: `after` continues behind it.")]
+    cursor: Annotated[
+        Cursor, doc("Position of this change: send it as `cursor` to continue after it.")
+    ]
     kind: Annotated[str, doc("What was done to what.", "entry.put")]
     namespace: Annotated[Namespace | None, doc("The namespace; null: not about one.")]
     key: Annotated[Key | None, doc("The key; null: not about one.")]
@@ -66,8 +68,8 @@ class FeedQuery(Query):
     prefix: Annotated[str, doc("Only changes of keys that begin with it.", "thread::")] | None = (
         None
     )
-    thread: Annotated[ThreadId, doc("Only changes of this thread.")] | None = None
-    run: Annotated[RunId, doc("Only changes by or of this run.")] | None = None
+    thread_id: Annotated[ThreadId, doc("Only changes of this thread.")] | None = None
+    run_id: Annotated[RunId, doc("Only changes by or of this run.")] | None = None
     kind: (
         Annotated[
             str,
@@ -75,8 +77,8 @@ class FeedQuery(Query):
         ]
         | None
     ) = None
-    after: (
-        Annotated[Cursor, doc("Only changes behind this position: a cursor of the feed.")] | None
+    cursor: (
+        Annotated[Cursor, doc("Only changes after this position: a cursor of the feed.")] | None
     ) = None
 
 
@@ -91,8 +93,8 @@ LIST_CHANGES = Operation(
     path="/changes",
     tag="changes",
     summary="List changes",
-    description="Changes in commit order, behind `after` or from the oldest retained one. "
-    "`next_cursor` is never null: send it as `after` to continue without a gap or a repetition. "
+    description="Changes in commit order, after `cursor` or from the oldest retained one. "
+    "`next_cursor` is never null: send it as `cursor` to continue without a gap or a repetition. "
     "With `wait`, the response is held until there is a change. 410 if the cursor has expired: read "
     "the current state, then continue without a cursor.",
     query=ChangesQuery,
@@ -106,8 +108,8 @@ STREAM_CHANGES = Operation(
     tag="changes",
     summary="Stream changes",
     description="Server-sent events: `change` with an item of `GET /changes` as data and its cursor "
-    "as id, and at the end `closed` with a problem document. The stream starts behind "
-    "`Last-Event-ID` or `after`, otherwise with the next change. A comment follows after 15 seconds "
+    "as id, and at the end `closed` with a problem document. The stream starts after "
+    "`Last-Event-ID` or `cursor`, otherwise with the next change. A comment follows after 15 seconds "
     "of silence; its id is the current position.",
     query=FeedQuery,
     answers={200: str},

@@ -138,7 +138,7 @@ function showNews() {
 
 function connect() {
   if (!pill || source || paused || document.hidden || state === "ended") return;
-  const query = cursor ? `?${new URLSearchParams({ after: cursor })}` : "";
+  const query = cursor ? `?${new URLSearchParams({ cursor })}` : "";
   source = new EventSource(`${pill.dataset.stream}${query}`);
   source.onopen = () => {
     failures = 0;
@@ -203,7 +203,7 @@ async function look() {
   if (!pill) return false;
   let answer;
   try {
-    const query = new URLSearchParams(cursor ? { after: cursor } : {});
+    const query = new URLSearchParams(cursor ? { cursor } : {});
     answer = await fetch(`${pill.dataset.status}?${query}`, { redirect: "manual" });
   } catch {
     answer = null;

@@ -20,7 +20,7 @@ def test_changes__kind__is_a_glob_as_in_webhooks(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     assert kinds(alice, "namespace=notes") == ["namespace.register", "entry.put"]
     assert kinds(alice, "kind=entry.put") == kinds(alice, "kind=entry.*") == ["entry.put"]
-    assert kinds(alice, "kind=thread.*") == kinds(alice, "kind=*.create&thread=t1")
+    assert kinds(alice, "kind=thread.*") == kinds(alice, "kind=*.create&thread_id=t1")
     assert kinds(alice, "kind=*&namespace=notes") == ["namespace.register", "entry.put"]
     assert kinds(alice, "kind=ticket.*") == []
 

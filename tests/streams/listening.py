@@ -38,7 +38,7 @@ class Listener:
         port: int,
         token: str,
         *,
-        after: str = "",
+        cursor: str = "",
         last_event_id: str = "",
         timeout: float = PATIENCE,
         headers: dict[str, str] | None = None,
@@ -46,7 +46,7 @@ class Listener:
     ) -> None:
         self.last_id = last_event_id
         self.retry = 0
-        query = urlencode(filters | ({"after": after} if after else {}))
+        query = urlencode(filters | ({"cursor": cursor} if cursor else {}))
         sent = dict(headers or {})
         if token:
             sent["Authorization"] = f"Bearer {token}"

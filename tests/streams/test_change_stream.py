@@ -78,7 +78,7 @@ def test_stream__last_event_id__resumes_without_gap_or_repeat(listen, alice) -> 
     stream.close()
     write(alice, "d")
 
-    again = listen(alice.token, last_event_id=first[-1].id, after="ignored")
+    again = listen(alice.token, last_event_id=first[-1].id, cursor="ignored")
     write(alice, "e")
 
     assert [event.data["key"] for event in again.take(3)] == ["c", "d", "e"]
@@ -100,7 +100,7 @@ def test_stream__backlog_of_several_pages__all_of_it_then_live(listen, alice) ->
     for _ in range(2):
         assert alice.api("POST", "/state/batch", {"operations": operations}).status_code == 200
 
-    stream = listen(alice.token, after=start, kind="entry.put")
+    stream = listen(alice.token, cursor=start, kind="entry.put")
     backlog = stream.take(2000)
     write(alice, "live")
 
@@ -114,7 +114,7 @@ def test_stream__backlog_of_several_pages__all_of_it_then_live(listen, alice) ->
         ({"namespace": "notes"}, ["a", "ab", "b", "end"]),
         ({"key": "a"}, ["a", "end"]),
         ({"prefix": "a", "namespace": "notes"}, ["a", "ab", "end"]),
-        ({"thread": "t1"}, [None]),
+        ({"thread_id": "t1"}, [None]),
         ({"kind": "thread.create"}, [None]),
         ({"kind": "thread.*"}, [None]),
         ({"kind": "*.put"}, ["a", "ab", "b", "end"]),
@@ -171,7 +171,7 @@ def test_stream__narrowed_token_resumes__the_backlog_is_narrowed_too(listen, ali
     write(alice, "hidden")
     write(alice, "seen", namespace="team.x")
 
-    assert [e.data["key"] for e in listen(token, after=start).take(1)] == ["seen"]
+    assert [e.data["key"] for e in listen(token, cursor=start).take(1)] == ["seen"]
 
 
 # Refusals ------------------------------------------------------------------------------------
@@ -179,14 +179,14 @@ def test_stream__narrowed_token_resumes__the_backlog_is_narrowed_too(listen, ali
 
 def test_stream__expired_cursor__410_before_it_starts(listen, alice) -> None:
     old = datetime.now(UTC) - settings.CHANGE_RETENTION - timedelta(minutes=1)
-    refused = listen(alice.token, after=cursors.seal(Position(5, 5), old))
+    refused = listen(alice.token, cursor=cursors.seal(Position(5, 5), old))
 
     assert (refused.status, refused.problem()["type"]) == (410, "/problems/gone")
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"after": "nonsense"}, {"last_event_id": "x"}, {"kinds": "x"}, {"kind": "entry.puts"}],
+    [{"cursor": "nonsense"}, {"last_event_id": "x"}, {"kinds": "x"}, {"kind": "entry.puts"}],
 )
 def test_stream__bad_cursor_unknown_parameter_or_kind__400(listen, alice, options) -> None:
     refused = listen(alice.token, **options)
@@ -229,7 +229,7 @@ def test_stream__no_event_loop__what_is_there_then_come_back(alice) -> None:
     start = alice.api("GET", "/changes?limit=200").json()["next_cursor"]
     write(alice, "a")
 
-    answer = alice.api("GET", f"/changes/stream?after={start}")
+    answer = alice.api("GET", f"/changes/stream?cursor={start}")
 
     blocks = answer.content.decode().split("\n\n")
     assert answer.headers["Content-Type"] == "text/event-stream; charset=utf-8"

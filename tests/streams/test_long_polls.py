@@ -169,7 +169,7 @@ def test_ticket_poll__server_starts_again__finds_what_was_decided_meanwhile(star
 
 def test_change_poll__only_other_changes_come__waits_for_its_own(poll, alice) -> None:
     start = alice.api("GET", "/changes?limit=200").json()["next_cursor"]
-    one = poll(alice, f"/changes?wait={LONG}&after={start}&key=mine")
+    one = poll(alice, f"/changes?wait={LONG}&cursor={start}&key=mine")
     wait_for(parked, "the poll is parked")
     put(alice.actor, "notes", "other", 1)
     put(alice.actor, "notes", "mine", 1)
@@ -177,18 +177,18 @@ def test_change_poll__only_other_changes_come__waits_for_its_own(poll, alice) ->
     status, body = one.answer()
 
     assert (status, [item["key"] for item in body["items"]]) == (200, ["mine"])
-    following = poll(alice, f"/changes?after={body['next_cursor']}&key=mine").answer()[1]
+    following = poll(alice, f"/changes?cursor={body['next_cursor']}&key=mine").answer()[1]
     assert following["items"] == []
 
 
 def test_change_poll__nothing_comes__empty_with_a_cursor(poll, alice) -> None:
     start = alice.api("GET", "/changes?limit=200").json()["next_cursor"]
 
-    body = poll(alice, f"/changes?wait=1&after={start}").answer()[1]
+    body = poll(alice, f"/changes?wait=1&cursor={start}").answer()[1]
 
     assert body["items"] == []
     put(alice.actor, "notes", "k", 1)
-    again = poll(alice, f"/changes?after={body['next_cursor']}").answer()[1]
+    again = poll(alice, f"/changes?cursor={body['next_cursor']}").answer()[1]
     assert [item["key"] for item in again["items"]] == ["k"]
 
 

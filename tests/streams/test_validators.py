@@ -61,7 +61,7 @@ class World:
             client.close()
 
     def page(self, after: str) -> tuple[list[Item], str]:
-        status, body = self.call("GET", f"/changes?after={after}&limit=200")
+        status, body = self.call("GET", f"/changes?cursor={after}&limit=200")
         assert status == 200, body
         return body["items"], body["next_cursor"]
 

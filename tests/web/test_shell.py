@@ -177,7 +177,7 @@ def test_page__changed_while_it_is_made__lies_behind_its_cursor(
     page = admin.get("/", headers={"Sec-Fetch-Dest": "document"}).content.decode()
     assert "unseen" not in page
     (cursor,) = re.findall(r'data-cursor="([^"]+)"', page)
-    missed = alice.api("GET", f"/changes?after={cursor}").json()["items"]
+    missed = alice.api("GET", f"/changes?cursor={cursor}").json()["items"]
     assert [item["key"] for item in missed] == ["unseen"]
 
 

@@ -6,7 +6,7 @@ import type { Change } from "./schemas.js";
 
 export interface WatchOptions {
   /** A cursor to go on behind; else from now on. */
-  after?: string | undefined;
+  cursor?: string | undefined;
   /** Ends the watch: the loop over it ends. */
   signal?: AbortSignal | undefined;
   /** Silence after which a connection counts as dead; the server's heartbeat is 15 s. */
@@ -34,9 +34,9 @@ export class Watch implements AsyncIterableIterator<Change> {
   constructor(
     private readonly settings: Settings,
     private readonly filters: object,
-    { after = "", signal, heartbeat_timeout_seconds = 40 }: WatchOptions,
+    { cursor = "", signal, heartbeat_timeout_seconds = 40 }: WatchOptions,
   ) {
-    this.cursor = after;
+    this.cursor = cursor;
     this.silence = heartbeat_timeout_seconds;
     if (signal?.aborted) this.ended.abort();
     signal?.addEventListener("abort", () => this.ended.abort(), { once: true });

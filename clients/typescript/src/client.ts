@@ -55,8 +55,8 @@ export interface Filters {
   namespace?: Namespace | undefined;
   key?: string | undefined;
   prefix?: string | undefined;
-  thread?: string | undefined;
-  run?: string | undefined;
+  thread_id?: string | undefined;
+  run_id?: string | undefined;
   kind?: string | undefined;
 }
 
@@ -244,12 +244,12 @@ export class Commonhold {
     );
   }
 
-  /** A page of the change feed behind `after`. `next_cursor` is always there: go on with it. */
+  /** A page of the change feed after `cursor`. `next_cursor` is always present: continue with it. */
   changes({
     signal,
     namespace,
     ...query
-  }: Filters & { after?: string; wait?: number; limit?: number } & Sending = {}): Promise<Page<Change>> {
+  }: Filters & { cursor?: string; wait?: number; limit?: number } & Sending = {}): Promise<Page<Change>> {
     const named = { ...query, namespace: namespace && nameOf(namespace) };
     return this.send({ method: "GET", path: "/changes", query: named, wait: query.wait, signal });
   }

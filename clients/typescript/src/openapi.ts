@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: c41d09f8c72dd2e348ff8ade806b11ffdb14831c79690c21430b25fa4219bada
+// sha256 of docs/openapi.json: f886e4609383e42a1c72aff81f6945aad04953976eef15605e62a88927018ccc
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -335,7 +335,7 @@ export interface paths {
         };
         /**
          * List changes
-         * @description Changes in commit order, behind `after` or from the oldest retained one. `next_cursor` is never null: send it as `after` to continue without a gap or a repetition. With `wait`, the response is held until there is a change. 410 if the cursor has expired: read the current state, then continue without a cursor.
+         * @description Changes in commit order, after `cursor` or from the oldest retained one. `next_cursor` is never null: send it as `cursor` to continue without a gap or a repetition. With `wait`, the response is held until there is a change. 410 if the cursor has expired: read the current state, then continue without a cursor.
          */
         get: operations["list_changes"];
         put?: never;
@@ -355,7 +355,7 @@ export interface paths {
         };
         /**
          * Stream changes
-         * @description Server-sent events: `change` with an item of `GET /changes` as data and its cursor as id, and at the end `closed` with a problem document. The stream starts behind `Last-Event-ID` or `after`, otherwise with the next change. A comment follows after 15 seconds of silence; its id is the current position.
+         * @description Server-sent events: `change` with an item of `GET /changes` as data and its cursor as id, and at the end `closed` with a problem document. The stream starts after `Last-Event-ID` or `cursor`, otherwise with the next change. A comment follows after 15 seconds of silence; its id is the current position.
          */
         get: operations["stream_changes"];
         put?: never;
@@ -3025,7 +3025,7 @@ export interface components {
              */
             at: string;
             /**
-             * @description Position of this change: `after` continues behind it.
+             * @description Position of this change: send it as `cursor` to continue after it.
              * @example WzcsMywxNzY5ODYwODAwXQ
              */
             cursor: string;
@@ -3396,6 +3396,7 @@ export interface components {
              */
             phase: ("claimed" | "planning" | "asking" | "applying") | null;
             /**
+             * RequestedPolicy
              * @description The policy with which it was requested.
              * @example {
              *       "min_gain_tokens": 1024
@@ -6558,20 +6559,14 @@ export interface components {
                      * @description When the ticket expires.
                      */
                     expires_at?: string | null;
-                    /**
-                     * @description What happens at that time.
-                     * @enum {string|null}
-                     */
-                    on_expiry?: "keep" | "cancel" | null;
+                    /** @description What happens at that time. */
+                    on_expiry?: ("keep" | "cancel") | null;
                     /** @description Why a decision is needed. */
                     reason?: string | null;
                     /** @description JSON Schema that the decision's payload must match. */
                     response_schema?: Record<string, unknown> | boolean | null;
-                    /**
-                     * @description What the agent does with the decision.
-                     * @enum {string|null}
-                     */
-                    resume_mode?: "replay_tool_call" | "use_decision_as_tool_result" | "pass_decision_to_tool" | null;
+                    /** @description What the agent does with the decision. */
+                    resume_mode?: ("replay_tool_call" | "use_decision_as_tool_result" | "pass_decision_to_tool") | null;
                     /** @description Id of the ticket. Default: generated. */
                     ticket_id?: string | null;
                     /** @description Id of the tool call to decide about. */
@@ -6579,10 +6574,7 @@ export interface components {
                     /** @description Name of the tool. */
                     tool_name: string;
                 }[] | null;
-                /**
-                 * @description `dispatch`: the last decision enqueues a dispatch for the thread.
-                 * @enum {string|null}
-                 */
+                /** @description `dispatch`: the last decision enqueues a dispatch for the thread. */
                 wake?: "dispatch" | null;
             } | null;
         };
@@ -6676,20 +6668,14 @@ export interface components {
                      * @description When the ticket expires.
                      */
                     expires_at?: string | null;
-                    /**
-                     * @description What happens at that time.
-                     * @enum {string|null}
-                     */
-                    on_expiry?: "keep" | "cancel" | null;
+                    /** @description What happens at that time. */
+                    on_expiry?: ("keep" | "cancel") | null;
                     /** @description Why a decision is needed. */
                     reason?: string | null;
                     /** @description JSON Schema that the decision's payload must match. */
                     response_schema?: Record<string, unknown> | boolean | null;
-                    /**
-                     * @description What the agent does with the decision.
-                     * @enum {string|null}
-                     */
-                    resume_mode?: "replay_tool_call" | "use_decision_as_tool_result" | "pass_decision_to_tool" | null;
+                    /** @description What the agent does with the decision. */
+                    resume_mode?: ("replay_tool_call" | "use_decision_as_tool_result" | "pass_decision_to_tool") | null;
                     /** @description Id of the ticket. Default: generated. */
                     ticket_id?: string | null;
                     /** @description Id of the tool call to decide about. */
@@ -6697,10 +6683,7 @@ export interface components {
                     /** @description Name of the tool. */
                     tool_name: string;
                 }[] | null;
-                /**
-                 * @description `dispatch`: the last decision enqueues a dispatch for the thread.
-                 * @enum {string|null}
-                 */
+                /** @description `dispatch`: the last decision enqueues a dispatch for the thread. */
                 wake?: "dispatch" | null;
             } | null;
         };
@@ -6996,6 +6979,9 @@ export interface components {
             /**
              * @description JSON Schema of the values. Default: `{}`, any value.
              * @example {
+             *       "items": {
+             *         "type": "string"
+             *       },
              *       "type": "array"
              *     }
              */
@@ -7054,6 +7040,9 @@ export interface components {
             /**
              * @description JSON Schema of the values. Default: `{}`, any value.
              * @example {
+             *       "items": {
+             *         "type": "string"
+             *       },
              *       "type": "array"
              *     }
              */
@@ -7121,6 +7110,9 @@ export interface components {
             /**
              * @description JSON Schema of the values. Default: `{}`, any value.
              * @example {
+             *       "items": {
+             *         "type": "string"
+             *       },
              *       "type": "array"
              *     }
              */
@@ -8817,13 +8809,13 @@ export interface operations {
                 /** @description Only changes of keys that begin with it. */
                 prefix?: string;
                 /** @description Only changes of this thread. */
-                thread?: string;
+                thread_id?: string;
                 /** @description Only changes by or of this run. */
-                run?: string;
+                run_id?: string;
                 /** @description Only changes of this kind, or of the kinds that match a glob. */
                 kind?: string;
-                /** @description Only changes behind this position: a cursor of the feed. */
-                after?: string;
+                /** @description Only changes after this position: a cursor of the feed. */
+                cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
                 /** @description Long polling: hold the response for up to so many seconds, until there is news. */
@@ -8856,13 +8848,13 @@ export interface operations {
                 /** @description Only changes of keys that begin with it. */
                 prefix?: string;
                 /** @description Only changes of this thread. */
-                thread?: string;
+                thread_id?: string;
                 /** @description Only changes by or of this run. */
-                run?: string;
+                run_id?: string;
                 /** @description Only changes of this kind, or of the kinds that match a glob. */
                 kind?: string;
-                /** @description Only changes behind this position: a cursor of the feed. */
-                after?: string;
+                /** @description Only changes after this position: a cursor of the feed. */
+                cursor?: string;
             };
             header?: {
                 /** @description Id of the last event received; the stream continues after it. */

@@ -379,5 +379,5 @@ def test_watch__server_restarts__goes_on_without_gap_or_repeat(alice: Person, st
             assert seen == [1, 2, 3]
             state.put("notes", "k", 4)
             cursor = changes.cursor
-        with state.watch(namespace="notes", after=cursor) as later:
+        with state.watch(namespace="notes", cursor=cursor) as later:
             assert next(later).version == 4

@@ -86,7 +86,7 @@ def test_watch__nobody_listens__is_unreachable() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_watch__a_cursor_that_is_none__is_refused(state: Commonhold) -> None:
     with pytest.raises(BadRequest):
-        next(state.watch(after="nonsense"))
+        next(state.watch(cursor="nonsense"))
 
 
 @pytest.mark.django_db(transaction=True)

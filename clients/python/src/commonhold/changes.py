@@ -29,8 +29,8 @@ class _Ended(Exception):
 
 
 class Feed:
-    def __init__(self, after: str, filters: dict[str, str], retries: Retries) -> None:
-        self.cursor = after
+    def __init__(self, cursor: str, filters: dict[str, str], retries: Retries) -> None:
+        self.cursor = cursor
         self._filters = filters
         self._retries = retries
         self._rest = 2.0

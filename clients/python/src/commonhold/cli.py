@@ -116,7 +116,7 @@ def edit(state: Commonhold, options: argparse.Namespace) -> int | None:
 def watch(state: Commonhold, options: argparse.Namespace) -> None:
     given = {name: value for name, value in vars(options).items() if value is not None}
     filters = cast(Filters, {n: v for n, v in given.items() if n in Filters.__annotations__})
-    with state.watch(after=options.after, **filters) as changes:
+    with state.watch(cursor=options.cursor, **filters) as changes:
         for change in changes:
             _show(change.document)
 
@@ -175,7 +175,7 @@ def _parser() -> argparse.ArgumentParser:
     one = verb(watch, "print changes as they happen, a line each, until interrupted")
     for name in Filters.__annotations__:
         one.add_argument(f"--{name}")
-    one.add_argument("--after", default="", metavar="CURSOR", help="go on behind that change")
+    one.add_argument("--cursor", default="", help="continue after that change")
 
     one = verb(diff, "print what changed between two versions", "namespace", "key")
     one.add_argument("old", type=int)

@@ -227,13 +227,13 @@ class Commonhold(Entries["Commonhold"]):
     def watch(
         self,
         *,
-        after: str = "",
+        cursor: str = "",
         heartbeat_timeout: float = HEARTBEAT_TIMEOUT,
         **filters: Unpack[Filters],
     ) -> Watch:
         """Follow the change feed: `with state.watch(namespace="notes") as changes: for change in
-        changes: …`. Filters: namespace, key, prefix, thread, run, kind."""
-        feed = Feed(after, query_of(filters), self._settings.retries)
+        changes: …`. Filters: namespace, key, prefix, thread_id, run_id, kind."""
+        feed = Feed(cursor, query_of(filters), self._settings.retries)
         url = self._settings.base + "/changes/stream"
         return Watch(self._http, url, feed, heartbeat_timeout)
 
@@ -405,13 +405,13 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
     def watch(
         self,
         *,
-        after: str = "",
+        cursor: str = "",
         heartbeat_timeout: float = HEARTBEAT_TIMEOUT,
         **filters: Unpack[Filters],
     ) -> AsyncWatch:
         """Follow the change feed: `async with state.watch(namespace="notes") as changes: async for change
-        in changes: …`. Filters: namespace, key, prefix, thread, run, kind."""
-        feed = Feed(after, query_of(filters), self._settings.retries)
+        in changes: …`. Filters: namespace, key, prefix, thread_id, run_id, kind."""
+        feed = Feed(cursor, query_of(filters), self._settings.retries)
         url = self._settings.base + "/changes/stream"
         return AsyncWatch(lambda: self._http, url, feed, heartbeat_timeout)
 

@@ -329,8 +329,8 @@ class Filters(TypedDict, total=False):
     namespace: Where
     key: Key
     prefix: str
-    thread: str
-    run: str
+    thread_id: str
+    run_id: str
     kind: str
 
 
@@ -343,13 +343,13 @@ def query_of(filters: Filters) -> dict[str, str]:
 
 def list_changes(
     *,
-    after: str | None = None,
+    cursor: str | None = None,
     wait: float = 0,
     limit: int | None = None,
     **filters: Unpack[Filters],
 ) -> Call[Page[Change]]:
-    """A page of the feed behind `after`. `next_cursor` is always there: go on with it."""
-    query = query_of(filters) | given(after=after, wait=int(wait) or None, limit=limit)
+    """A page of the feed after `cursor`. `next_cursor` is always present: continue with it."""
+    query = query_of(filters) | given(cursor=cursor, wait=int(wait) or None, limit=limit)
     return Call("GET", "/changes", page_of(Change.read), query, wait=wait)
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.db import connection
+from django.http import HttpRequest, HttpResponse
 from hypothesis import settings
 from pytest_django import DjangoDbBlocker
 
 from project.env import BASE_DIR
+from state_admin.contract.openapi import problems_of
+from state_admin.rest.endpoint import Endpoint
 from tests.builders import alice, bob, mallory
 from tests.project.running import wait_for
 
@@ -60,6 +65,27 @@ def others() -> list[tuple[str, str]]:
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         return cursor.fetchall()
+
+
+@pytest.fixture(autouse=True)
+def declared_problems(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An operation returns no problem that the contract does not declare for it."""
+    undeclared: set[tuple[str, str]] = set()
+    dispatch = Endpoint.dispatch
+
+    def checked(self: Endpoint, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = dispatch(self, request, *args, **kwargs)
+        method = "GET" if request.method == "HEAD" else request.method
+        operation = self.operations.get(method or "")
+        if operation is not None and response.status_code >= 400 and not response.streaming:
+            slug = json.loads(response.content)["type"].rpartition("/")[2]
+            if slug not in problems_of(operation):
+                undeclared.add((operation.id, slug))
+        return response
+
+    monkeypatch.setattr(Endpoint, "dispatch", checked)
+    yield
+    assert not undeclared
 
 
 __all__ = ["alice", "bob", "mallory"]

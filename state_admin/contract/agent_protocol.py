@@ -274,7 +274,7 @@ _GUARDS = {"headers": ("If-Match", "If-None-Match")}
 GET_ITEM = _operation(
     "get_store_item", "GET", "/store/items", "Read a store item",
     description="The item, or null if there is none.",
-    query=ItemQuery, answers={200: StoreItem | None},
+    query=ItemQuery, answers={200: StoreItem | None}, problems=("invalid",),
 )  # fmt: skip
 PUT_ITEM = _operation(
     "put_store_item", "PUT", "/store/items", "Write a store item",
@@ -320,7 +320,7 @@ COPY_THREAD = _operation(
 LIST_HISTORY = _operation(
     "list_agent_history", "GET", "/threads/{thread_id}/history", "List the states of a thread",
     description="The retained checkpoints, newest first.",
-    query=HistoryQuery, answers={200: list[AgentState]},
+    query=HistoryQuery, answers={200: list[AgentState]}, problems=("invalid",),
 )  # fmt: skip
 SEARCH_HISTORY = _operation(
     "search_agent_history", "POST", "/threads/{thread_id}/history", "Search the states of a thread",
@@ -335,11 +335,11 @@ READ_STATE_OF = _operation(
 READ_STATE_AT = _operation(
     "get_agent_state_at", "GET", "/threads/{thread_id}/state/{checkpoint_id}",
     "Read the state at a checkpoint",
-    query=StateQuery, answers={200: AgentState},
+    query=StateQuery, answers={200: AgentState}, problems=("invalid",),
 )  # fmt: skip
 READ_STATE = _operation(
     "get_agent_state", "GET", "/threads/{thread_id}/state", "Read the current state",
-    query=StateQuery, answers={200: AgentState},
+    query=StateQuery, answers={200: AgentState}, problems=("invalid",),
 )  # fmt: skip
 UPDATE_STATE = _operation(
     "update_agent_state", "POST", "/threads/{thread_id}/state", "Update the state",

@@ -17,16 +17,17 @@ from .problems import Problem
 Schema = dict[str, Any]
 
 _REF: Final = "#/components/schemas/{name}"
-# The slugs that every operation can return, by what it has.
+# The slugs that every operation can return, by what it has. A body is refused where none is declared.
 _ALWAYS: Final = (
     "bad-request",
     "unauthenticated",
     "forbidden",
+    "unsupported-media-type",
     "rate-limited",
     "internal",
     "unavailable",
 )
-_WITH_BODY: Final = ("unsupported-media-type", "too-large", "request-timeout", "invalid")
+_WITH_BODY: Final = ("too-large", "request-timeout", "invalid")
 
 _ETAG_PATTERN: Final = r'^(W/)?"[0-9]{1,18}"$'
 REQUEST_HEADERS: Final[dict[str, Schema]] = {

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: f886e4609383e42a1c72aff81f6945aad04953976eef15605e62a88927018ccc
+// sha256 of docs/openapi.json: 28153a391b918cce405368b4a000dab5db6a380001837c894b84fab4351864f8
 
 export interface paths {
     "/api/v1/access/explain": {

@@ -1,7 +1,7 @@
-"""The doorbell: how a committed change wakes a job, and the queue it goes through.
+"""Job notifications: how a committed change notifies a worker, and the queue in between.
 
-The rows are the truth and a sweep finds what the bell missed, so everything here may lose a
-message and nothing here may hold up or fail a request.
+The rows are the truth, and a sweep finds the rows whose notification was lost. Therefore a
+notification may be lost here, but nothing here may delay or fail a request.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ from project.postgres.base import connect_embedded, is_dead
 log = structlog.get_logger(__name__)
 
 _SCHEMES = ("redis", "rediss", "amqp", "amqps", "memory")
-_DATABASE = "pgmq://database"  # the host is never asked: the transport below uses Django's database
+_DATABASE = (
+    "pgmq://database"  # the host is not used: the transport below connects to Django's database
+)
 _INSTALL_LOCK = 0x5747_0001
-# After a failed ring, do not make every request wait for the same dead broker.
-_SILENCE_SECONDS = 5.0
-_RING_SECONDS = 1.0
-# How often a waiting worker checks whether it has been told to stop.
+# After a failed notification, do not make every request wait for the same dead broker.
+_PAUSE_SECONDS = 5.0
+_NOTIFY_SECONDS = 1.0
+# How often a waiting worker checks whether it should stop.
 _STOP_CHECK_SECONDS = 0.3
 # Messages are announced by NOTIFY. A poll finds only what becomes visible with time, such as the
 # messages of a killed worker, and messages whose notification was lost with a connection.
@@ -100,7 +102,7 @@ def prepare() -> None:
 
 
 def check() -> None:
-    """One attempt to reach the broker; BadSetting says in one sentence what is wrong."""
+    """One attempt to reach the broker; BadSetting states in one sentence what is wrong."""
     if uses_database():
         return
     where = maybe_sanitize_url(url())
@@ -109,7 +111,7 @@ def check() -> None:
             "BROKER_URL=memory:// works inside one process only; use redis:// or amqp://, or unset it"
         )
     try:
-        with _bell() as connection:
+        with _quick_connection() as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=5)
     except Exception as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
@@ -118,45 +120,45 @@ def check() -> None:
         ) from None
 
 
-# Asking --------------------------------------------------------------------------------------
+# Health --------------------------------------------------------------------------------------
 
 
 class Answer(NamedTuple):
-    """Whether the broker answers: `problem` says in words why not, "" when it does."""
+    """Whether the broker responds. `problem` states in plain text why not; "" when it does."""
 
     where: str
     problem: str
 
 
 _QUEUE: Final = "SELECT to_regclass('pgmq.q_commonhold') IS NOT NULL"
-_REMEMBERED_SECONDS = 5.0
-_answered = (0.0, Answer("", ""))
+_CACHED_SECONDS = 5.0
+_last_answer = (0.0, Answer("", ""))
 
 
 def ping() -> Answer:
-    """Ask the broker for a sign of life; waits for a second at most. The answer of a server beside
-    the database is remembered for five, so that a dead one holds up few pages."""
-    global _answered
+    """Check whether the broker responds, within a second. The result for a Redis or AMQP server is
+    cached for five seconds, so that a dead server delays few pages."""
+    global _last_answer
     if uses_database():
         with connections["default"].cursor() as cursor:
             cursor.execute(_QUEUE)
-            (made,) = cursor.fetchone()
-        return Answer(address(), "" if made else "no worker has made its queue")
-    until, answer = _answered
+            (exists,) = cursor.fetchone()
+        return Answer(address(), "" if exists else "no worker has created the queue")
+    until, answer = _last_answer
     if time.monotonic() >= until or answer.where != address():
         answer = Answer(address(), _refusal())
-        _answered = (time.monotonic() + _REMEMBERED_SECONDS, answer)
+        _last_answer = (time.monotonic() + _CACHED_SECONDS, answer)
     return answer
 
 
 def _refusal() -> str:
     try:
-        with _bell() as connection:
+        with _quick_connection() as connection:
             connection.ensure_connection(
-                max_retries=1, interval_start=0, timeout=int(_RING_SECONDS)
+                max_retries=1, interval_start=0, timeout=int(_NOTIFY_SECONDS)
             )
     except Exception as error:
-        return f"it does not answer: {type(error).__name__}"
+        return f"the broker does not respond: {type(error).__name__}"
     return ""
 
 
@@ -180,57 +182,59 @@ def _bare(one: str) -> str:
     return f"{parts.scheme}://{host}" + (f":{port}" if port else "")
 
 
-# Ringing -------------------------------------------------------------------------------------
+# Notifying -----------------------------------------------------------------------------------
 
-_silent_until = 0.0
+_paused_until = 0.0
 
 
-def wake(task: str, *args: Any) -> None:
-    """After the commit, wake the job `task` (its full name) with JSON-able `args`.
+def notify_worker(task: str, *args: Any) -> None:
+    """After the commit, queue the job `task` (its full name) with `args`, which JSON can hold.
 
-    Without an open transaction, at once. Never raises; waits about a second for a broker that
-    does not answer, and then not at all for five.
+    Without an open transaction, immediately. Never raises. Waits about one second for a broker
+    that does not respond; for the next five seconds, notifications are skipped.
     """
-    transaction.on_commit(functools.partial(_ring, task, args))
+    transaction.on_commit(functools.partial(_send, task, args))
 
 
-def _ring(task: str, args: tuple[Any, ...]) -> None:
-    global _silent_until
-    if time.monotonic() < _silent_until:
+def _send(task: str, args: tuple[Any, ...]) -> None:
+    global _paused_until
+    if time.monotonic() < _paused_until:
         return
     from project.celery import app
 
     try:
-        with pools.producers[_bell()].acquire(block=True, timeout=_RING_SECONDS) as producer:
+        with pools.producers[_quick_connection()].acquire(
+            block=True, timeout=_NOTIFY_SECONDS
+        ) as producer:
             app.send_task(task, args=args, producer=producer, retry=False, ignore_result=True)
     except Exception as error:
-        _silent_until = time.monotonic() + _SILENCE_SECONDS
-        # A connection remembers for ever that its queue was made; it may be gone by now.
+        _paused_until = time.monotonic() + _PAUSE_SECONDS
+        # A connection never checks again whether its queue exists; it may have been dropped.
         _drop()
-        log.warning("doorbell.silent", task=task, error=type(error).__name__)
+        log.warning("job.notification_failed", task=task, error=type(error).__name__)
 
 
 def _drop() -> None:
-    """Close the pools of the bell, and no others: a worker goes on with its own."""
+    """Close the pools of notifications, and no others: a worker keeps its own."""
     for group in (pools.producers, pools.connections):
-        with suppress(Exception):  # the bell never raises; another thread may have been quicker
-            bell = _bell()
-            if bell in group:
-                group[bell].force_close_all()
-                del group[bell]
+        with suppress(Exception):  # never raise; another thread may have closed it first
+            connection = _quick_connection()
+            if connection in group:
+                group[connection].force_close_all()
+                del group[connection]
 
 
-def _bell() -> Connection:
-    """A connection that gives up quickly, apart from the worker's patient one."""
+def _quick_connection() -> Connection:
+    """A connection with short timeouts, separate from the worker's connection."""
     options: dict[str, Any] = {**transport_options(), **_ONCE}
     if uses_database():
         # Only workers listen.
-        options |= {"pool_timeout": _RING_SECONDS, "pool_size": 1, "use_notify": False}
+        options |= {"pool_timeout": _NOTIFY_SECONDS, "pool_size": 1, "use_notify": False}
     elif url().startswith("redis"):
-        options |= {"socket_connect_timeout": _RING_SECONDS, "socket_timeout": _RING_SECONDS}
+        options |= {"socket_connect_timeout": _NOTIFY_SECONDS, "socket_timeout": _NOTIFY_SECONDS}
     elif url().startswith("amqp"):
-        options |= {"read_timeout": _RING_SECONDS, "write_timeout": _RING_SECONDS}
-    return Connection(url(), transport_options=options, connect_timeout=_RING_SECONDS)
+        options |= {"read_timeout": _NOTIFY_SECONDS, "write_timeout": _NOTIFY_SECONDS}
+    return Connection(url(), transport_options=options, connect_timeout=_NOTIFY_SECONDS)
 
 
 # Queues in our database ----------------------------------------------------------------------
@@ -326,7 +330,7 @@ class Transport(pgmq.Transport):
         raise TimeoutError
 
     def verify_connection(self, connection: Any) -> bool:
-        """Asked before each call; the pool checks its connections itself, without a statement."""
+        """kombu calls it before each call; the pool checks its connections itself, without a statement."""
         return True
 
     def _get_notify_waiter(self) -> pgmq._NotifyWaiter:

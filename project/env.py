@@ -34,7 +34,7 @@ def data_dir() -> Path:
     """Where the embedded PostgreSQL and generated secrets live. Created on first use, mode 0700; other
     users lose the right to read or write a folder that was there before."""
     path = Path(env.str("COMMONHOLD_DATA_DIR", str(BASE_DIR / ".data"))).expanduser().absolute()
-    advice = "set COMMONHOLD_DATA_DIR to a folder of yours"
+    advice = "set COMMONHOLD_DATA_DIR to a folder that you own"
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         usable = os.access(path, os.R_OK | os.W_OK | os.X_OK)
@@ -50,7 +50,7 @@ def data_dir() -> Path:
             path.chmod(mode & 0o700)
         except OSError:
             raise BadSetting(
-                f"The data folder {path} is open to other users and belongs to one; {advice}"
+                f"The data folder {path} is accessible to other users and its mode cannot be changed; {advice}"
             ) from None
     return path
 

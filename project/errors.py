@@ -27,7 +27,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, NotFound("no such path"), pages.not_found, exception)
+    return _answer(request, NotFound("path not found"), pages.not_found, exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

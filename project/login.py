@@ -35,13 +35,14 @@ def single_sign_on() -> SingleSignOn | None:
     if not any(given):
         return None
     if not all(given):
-        raise BadSetting("OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET go together; set all")
+        raise BadSetting("OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together")
     address = urlsplit(issuer)
     loopback = address.hostname in ("127.0.0.1", "::1", "localhost")
     plain = address.scheme == "http" and loopback
     if not address.hostname or not (address.scheme == "https" or plain):
         raise BadSetting(
-            "OIDC_ISSUER must be an https:// URL: whoever can answer for it is anybody"
+            "OIDC_ISSUER must be an https:// URL: without TLS, anybody on the network can "
+            "forge sign-ins"
         )
     if len(issuer) > _LONGEST_ISSUER:
         raise BadSetting(f"OIDC_ISSUER must have at most {_LONGEST_ISSUER} characters")
@@ -49,7 +50,7 @@ def single_sign_on() -> SingleSignOn | None:
     domains = tuple(domain.strip().lower() for domain in listed if domain.strip())
     role = env.str("OIDC_NEW_ROLE", "viewer")
     if role not in ("viewer", "editor"):
-        raise BadSetting("OIDC_NEW_ROLE is viewer or editor; admins are made by admins")
+        raise BadSetting("OIDC_NEW_ROLE must be viewer or editor; only admins grant the role admin")
     return SingleSignOn(
         issuer=issuer,
         client_id=client_id,
@@ -65,7 +66,7 @@ def totp() -> str:
     """`off`, `optional` or `required`."""
     given = env.str("LOGIN_TOTP", "off")
     if given not in ("off", "optional", "required"):
-        raise BadSetting(f"LOGIN_TOTP is off, optional or required, not {given!r}")
+        raise BadSetting(f"LOGIN_TOTP must be off, optional or required, not {given!r}")
     return given
 
 

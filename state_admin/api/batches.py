@@ -45,9 +45,9 @@ def _operation(each: contract.BatchOperation, pointer: str, reason: str) -> Batc
         bad.data["pointer"] = pointer
         raise
     if each.op == "put" and each.value is UNSET:
-        raise Invalid("a put needs a value", [values.Fault(f"{pointer}/value", "is missing")])
+        raise Invalid("put requires a value", [values.Fault(f"{pointer}/value", "is missing")])
     if each.op == "patch" and each.patch is UNSET:
-        raise Invalid("a patch needs a patch", [values.Fault(f"{pointer}/patch", "is missing")])
+        raise Invalid("patch requires a patch", [values.Fault(f"{pointer}/patch", "is missing")])
     return BatchOperation(
         op=each.op,
         namespace=each.namespace,

@@ -79,9 +79,12 @@ def open_cursor(cursor: str, end: FeedEnd) -> Position:
     try:
         return cursors.resume(cursor, end, settings.CHANGE_RETENTION)
     except cursors.BadCursor:
-        raise BadRequest("cursor must be one that this API gave out") from None
+        raise BadRequest("cursor must be a value that this API returned") from None
     except cursors.ExpiredCursor:
         raise Gone(
             "the cursor has expired",
-            hint="Changes are kept for a limited time. Read the state, then follow from now.",
+            hint=(
+                "Changes are retained for a limited time. Read the state, then follow the feed "
+                "from the current position."
+            ),
         ) from None

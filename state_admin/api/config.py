@@ -101,7 +101,7 @@ def read_config_history(call: Endpoint, kind: str, record_id: str) -> HttpRespon
     namespaces.definition(call.actor, namespace, fresh=True)
     rows = EntryRevision.objects.visible_to(call.actor).of_key(namespace, record_id)
     if call.query.cursor is None and not rows.exists():
-        raise NotFound(f"no config {kind}/{record_id}")
+        raise NotFound(f"config not found: {kind}/{record_id}")
     return answer_versions(call, rows)
 
 

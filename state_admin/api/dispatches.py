@@ -45,7 +45,7 @@ def _moment(text: str) -> datetime | None:
     moment = moments.read(text)
     if moment is None:
         fault = Fault("/available_at", "must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
-        raise Invalid("a time is not acceptable", [fault])
+        raise Invalid("a time is not valid", [fault])
     return moment
 
 
@@ -90,7 +90,9 @@ def claim_dispatches(call: Endpoint) -> HttpResponse:
     if "wait" in request.query_params and "HTTP_IDEMPOTENCY_KEY" in request.META:
         raise BadRequest(
             "wait cannot be combined with Idempotency-Key",
-            hint="A claim whose answer is lost comes back when its lease ends.",
+            hint=(
+                "If the response is lost, the dispatch returns to the queue when its lease expires."
+            ),
         )
     # A parked call is asked again without its body.
     given = memory_of(request)

@@ -76,4 +76,4 @@ def _place(after: str) -> tuple[int, int]:
     try:
         return int(version), int(row_id)
     except ValueError:
-        raise BadRequest("cursor must be one that this API gave out") from None
+        raise BadRequest("cursor must be a value that this API returned") from None

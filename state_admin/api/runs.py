@@ -175,8 +175,8 @@ def commit(call: Endpoint, run_id: str) -> HttpResponse:
     if match is not None:
         if body.base_revision not in (None, match):
             raise BadRequest(
-                f"If-Match says {match}, base_revision {body.base_revision}",
-                hint="Both name the revision you started from: leave one out.",
+                f"If-Match ({match}) and base_revision ({body.base_revision}) differ",
+                hint="Both state the revision that the commit is based on. Send only one of them.",
             )
         body.base_revision = match
     committed = commits.commit(
@@ -223,21 +223,23 @@ def _updates(given: list[commit_contract.Update], pointer: str) -> tuple[Update,
     updates: list[Update] = []
     for index, each in enumerate(given):
         if each.clear == (each.update is not UNSET):
-            fault = values.Fault(f"{pointer}/{index}", "give an update, or clear: true")
-            raise Invalid("an update needs exactly one of update and clear", [fault])
+            fault = values.Fault(f"{pointer}/{index}", "send update, or clear: true")
+            raise Invalid("an update must have exactly one of update and clear", [fault])
         updates.append(Update(each.key, each.update or None, each.clear))
     return tuple(updates)
 
 
 def _reads(given: list[commit_contract.EntryRead]) -> tuple[Read, ...]:
     if len(given) > MOST_READS:
-        raise Invalid("too many reads", [values.Fault("/reads", f"takes at most {MOST_READS}")])
+        raise Invalid(
+            "too many reads", [values.Fault("/reads", f"must have at most {MOST_READS} items")]
+        )
     for index, each in enumerate(given):
         try:
             entries.check_address(each.namespace, each.key)
         except Problem as bad:
             fault = values.Fault(f"/reads/{index}", bad.detail)
-            raise Invalid("a read is not acceptable", [fault]) from bad
+            raise Invalid("a read is not valid", [fault]) from bad
     return tuple(Read(each.namespace, each.key, each.version) for each in given)
 
 
@@ -267,5 +269,5 @@ def _read_cost(given: int | float | str, pointer: str) -> Decimal:
         expected = (
             "must be a number of at least 0 with at most 8 digits before and 6 after the point"
         )
-        raise Invalid("the cost is not acceptable", [values.Fault(f"{pointer}/cost_usd", expected)])
+        raise Invalid("the cost is not valid", [values.Fault(f"{pointer}/cost_usd", expected)])
     return cost.quantize(_COST_PLACES)

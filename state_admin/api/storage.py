@@ -49,5 +49,5 @@ def _place(position: str | None) -> tuple[int, int] | None:
         return None
     size, _, pk = position.partition(":")
     if not all(part.isascii() and part.isdigit() and len(part) <= 18 for part in (size, pk)):
-        raise BadRequest("cursor must be one that this API gave out")
+        raise BadRequest("cursor must be a value that this API returned")
     return int(size), int(pk)

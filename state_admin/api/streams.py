@@ -79,6 +79,6 @@ class _GoingOn:
             await self.listener.follow(channel)
         except (Unready, RateLimited, Unavailable, django.db.Error) as error:
             if isinstance(error, Unready):
-                error = Unavailable("the database does not answer now")
+                error = Unavailable("the database does not respond")
             refusal = problems.answer_error(error, self.request)
             await channel.answer(instead(answer, refusal))

@@ -142,7 +142,7 @@ def list_deliveries(call: Endpoint, webhook_id: str) -> HttpResponse:
 def replay_webhook(call: Endpoint, webhook_id: str) -> HttpResponse:
     body = call.body(contract.Replay)
     if body.dead_letters == (body.cursor is not UNSET):
-        raise BadRequest('say either {"dead_letters": true} or {"cursor": "…"}')
+        raise BadRequest('send either {"dead_letters": true} or {"cursor": "…"}')
     replayed = None
     if body.cursor is not UNSET:
         hook = webhook_flow.replay_from(

@@ -90,7 +90,7 @@ class Explanation(Answer):
     may_administer: Annotated[bool, doc("Whether it may administer.", False)]
     reasons: Annotated[
         list[str],
-        doc("The reasons in plain text, in the order of the decision.", ["the token is live"]),
+        doc("The reasons in plain text, in the order of the decision.", ["the token is active"]),
     ]
 
     @classmethod

@@ -273,7 +273,7 @@ _GUARDS = {"headers": ("If-Match", "If-None-Match")}
 
 GET_ITEM = _operation(
     "get_store_item", "GET", "/store/items", "Read a store item",
-    description="The item, or null if there is none.",
+    description="The item, or null if it does not exist.",
     query=ItemQuery, answers={200: StoreItem | None}, problems=("invalid",),
 )  # fmt: skip
 PUT_ITEM = _operation(

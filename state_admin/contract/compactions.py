@@ -301,9 +301,9 @@ PREVIEW_COMPACTION = Operation(
     path="/threads/{thread_id}/compactions",
     tag="compactions",
     summary="Preview a compaction of a thread",
-    description="What a compaction would do now. `would_fold` names the messages, or `skip` the"
-    " reason why there are none. With `kind=snapshot`, the number of snapshots and rows that would"
-    " be removed.",
+    description="What a compaction would do now. `would_fold` has the messages that it would"
+    " summarize, or `skip` the reason why it would do nothing. With `kind=snapshot`, the number of"
+    " snapshots and rows that would be removed.",
     query=PreviewQuery,
     answers={200: _PREVIEWS},
 )

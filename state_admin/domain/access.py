@@ -76,19 +76,26 @@ def narrower(
         reasons.append(f"role '{role.value}' is above your own, '{creator.role.value}'")
     if creator.namespaces:
         if not namespaces:
-            reasons.append(f"all namespaces is wider than yours: {', '.join(creator.namespaces)}")
+            reasons.append(
+                f"all namespaces exceed your own limits: {', '.join(creator.namespaces)}"
+            )
         # A glob lies within another exactly when the other matches it as text: its `*` is no
         # character of a name, so only a `*` can have matched it.
         reasons += [
-            f"namespace '{glob}' is wider than yours: {', '.join(creator.namespaces)}"
+            f"namespace '{glob}' exceeds your own limits: {', '.join(creator.namespaces)}"
             for glob in namespaces
             if not creator.sees_namespace(glob)
         ]
     if creator.thread_prefixes:
         if not thread_prefixes:
-            reasons.append(f"all threads is wider than yours: {', '.join(creator.thread_prefixes)}")
+            reasons.append(
+                f"all threads exceed your own limits: {', '.join(creator.thread_prefixes)}"
+            )
         reasons += [
-            f"thread prefix '{prefix}' is wider than yours: {', '.join(creator.thread_prefixes)}"
+            (
+                f"thread prefix '{prefix}' exceeds your own limits: "
+                f"{', '.join(creator.thread_prefixes)}"
+            )
             for prefix in thread_prefixes
             if not creator.sees_thread(prefix)
         ]

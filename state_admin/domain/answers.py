@@ -316,7 +316,7 @@ def compose(
             made = _without(made, path)
     for each in fields:
         if each.name not in wrong and _lacks(each, made, typed):
-            wrong[each.name] = [Fault(each.name, "needs an answer")]
+            wrong[each.name] = [Fault(each.name, "a value is required")]
     return dump(made), [fault for each in fields for fault in wrong.get(each.name, [])]
 
 
@@ -353,7 +353,7 @@ def _part(asked: Field, text: str) -> str | list[Fault]:
         case "choice" | "several":
             chosen = text.split("\n") if asked.kind == "several" else [text]
             if not {*chosen} <= {choice for choice, _ in asked.choices}:
-                return [Fault(asked.name, "is none of the choices")]
+                return [Fault(asked.name, "must be one of the choices")]
             return text if asked.kind == "choice" else f"[{','.join(chosen)}]"
         case "number" | "integer":
             return text if _is_number(text) else [Fault(asked.name, "must be a number")]

@@ -129,19 +129,19 @@ def plan(view: View, policy: Policy) -> Plan | Skip:
 def _plan(view: View, policy: Policy, keep: int, *, carried: Turn | None = None) -> Plan | Skip:
     end = view.count - keep
     if end < 2:
-        return Skip("fewer than 2 messages stand before those that stay")
+        return Skip("fewer than 2 messages precede the retained messages")
     stuck = view.unanswered
     if stuck is not None and stuck.index >= end:
         stuck = None
     found = view.frontier(end)
     if found is None or (carried is not None and found.index < carried.index):
-        words = "no message before those that stay ends with all tool calls answered"
+        words = "a tool call is open at every message before the retained messages"
         return Skip(str(stuck or words))
     if found.external == (carried is not None):
-        return Skip(str(stuck or "nothing but internal messages stands before those that stay"))
+        return Skip(str(stuck or "only internal messages precede the retained messages"))
     tokens = found.tokens - (carried.tokens if carried else 0)
     if tokens < policy.min_gain_tokens:
-        words = f"folding would gain fewer than {policy.min_gain_tokens} tokens: {tokens}"
+        words = f"summarizing would save fewer than {policy.min_gain_tokens} tokens: {tokens}"
         return Skip(f"{words}; {stuck}" if stuck else words)
     carried_seq = carried.seq if carried else None
     return Plan(found.seq, found.message_id, tokens, view.count - found.index - 1, carried_seq)

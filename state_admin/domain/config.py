@@ -157,13 +157,13 @@ SCHEMAS: Final[Mapping[Kind, dict[str, Any]]] = {
     ),
 }  # fmt: skip
 
-_ALLOWED: Final = "Neither tools nor patterns set: every tool; null: none."
+_ALLOWED: Final = "If neither tools nor patterns are set: every tool. Null: no tool."
 
 # What a form says where the name of a member says too little. Not in the schemas themselves: those
 # stand in the workspaces, and would differ by the release that made them.
 _ABOUT: Final[Mapping[str, dict[str, str]]] = {
     "adapter": {"description": "Which API it speaks, such as openai or anthropic."},
-    "base_url": {"title": "Base URL", "description": "Empty: where its vendor answers."},
+    "base_url": {"title": "Base URL", "description": "Empty: the default address of the vendor."},
     "timeout_secs": {"title": "Timeout", "description": "In seconds."},
     "provider_id": {"title": "Provider", "description": "The id of a provider of the registry."},
     "upstream_model": {"description": "How the provider calls it."},
@@ -209,7 +209,7 @@ def faults(kind: Kind, identity: str, value: JSON) -> list[Fault]:
     if found:
         return found
     if value["id"] != identity:
-        return [Fault("/id", "is another id than the one of the address")]
+        return [Fault("/id", "differs from the id in the path")]
     return [*_RULES[kind](value)]
 
 
@@ -218,9 +218,9 @@ def _provider_faults(value: JSON) -> Iterator[Fault]:
     if base_url is not None:
         scheme, _, rest = base_url.partition("://")
         if scheme not in ("http", "https") or not rest:
-            yield Fault("/base_url", "is no http or https URL")
+            yield Fault("/base_url", "must be an http:// or https:// URL")
         elif "@" in re.split("[/?#]", rest)[0]:
-            yield Fault("/base_url", "holds a user or password; those belong into /api_key")
+            yield Fault("/base_url", "must not contain a user or password; use /api_key")
     yield from _readable_secrets("/adapter_options", value.get("adapter_options", {}))
 
 
@@ -236,7 +236,7 @@ def _readable_secrets(pointer: str, node: JSON) -> Iterator[Fault]:
         for name, part in node.items():
             at = pointer + pointer_of(name)
             if _SOUNDS_SECRET.search(name):
-                yield Fault(at, "sounds like a secret, which belongs into /api_key")
+                yield Fault(at, "may be a secret; use /api_key")
             else:
                 yield from _readable_secrets(at, part)
     elif isinstance(node, list):
@@ -250,12 +250,12 @@ def _model_faults(value: JSON) -> Iterator[Fault]:
         try:
             date.fromisoformat(cutoff if len(cutoff) > 7 else f"{cutoff}-01")
         except ValueError:
-            yield Fault("/knowledge_cutoff", "is no day or month of the calendar")
+            yield Fault("/knowledge_cutoff", "must be a valid date such as 2025-06 or 2025-06-30")
 
 
 def _agent_faults(value: JSON) -> Iterator[Fault]:
     if "active_hook_filter" in value and "active_plugins" in value:
-        yield Fault("/active_plugins", "is another name of active_hook_filter: give one of them")
+        yield Fault("/active_plugins", "is an alias of active_hook_filter; send only one of them")
 
 
 _RULES: Final[Mapping[Kind, Callable[[JSON], Iterator[Fault]]]] = {
@@ -373,20 +373,24 @@ def seal(
         elif isinstance(given, str):
             if not SHORTEST_SECRET <= len(given) <= LONGEST_SECRET:
                 most = f"{SHORTEST_SECRET} to {LONGEST_SECRET}"
-                bad.append(Fault(pointer, f"a secret has {most} characters"))
+                bad.append(Fault(pointer, f"a secret must have {most} characters"))
             secret = Secret(make_id(), pointer, given)
             fresh.append(secret)
             value = places.replace(value, path, secret.marker)
         elif isinstance(given, dict) and "$secret" in given and is_marker(held.get(pointer)):
             value = places.replace(value, path, held[pointer])
         elif isinstance(given, dict) and "$secret" in given:
-            bad.append(Fault(pointer, "no secret is set here that could be kept"))
+            bad.append(Fault(pointer, "no secret is stored here to keep"))
         else:
-            bad.append(Fault(pointer, "a secret is a string, null, or the marker that was read"))
+            bad.append(
+                Fault(
+                    pointer, "a secret must be a string, null, or the marker that a read returned"
+                )
+            )
     if not bad and fresh:
         text = values.dump(value)
         bad = [
-            Fault(secret.pointer, "the same text stands elsewhere in the value, readable")
+            Fault(secret.pointer, "the value contains the secret elsewhere, in plain text")
             for secret in fresh
             if values.dump(secret.plain)[1:-1] in text
         ]

@@ -86,7 +86,7 @@ def _termination_faults(reason: JSON) -> Iterator[Fault]:
         return
     kind = _type_of(reason)
     if kind == "suspended":
-        yield Fault("/type", "a suspended run is not done, it is waiting")
+        yield Fault("/type", "a suspended run must have the status waiting, not done")
     elif kind not in TERMINATION_TYPES:
         yield Fault("/type", f"must be one of {', '.join(TERMINATION_TYPES)}")
     elif kind == "stopped":
@@ -96,14 +96,14 @@ def _termination_faults(reason: JSON) -> Iterator[Fault]:
             yield Fault(place, "must be an object with a code")
             return
         if not isinstance(body.get("code"), str) or not body["code"]:
-            yield Fault(f"{place}/code", "must be a text that is not empty")
+            yield Fault(f"{place}/code", "must be a non-empty string")
         if not isinstance(body.get("detail"), (str, type(None))):
-            yield Fault(f"{place}/detail", "must be a text")
+            yield Fault(f"{place}/detail", "must be a string")
     elif kind in ("blocked", "error"):
         if not isinstance(reason.get("value"), (str, type(None))):
-            yield Fault("/value", "must be a text")
+            yield Fault("/value", "must be a string")
     elif reason.get("value") is not None:
-        yield Fault("/value", f"{kind} takes no value")
+        yield Fault("/value", f"must be absent for {kind}")
 
 
 def check_waiting(waiting: JSON) -> list[Fault]:
@@ -122,7 +122,7 @@ def _waiting_faults(waiting: JSON) -> Iterator[Fault]:
     if waiting.get("reason") not in WAITING_REASONS:
         yield Fault("/reason", f"must be one of {', '.join(WAITING_REASONS)}")
     if waiting.get("wake") not in ("dispatch", None):
-        yield Fault("/wake", "must be dispatch, or left out")
+        yield Fault("/wake", "must be dispatch or absent")
     tickets = waiting.get("tickets")
     if not isinstance(tickets, (list, type(None))):
         yield Fault("/tickets", "must be an array")
@@ -143,12 +143,12 @@ def _ticket_faults(place: str, ticket: JSON) -> Iterator[Fault]:
         return
     for name in ("tool_call_id", "tool_name"):
         if not isinstance(ticket.get(name), str) or not ticket[name]:
-            yield Fault(f"{place}/{name}", "must be a text that is not empty")
+            yield Fault(f"{place}/{name}", "must be a non-empty string")
     for name in ("ticket_id", "reason", "expires_at"):
         if not isinstance(ticket.get(name), (str, type(None))):
-            yield Fault(f"{place}/{name}", "must be a text")
+            yield Fault(f"{place}/{name}", "must be a string")
     if ticket.get("ticket_id") == "":
-        yield Fault(f"{place}/ticket_id", "must be a text that is not empty")
+        yield Fault(f"{place}/ticket_id", "must be a non-empty string")
     if ticket.get("resume_mode") not in (*RESUME_MODES, None):
         yield Fault(f"{place}/resume_mode", f"must be one of {', '.join(RESUME_MODES)}")
     if ticket.get("on_expiry") not in (*EXPIRIES, None):

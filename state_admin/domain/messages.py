@@ -39,7 +39,7 @@ def parse_message(raw: Raw, pointer: str = "") -> ParsedMessage:
     """Check one message in OpenAI's or our shape. Raises MessageRefused, pointers below `pointer`."""
     message = raw.value
     if not isinstance(message, dict):
-        raise MessageRefused([Fault(pointer, "a message is an object")])
+        raise MessageRefused([Fault(pointer, "a message must be an object")])
     faults = [Fault(pointer + at, text) for at, text in _faults(message)]
     if faults:
         raise MessageRefused(faults)
@@ -57,7 +57,7 @@ def parse_message(raw: Raw, pointer: str = "") -> ParsedMessage:
 def _faults(message: dict[str, JSON]) -> Iterator[tuple[str, str]]:
     for name in SERVER_FIELDS:
         if name in message:
-            yield f"/{name}", "is set by the server; leave it out"
+            yield f"/{name}", "is set by the server; do not send it"
     identity = message.get("id")
     if identity is not None:
         try:
@@ -77,27 +77,30 @@ def _faults(message: dict[str, JSON]) -> Iterator[tuple[str, str]]:
 def _content_faults(role: str, content: JSON) -> Iterator[tuple[str, str]]:
     if content is None:
         if role != "assistant":
-            yield "/content", "must be text or a list of blocks; only an assistant may leave it out"
+            yield (
+                "/content",
+                "must be a string or a list of blocks; only assistant messages may omit it",
+            )
     elif isinstance(content, list):
         for index, block in enumerate(content):
             if not isinstance(block, dict) or not isinstance(block.get("type"), str):
-                yield f"/content/{index}", "a block is an object with a type"
+                yield f"/content/{index}", "a block must be an object with a type"
     elif not isinstance(content, str):
-        yield "/content", "must be text or a list of blocks"
+        yield "/content", "must be a string or a list of blocks"
 
 
 def _tool_faults(role: str, message: dict[str, JSON]) -> Iterator[tuple[str, str]]:
     answers = message.get("tool_call_id")
     if role == "tool":
         if not isinstance(answers, str) or not 1 <= len(answers) <= 256:
-            yield "/tool_call_id", "a tool message must carry the tool_call_id it answers"
+            yield "/tool_call_id", "a tool message must have the tool_call_id of its call"
     elif answers is not None:
-        yield "/tool_call_id", "only a tool message may carry tool_call_id"
+        yield "/tool_call_id", "only a tool message can have tool_call_id"
     calls = message.get("tool_calls")
     if calls is None:
         return
     if role != "assistant":
-        yield "/tool_calls", "only an assistant message may carry tool_calls"
+        yield "/tool_calls", "only an assistant message can have tool_calls"
         return
     if not isinstance(calls, list):
         yield "/tool_calls", "must be a list"
@@ -106,11 +109,11 @@ def _tool_faults(role: str, message: dict[str, JSON]) -> Iterator[tuple[str, str
     for index, call in enumerate(calls):
         at = f"/tool_calls/{index}"
         if not isinstance(call, dict):
-            yield at, "a tool call is an object"
+            yield at, "a tool call must be an object"
             continue
         identity = call.get("id")
         if not isinstance(identity, str) or not 1 <= len(identity) <= 256:
-            yield f"{at}/id", "a tool call needs an id"
+            yield f"{at}/id", "a tool call must have an id"
         elif identity in seen:
             yield f"{at}/id", f"duplicate tool call id {identity}"
         else:
@@ -118,4 +121,4 @@ def _tool_faults(role: str, message: dict[str, JSON]) -> Iterator[tuple[str, str
         function = call.get("function")
         name = function.get("name") if isinstance(function, dict) else call.get("name")
         if not isinstance(name, str) or not name:
-            yield at, "a tool call needs a name (name, or function.name)"
+            yield at, "a tool call must have a name (name or function.name)"

@@ -139,11 +139,11 @@ def combine(copy: WorkingCopy, path: list[str], verb: str, value: JSON) -> None:
         copy.put(path, value)
     elif verb == "merge":
         if not isinstance(value, dict):
-            raise Mismatch(f"merge takes an object, not {kind(value)}", "value")
+            raise Mismatch(f"merge requires an object, not {kind(value)}", "value")
         copy.merge(path, value)
     elif verb in ("append", "union"):
         if not isinstance(value, list):
-            raise Mismatch(f"{verb} takes an array, not {kind(value)}", "value")
+            raise Mismatch(f"{verb} requires an array, not {kind(value)}", "value")
         copy.extend(path, value, verb=verb)
     elif verb in ("add", "max", "min"):
         copy.change(path, lambda old: _number(verb, old, value))
@@ -157,7 +157,7 @@ def _number(verb: str, old: JSON, value: JSON) -> JSON:
     if old is not None and not _is_number(old):
         raise Mismatch(f"{verb} needs a number, found {kind(old)}", "path")
     if not _is_number(value):
-        raise Mismatch(f"{verb} takes a number, not {kind(value)}", "value")
+        raise Mismatch(f"{verb} requires a number, not {kind(value)}", "value")
     if verb == "add":
         return _sum(old or 0, value)
     if old is None:
@@ -177,7 +177,7 @@ def _sum(old: JSON, value: JSON) -> JSON:
 
 def _listed(operations: JSON) -> list[JSON]:
     if not isinstance(operations, list):
-        raise PatchRefused([Fault("", f"a patch is an array, not {kind(operations)}")])
+        raise PatchRefused([Fault("", f"a patch must be an array, not {kind(operations)}")])
     if len(operations) > MAX_OPERATIONS:
         raise PatchRefused([Fault("", f"a patch takes at most {MAX_OPERATIONS:,} operations")])
     return operations
@@ -185,7 +185,7 @@ def _listed(operations: JSON) -> list[JSON]:
 
 def _member(operation: JSON, name: str) -> str:
     if not isinstance(operation, dict):
-        raise Mismatch(f"an operation is an object, not {kind(operation)}")
+        raise Mismatch(f"an operation must be an object, not {kind(operation)}")
     found = operation.get(name)
     if not isinstance(found, str):
         raise Mismatch(f"'{name}' must be a string", name)

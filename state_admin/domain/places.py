@@ -42,7 +42,7 @@ def parts_of(pointer: str, member: str = "path") -> _Path:
     if pointer[0] != "/" or _BAD_ESCAPE.search(pointer):
         raise Mismatch(f"'{member}' is not a JSON Pointer", member)
     if pointer.count("/") > MAX_DEPTH:
-        raise Mismatch(f"'{member}' leads deeper than {MAX_DEPTH} levels", member)
+        raise Mismatch(f"'{member}' is deeper than {MAX_DEPTH} levels", member)
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]
 
 
@@ -52,7 +52,7 @@ def step(node: JSON, part: str, member: str = "path") -> JSON:
         return part
     if isinstance(node, list) and _INDEX.fullmatch(part) and int(part) < len(node):
         return int(part)
-    raise Mismatch(f"there is no '{part[:80]}' in {kind(node)}", member)
+    raise Mismatch(f"'{part[:80]}' does not exist in {kind(node)}", member)
 
 
 def find(node: JSON, path: _Path, member: str = "path") -> JSON:
@@ -104,7 +104,7 @@ class Budget:
         if isinstance(node, dict):
             self._copied -= sum(map(len, node))
         if self._copied < 0:
-            raise Mismatch("the patch copies more than a value may hold", "from")
+            raise Mismatch("the patch copies more than the size limit of a value", "from")
 
     def hash(self, item: JSON) -> Hashable:
         """The identity of an array item. Raises Mismatch."""
@@ -270,7 +270,7 @@ class WorkingCopy:
         node = self._child(self._root, "")
         for depth, part in enumerate(path, 1):
             if not isinstance(node, (dict, list)):
-                raise Mismatch(f"there is no '{part[:80]}' in {kind(node)}", "path")
+                raise Mismatch(f"'{part[:80]}' does not exist in {kind(node)}", "path")
             if depth < len(path):
                 node = self._child(node, step(node, part))
         return node
@@ -287,7 +287,7 @@ class WorkingCopy:
                     return None, None
                 self._set(node, place, {})
             elif not isinstance(held, (dict, list)):
-                raise Mismatch(f"there is no '{part[:80]}' in {kind(held)}", "path")
+                raise Mismatch(f"'{part[:80]}' does not exist in {kind(held)}", "path")
             node = self._child(node, place)
             if isinstance(node, dict):
                 place = part

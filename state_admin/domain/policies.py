@@ -55,7 +55,7 @@ class Policy:
     def from_json(cls, body: JSON) -> Policy:
         """The policy with these fields, the others by default. Raises BadPolicy."""
         if not isinstance(body, dict):
-            raise BadPolicy([Fault("", "a policy is an object")])
+            raise BadPolicy([Fault("", "a policy must be an object")])
         faults = list(_faults(body))
         if faults:
             raise BadPolicy(faults)
@@ -148,7 +148,7 @@ def _faults(body: dict[str, JSON]) -> Iterator[Fault]:
     for name, value in body.items():
         place = pointer_of(name)
         if name not in FIELDS:
-            yield Fault(place, f"unknown field; known are {', '.join(sorted(FIELDS))}")
+            yield Fault(place, f"unknown field; must be one of {', '.join(sorted(FIELDS))}")
         elif value is None and name in _OPTIONAL:
             continue
         elif name in _COUNTS:
@@ -166,6 +166,6 @@ def _faults(body: dict[str, JSON]) -> Iterator[Fault]:
             if not isinstance(value, (int, float)) or value is True or not 0 <= value <= 1:
                 yield Fault(place, "must be a number from 0 to 1")
         elif not isinstance(value, str) or not value.strip():
-            yield Fault(place, "must be a text that is not empty")
+            yield Fault(place, "must be a non-empty string")
         elif len(value) > _LONGEST[name]:
-            yield Fault(place, f"has at most {_LONGEST[name]} characters")
+            yield Fault(place, f"must have at most {_LONGEST[name]} characters")

@@ -174,7 +174,7 @@ def _lifecycle(value: JSON, update: JSON) -> JSON:
         return value
     reason = None if verb == "set_running" else body.get("reason")
     if not isinstance(reason, (str, type(None))):
-        raise UpdateRefused("lifecycle: 'reason' must be a text")
+        raise UpdateRefused("lifecycle: 'reason' must be a string")
     return _life(run_id, new, reason, at, steps)
 
 
@@ -240,21 +240,21 @@ def _variant(update: JSON, verbs: dict[str, str]) -> tuple[str, dict[str, JSON]]
         if name in verbs:
             if isinstance(body, dict) or verbs[name] == "clear":
                 return verbs[name], body
-            raise UpdateRefused(f"'{name}' takes an object")
+            raise UpdateRefused(f"'{name}' must be an object")
     known = ", ".join(dict.fromkeys(verbs.values()))
     raise UpdateRefused(f"the update must be an object with exactly one of: {known}")
 
 
 def _object(value: JSON) -> dict[str, JSON]:
     if not isinstance(value, (dict, type(None))):
-        raise UpdateRefused("the value is not what this reducer keeps: an object")
+        raise UpdateRefused("the stored value must be an object for this reducer")
     return value or {}
 
 
 def _need(body: dict[str, JSON], name: str, kind: type) -> Any:
     found = body.get(name)
     if not isinstance(found, kind) or isinstance(found, bool):
-        raise UpdateRefused(f"'{name}' must be {'a text' if kind is str else 'an integer'}")
+        raise UpdateRefused(f"'{name}' must be {'a string' if kind is str else 'an integer'}")
     return found
 
 

@@ -34,7 +34,7 @@ PATTERNS: Final = jsonschema_rs.RegexOptions(size_limit=4 << 20, dfa_size_limit=
 
 _BASE: Final = "urn:commonhold:schema"
 _PER_COMPILED: Final = 20
-_GIVEN_UP: Final = "does not fit the schema; finding out why takes too many steps"
+_GIVEN_UP: Final = "does not satisfy the schema; explaining why takes too many steps"
 # Keywords that say something of the value by themselves, in the order of the validator.
 _LOCAL: Final = (
     "type", "const", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
@@ -276,7 +276,7 @@ class Walk:
                 validator.validate(part)
             except jsonschema_rs.ValidationError as error:
                 return Fault(place + pointer_of(*error.instance_path), message_of(error))
-        return Fault(place, "does not fit the schema")
+        return Fault(place, "does not satisfy the schema")
 
     def _show(self, part: JSON) -> str:
         return self._mask or shown(dump(part))

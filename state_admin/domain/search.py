@@ -97,7 +97,7 @@ def parse(text: str, where: Sequence[tuple[str, JSON]]) -> Query:
     if len(terms) > MAX_TERMS:
         raise BadQuery(f"at most {MAX_TERMS} words and phrases")
     if text.strip() and not terms:
-        raise BadQuery("the text holds no letter and no digit to search for")
+        raise BadQuery("the text has no letter or digit to search for")
     conditions = []
     for pointer, equals in where:
         try:
@@ -105,7 +105,7 @@ def parse(text: str, where: Sequence[tuple[str, JSON]]) -> Query:
         except places.Mismatch as bad:
             raise BadQuery(str(bad)) from None
     if not terms and not conditions:
-        raise BadQuery("give a text, a condition or both")
+        raise BadQuery("a text, a condition or both are required")
     return Query(tuple(terms), tuple(conditions))
 
 

@@ -60,9 +60,9 @@ def check_arguments(tool: Tool, given: Mapping[str, Raw]) -> None:
             raise Unavailable(str(busy), hint="Call it again.") from busy
     if faults:
         raise Invalid(
-            f"the arguments of {tool.name} are not acceptable",
+            f"the arguments of {tool.name} are not valid",
             faults,
-            hint=f"It takes {', '.join(known)}. Correct them and call it again.",
+            hint=f"Allowed arguments: {', '.join(known)}. Correct them and call the tool again.",
         )
 
 
@@ -100,8 +100,8 @@ def result_of(answer: Answer) -> CallToolResult:
     if len(body) > MOST_BYTES:
         return failure_of(
             Invalid(
-                f"the answer has {len(body)} bytes, more than {MOST_BYTES}",
-                hint="Ask for less: a lower limit, a prefix, no include, or a single entry.",
+                f"the result has {len(body)} bytes; the limit is {MOST_BYTES} bytes",
+                hint="Request less: a lower limit, a prefix, no include, or a single entry.",
             )
         )
     text = body.decode() or '{"done":true}'

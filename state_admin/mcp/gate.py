@@ -73,7 +73,7 @@ def _actor(authorization: str, request_id: str) -> Actor:
     scheme, _, presented = authorization.partition(" ")
     if scheme.lower() != "bearer" or not presented:
         raise Unauthenticated(
-            "a token is needed", hint="Send Authorization: Bearer ch_… (see create_token)."
+            "a token is required", hint="Send Authorization: Bearer ch_… (see create_token)."
         )
     actor = actors.actor_of_token(presented.strip(), request_id=request_id, counts=False)
     if actor is None:

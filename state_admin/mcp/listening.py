@@ -88,7 +88,7 @@ class Listening:
                 finally:
                     del self._open[listener]
         except Unready:
-            raise MCPError(INTERNAL_ERROR, "The database does not answer now") from None
+            raise MCPError(INTERNAL_ERROR, "The database does not respond") from None
         finally:
             self._by_token[token] -= 1
             if not self._by_token[token]:
@@ -98,7 +98,7 @@ class Listening:
         if self._by_token[token] >= MOST_OF_ONE:
             raise MCPError(INTERNAL_ERROR, f"At most {MOST_OF_ONE} streams with one token")
         if self._by_token.total() >= MOST or self.host.draining.is_set():
-            raise MCPError(INTERNAL_ERROR, "Too many streams are open; try again")
+            raise MCPError(INTERNAL_ERROR, "Too many streams are open; retry")
 
     async def _follow(
         self,

@@ -55,7 +55,7 @@ class Mount:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["path"] != PATH:
-            return await refuse(send, NotFound("no such path"), uuid.uuid4().hex)
+            return await refuse(send, NotFound("path not found"), uuid.uuid4().hex)
         refusal = await self.gate(scope)
         if refusal is not None:
             return await refuse(send, refusal.problem, refusal.request_id, refusal.headers)

@@ -27,10 +27,10 @@ Context = ServerRequestContext[Any, Request]
 # A larger body is read in a thread.
 _SMALL = 64 * 1024
 _INSTRUCTIONS = """\
-Commonhold keeps the shared state of agents: JSON values in typed namespaces, each with versions and \
-a history, beside threads, runs and tickets. Others change it while you work. Read before you write, \
-send the version you read as expected_version, and give a reason. An error is a problem document: \
-its errors point at the argument that is wrong, its hint says what to do."""
+Commonhold stores the shared state of agents: versioned JSON values in typed namespaces, and threads, \
+runs and tickets. Other agents and people change it concurrently. Read before you write, send the \
+version you read as expected_version, and state a reason. Errors are problem documents: `errors` \
+lists the arguments that are not valid, `hint` says what to do."""
 
 
 def build(host: Host, hub: Hub) -> Mount:

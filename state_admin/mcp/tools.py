@@ -34,7 +34,7 @@ _PATH_WORDS: Final = {
 }
 # Arguments that become headers and media types.
 _PATCH: Final[dict[str, Schema]] = {
-    "patch": {"description": "The patch, of the given kind."},
+    "patch": {"description": "The patch, in the format that kind selects."},
     "kind": {
         "enum": list(PATCH_TYPES.values()),
         "default": "merge",
@@ -282,8 +282,8 @@ _ALL: Final = (
     Tool(
         "decide_ticket",
         "Decide a ticket",
-        "Answer a ticket, so that its run goes on or is cancelled. The first decision wins and"
-        " cannot be taken back: decide only what a person told you to.",
+        "Decide a ticket, so that its run resumes or is cancelled. The first decision wins and"
+        " cannot be taken back: decide only as a person instructed you.",
         OPERATIONS["decide_ticket"],
         ("action", "payload"),
         destroys=True,

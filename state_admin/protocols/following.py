@@ -148,7 +148,7 @@ def answer_stream(
                 await listener.follow(channel)
             except (Unready, Problem, django.db.Error) as error:
                 if isinstance(error, Unready):
-                    error = Unavailable("the database does not answer now")
+                    error = Unavailable("the database does not respond")
                 await channel.answer(instead(first, view.handle_exception(error)))
 
         response.on_loop = go_on  # type: ignore[attr-defined]  # project/channel.py
@@ -174,6 +174,6 @@ def _read_cursor(request: Request, actor: Actor) -> Position | None:
         end = feed_sql.read_end(actor.workspace_id)
         return cursors.resume(cursor, end, settings.CHANGE_RETENTION)
     except cursors.BadCursor:
-        raise BadRequest("Last-Event-ID must be an id that this stream gave out") from None
+        raise BadRequest("Last-Event-ID must be an id that this stream sent") from None
     except cursors.ExpiredCursor:
         raise Gone("the cursor has expired", hint="Connect again without Last-Event-ID.") from None

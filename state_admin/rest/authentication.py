@@ -26,7 +26,7 @@ class TokenAuthentication(BaseAuthentication):
         scheme, _, presented = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not presented:
             raise Unauthenticated(
-                "a token is needed", hint="Send Authorization: Bearer ch_… (see create_token)."
+                "a token is required", hint="Send Authorization: Bearer ch_… (see create_token)."
             )
         request_id = getattr(request._request, "request_id", "")
         run_id = request.META.get("HTTP_RUN_ID", "")
@@ -58,8 +58,8 @@ class PageAuthentication(BaseAuthentication):
             return None
         if not _comes_from_own_page(request):
             raise Forbidden(
-                "a session counts only for the pages of this site",
-                hint="Programs send Authorization: Bearer ch_… instead of a cookie.",
+                "a session cookie is accepted only from pages of this site",
+                hint="Send Authorization: Bearer ch_… instead of a cookie.",
             )
         actor = actor_of_session(key, request_id=getattr(request._request, "request_id", ""))
         if actor is None:

@@ -42,7 +42,7 @@ def decode(raw: Any, kind: type[T], pointer: str = "") -> T:
         raise _refusal(raw.value, kind, pointer, str(error)) from None
     # The database stores no NUL. Members of any JSON are checked where they are stored.
     if "\\u0000" in raw.text and (faults := list(_nul_faults(given, pointer))):
-        raise Invalid("the request is not acceptable", faults)
+        raise Invalid("the request is not valid", faults)
     return body
 
 
@@ -163,7 +163,7 @@ def _refusal(value: JSON, kind: type[msgspec.Struct], pointer: str, said: str) -
         if not each.message.endswith(("is a required property", "'anyOf' keyword"))
     ]
     faults = [*found.missing, *wrong] or [_located(pointer, said)]
-    return Invalid("the request is not acceptable", faults)
+    return Invalid("the request is not valid", faults)
 
 
 class _Differences(NamedTuple):
@@ -308,7 +308,7 @@ class Body(serializers.Serializer[Any]):
         )
         _refuse_unknown(parts, reader.fields, pointer)
         if not reader.is_valid():
-            raise Invalid("the request is not acceptable", list(_faults(reader.errors, pointer)))
+            raise Invalid("the request is not valid", list(_faults(reader.errors, pointer)))
         return dict(reader.validated_data)
 
 

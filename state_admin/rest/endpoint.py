@@ -57,9 +57,9 @@ class Endpoint(APIView):
         try:
             text = text.encode("latin-1").decode()
         except (UnicodeEncodeError, UnicodeDecodeError):
-            raise BadRequest("Change-Reason is not UTF-8") from None
+            raise BadRequest("Change-Reason must be UTF-8") from None
         if len(text) > _MAX_REASON or "\0" in text:
-            raise BadRequest(f"Change-Reason has at most {_MAX_REASON} characters and no NUL")
+            raise BadRequest(f"Change-Reason must have at most {_MAX_REASON} characters and no NUL")
         return text
 
     def body(self, kind: type[T]) -> T:
@@ -74,7 +74,7 @@ class Endpoint(APIView):
         more than the work."""
         self.perform_authentication(request)
         if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
-            raise BadRequest("NUL is not legal in a path or a query")
+            raise BadRequest("a path or a query must not contain NUL")
         method = request.method or "GET"
         operation = self.operations.get("GET" if method == "HEAD" else method)
         if operation is not None:
@@ -96,13 +96,16 @@ class Endpoint(APIView):
             and "If-Match" not in operation.headers
         ):
             raise BadRequest(
-                f"{operation.method} takes no If-Match here",
-                hint="Nothing was done. Leave the header out.",
+                f"{operation.method} does not support If-Match on this path",
+                hint="Nothing was changed. Remove the header.",
             )
         if not (operation.kept or operation.reads) and "HTTP_IDEMPOTENCY_KEY" in request.META:
             raise BadRequest(
-                "Idempotency-Key is not kept here",
-                hint="Use the same verb of /api/v1, or the protocol's own guard.",
+                "Idempotency-Key is not supported on this path",
+                hint=(
+                    "Use the equivalent operation of /api/v1, or the protocol's own duplicate "
+                    "detection."
+                ),
             )
         if self.dry_run:
             handler = getattr(self, operation.method.lower())
@@ -161,7 +164,7 @@ class UnknownPath(Endpoint):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        raise NotFound("no such path", hint=_PATHS)
+        raise NotFound("path not found", hint=_PATHS)
 
     def get(self, request: Request, rest: str = "") -> HttpResponse:
         raise AssertionError("initial always raises")

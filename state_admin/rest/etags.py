@@ -18,8 +18,8 @@ def version_in(header: str, text: str) -> int:
     found = _TAG.match(text.strip())
     if found is None:
         raise BadRequest(
-            f"{header} is not one of our ETags: {text[:40]}",
-            hint='Send the ETag of a read as it was, for example "41", with the quotes.',
+            f"{header} is not a valid ETag: {text[:40]}",
+            hint='Send the ETag of a response unchanged, with its quotes, for example "41".',
         )
     return int(found.group(1))
 
@@ -32,15 +32,16 @@ def precondition(request: Request) -> Precondition:
     merge = meta.get("HTTP_ON_CONFLICT", "").lower()
     if merge and (merge != "merge" or match is None):
         raise BadRequest(
-            "On-Conflict takes merge, beside If-Match",
-            hint="If-Match names the version you started from: the base of the merge.",
+            "On-Conflict must be merge, and requires If-Match",
+            hint="If-Match is the version that your change is based on.",
         )
     if match is not None:
         return Precondition(version_in("If-Match", match), changed, merge == "merge")
     if none_match is not None:
         if none_match.strip() != "*":
             raise BadRequest(
-                "If-None-Match on a write takes only *", hint="It means: create, never replace."
+                "If-None-Match on a write must be *",
+                hint="It creates the resource and never replaces it.",
             )
         return Precondition(0, changed)
     return Precondition(None, changed) if changed else ANY

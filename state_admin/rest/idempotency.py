@@ -57,7 +57,7 @@ def once(
 def _identify(request: HttpRequest) -> tuple[str, str]:
     key = request.META["HTTP_IDEMPOTENCY_KEY"]
     if not 1 <= len(key) <= 255:
-        raise BadRequest("Idempotency-Key has 1 to 255 characters")
+        raise BadRequest("Idempotency-Key must have 1 to 255 characters")
     caller = request.META.get("HTTP_AUTHORIZATION", "")
     scope = hashlib.sha256(f"{caller}\n{key}".encode()).hexdigest()
     # Keyed, so that nobody can try out on it which secret a body held.

@@ -99,9 +99,9 @@ def _open(cursor: str, filters: str, kind: type[int] | type[str]) -> Any:
         if type(position) is not kind or "\0" in str(position):
             raise TypeError
     except (ValueError, binascii.Error, TypeError):
-        raise BadRequest("cursor must be one that this API gave out") from None
+        raise BadRequest("cursor must be a value that this API returned") from None
     if made_for != filters:
         raise BadRequest(
-            "cursor does not match the filters", hint="Repeat the filters it was made with."
+            "cursor does not match the filters", hint="Send the same filters as for the first page."
         )
     return position

@@ -76,7 +76,7 @@ def _problem_of(error: Exception, request: Any) -> Problem:
         case drf.APIException():
             return _problem_of_drf(error, request)
         case Http404():
-            return errors.NotFound("no such path")
+            return errors.NotFound("path not found")
         case PermissionDenied():
             return errors.Forbidden("this operation is not permitted")
         case DjangoSuspicious():

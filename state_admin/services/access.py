@@ -87,15 +87,19 @@ def explain_access(
     """What a token or a member of the actor's workspace may do, there or in general."""
     require(actor, Role.ADMIN)
     if (token_id is None) == (username is None):
-        raise Invalid("name exactly one of token_id and username")
+        raise Invalid("exactly one of token_id and username is required")
     if token_id is not None:
         found = _explain_token(actor, token_id, namespace, thread_id)
     else:
         found = _explain_user(actor, username or "")
     if key:
-        found.reasons.append("keys make no difference: the whole namespace is shared alike")
+        found.reasons.append(
+            "permissions do not depend on the key: they apply to the whole namespace"
+        )
     if config.kind_of(namespace):
-        found.reasons.append(f"{namespace} is reserved: only admins write it, as config records")
+        found.reasons.append(
+            f"{namespace} is reserved: only admins can write to it, through the config API"
+        )
         found = replace(found, may_write=found.may_administer)
     return found
 
@@ -121,9 +125,9 @@ def _explain_token(actor: Actor, token_id: int, namespace: str, thread_id: str) 
     elif not live:
         reasons.append("the token has expired")
     elif token.rotated_at is not None:
-        reasons.append("the token was rotated and lives on for a while")
+        reasons.append("the token was rotated and stays valid until its overlap ends")
     else:
-        reasons.append("the token is live")
+        reasons.append("the token is active")
     reasons.append(f"its role is {role.value}: {_WORDS[role]}")
     sees = live
     if namespace:
@@ -152,7 +156,7 @@ def _explain_user(actor: Actor, username: str) -> Explanation:
     role = Role(member.role)
     reasons = [f"{username} is a member as {role.value}: {_WORDS[role]}"]
     if not member.user.is_active:
-        reasons.append("the account is switched off")
+        reasons.append("the account is deactivated")
     reasons.append("members are not limited to namespaces or threads")
     return _verdict(username, role, member.user.is_active, reasons)
 

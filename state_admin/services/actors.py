@@ -129,23 +129,25 @@ def require(actor: Actor, role: Role) -> None:
     """Raise Forbidden unless `actor` holds `role` or more."""
     if not actor.may(role):
         raise Forbidden(
-            f"this needs the role {role.value}",
-            hint=f"You are {actor.role.value} here. Ask an admin of the workspace.",
+            f"the role {role.value} is required",
+            hint=(
+                f"Your role is {actor.role.value}. Ask an admin of the workspace for a higher role."
+            ),
         )
 
 
 def require_unrestricted(actor: Actor) -> None:
     """Raise Forbidden for a token that is limited to some namespaces or threads."""
     if actor.restricted:
-        raise Forbidden("this needs a token without limits to namespaces or threads")
+        raise Forbidden("a token without limits to namespaces or threads is required")
 
 
 def require_operator(actor: Actor) -> None:
     """Raise Forbidden unless `actor` may manage all workspaces."""
     if not actor.operator:
         raise Forbidden(
-            "this needs an operator's token",
-            hint="Whoever runs the server creates one: manage.py create_token --operator.",
+            "an operator token is required",
+            hint="The operator of the server creates one: manage.py create_token --operator.",
         )
 
 
@@ -155,5 +157,5 @@ def require_open(name: str) -> None:
     if kind := config.kind_of(name):
         raise Forbidden(
             f"namespace {name} is reserved",
-            hint=f"Write it through /api/v1/config/{kind}/{{id}}, which keeps its secrets.",
+            hint=f"Write to it through /api/v1/config/{kind}/{{id}}, which encrypts secrets.",
         )

@@ -186,7 +186,7 @@ def _run(actor: Actor, operation: BatchOperation, patched: _Patched) -> Outcome:
         patched.size += put.entry.size_bytes
     else:
         if operation.value is None:
-            raise Invalid("a put needs a value")
+            raise Invalid("put requires a value")
         put = entries.put_entry(
             **address,
             value=operation.value,

@@ -66,7 +66,7 @@ def change_entries(
     if len(seen) > MOST:
         raise Invalid(f"at most {MOST:,} entries at once, not {len(seen):,}")
     if action in ("tag", "untag") and not (0 < len(tag) <= 64 and "\0" not in tag):
-        raise Invalid("a tag has 1 to 64 characters")
+        raise Invalid("a tag must have 1 to 64 characters")
     names = {each.namespace for each in seen}
     known = {row.name: row for row in Namespace.objects.visible_to(actor).filter(name__in=names)}
     left: list[Left] = []
@@ -74,7 +74,7 @@ def change_entries(
     for each in seen:
         namespace = known.get(each.namespace)
         if namespace is None:
-            left.append(Left(each.namespace, each.key, "it is gone"))
+            left.append(Left(each.namespace, each.key, "the entry no longer exists"))
         elif config.kind_of(each.namespace):
             left.append(Left(each.namespace, each.key, "its namespace is reserved"))
         elif namespace.unregistered_at and action != "delete":
@@ -123,12 +123,12 @@ def _explain(actor: Actor, action: Action, wanted: dict[tuple[int, str], Seen]) 
     for address, each in wanted.items():
         version, writer, tags = held.get(address, (0, "", []))
         if not version:
-            why = "it is gone"
+            why = "the entry no longer exists"
         elif version != each.version:
-            why = f"{writer} wrote version {version} since"
+            why = f"{writer} wrote version {version} in the meantime"
         elif action == "tag" and len(tags) >= MOST_TAGS:
-            why = f"it has {MOST_TAGS} tags or more"
+            why = f"the entry already has the maximum of {MOST_TAGS} tags"
         else:
-            why = "it is so already"
+            why = "no change needed"
         left.append(Left(each.namespace, each.key, why))
     return left

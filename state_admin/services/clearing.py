@@ -46,7 +46,7 @@ def clear_matching(
     """
     require(actor, Role.EDITOR)
     if not (namespace or prefix or scope_kind):
-        raise BadRequest("give a namespace, a prefix or a scope_kind: nothing clears everything")
+        raise BadRequest("a namespace, a prefix or a scope_kind is required")
     rows = Entry.objects.visible_to(actor).open().live()
     if namespace:
         require_open(namespace)
@@ -69,7 +69,7 @@ def _clear(actor: Actor, rows: EntryQuerySet, dry_run: bool, reason: str) -> int
         if len(addresses) > MOST:
             raise Invalid(
                 f"more than {MOST:,} entries match",
-                hint="Clear them in parts: narrow it by namespace, prefix or scope_kind.",
+                hint="Clear fewer entries at a time: filter by namespace, prefix or scope_kind.",
                 limit=MOST,
             )
         cleared = clear_entries(actor, addresses, reason)

@@ -97,7 +97,7 @@ class _Shown:
         for side, updates in wanted.items():
             try:
                 if slot is None or not known:
-                    raise reducers.UpdateRefused("there is nothing to apply it to")
+                    raise reducers.UpdateRefused("the base value is not known")
                 texts[side] = _after(slot, updates, sides.get("base"))
             except (values.RefusedJSON, patches.PatchTestFailed, reducers.UpdateRefused):
                 if side == "yours":

@@ -91,7 +91,7 @@ def claim(compaction_id: str, *kinds: CompactionKind) -> bool:
 
 
 def count_lost() -> int:
-    """How many jobs nobody works on, a hundred at most: queued ones whose bell was lost, running ones
+    """How many jobs nobody works on, a hundred at most: queued ones whose notification was lost, running ones
     whose worker died."""
     lost = Compaction.objects.filter(kind=CompactionKind.CONTEXT).claimable()
     return lost[:_MOST_LOST].count()
@@ -108,9 +108,9 @@ def _work(compaction_id: str) -> CompactionStatus:
 def _do(job: Compaction) -> CompactionStatus:
     thread = job.thread
     if thread is None:
-        return _finish(job, CompactionStatus.SUPERSEDED, "the thread is gone")
+        return _finish(job, CompactionStatus.SUPERSEDED, "the thread no longer exists")
     if job.attempts > GIVE_UP_AFTER:
-        words = f"given up: {GIVE_UP_AFTER} attempts, and no worker came back from the last one"
+        words = f"failed after {GIVE_UP_AFTER} attempts: no worker finished the last one"
         return _finish(job, CompactionStatus.FAILED, words)
     policy = Policy.from_json(values.load(job.policy or "{}"))
     _enter(job, Phase.PLANNING)
@@ -135,7 +135,7 @@ def _do(job: Compaction) -> CompactionStatus:
         return _finish(
             job,
             CompactionStatus.SKIPPED,
-            f"it would save {saved:.0%}, less than min_savings_ratio {asked:.0%}",
+            f"the summary would save {saved:.0%}, less than min_savings_ratio {asked:.0%}",
         )
     _enter(job, Phase.APPLYING, lease_expires_at=Now() + LEASE)
     return _apply(job, planned, standing, body, detail)
@@ -168,7 +168,7 @@ def _summarize(job: Compaction, policy: Policy, request: SummaryRequest) -> tupl
         job.provider = job.model = job.instructions = ""
         engine = summaries.fallback_engine()
         summary = _ask(job, engine, request)
-        return summary, f"written by {summary.summarizer}, because: {_words(failed)}"
+        return summary, f"written by {summary.summarizer} as a fallback: {_words(failed)}"
 
 
 def _ask(job: Compaction, engine: summaries.Engine, request: SummaryRequest) -> Summary:
@@ -235,13 +235,17 @@ def _apply(
             raise _Lost
         log_now = Message.objects.filter(thread=thread)
         if standing_summary(thread) != standing:
-            words = "the summary before it was undone or replaced meanwhile"
+            words = "the previous summary was undone or replaced in the meantime"
             return _finish(job, CompactionStatus.SUPERSEDED, words)
         stands = log_now.filter(
             public_id=planned.boundary_message_id, seq=planned.boundary_seq
         ).exists()
         if not stands:
-            return _finish(job, CompactionStatus.SUPERSEDED, "the boundary moved meanwhile")
+            return _finish(
+                job,
+                CompactionStatus.SUPERSEDED,
+                "the boundary of the compaction changed in the meantime",
+            )
         job.summary = Message.objects.create(
             thread=thread,
             seq=thread.message_count + 1,

@@ -30,7 +30,7 @@ from state_admin.models.folds_sql import LogView
 from state_admin.models.messages import MessageQuerySet
 from state_admin.summarizers import SummaryFailed
 
-from . import doorbell, journal, summaries
+from . import journal, notifications, summaries
 from .actors import require, system_actor
 from .errors import Conflict, NotFound
 from .messages import recount_context, standing_summary
@@ -124,7 +124,7 @@ def _enqueue(
         # The one in flight, or if it has just ended, the newest: nothing came after it.
         return _newest(thread).get()
     record_step(actor, job, thread, "request", reason)
-    doorbell.ring(RUN)
+    notifications.notify_worker(RUN)
     job.refresh_from_db()  # the times are the database's
     return job
 
@@ -237,18 +237,18 @@ def undo_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> Co
     require(actor, Role.EDITOR)
     job = find_compaction(actor, compaction_id)
     if job.kind != CompactionKind.CONTEXT:
-        raise Conflict(f"what a {job.kind} compaction removed is gone; it cannot be undone")
+        raise Conflict(f"a {job.kind} compaction cannot be undone: it deletes what it removes")
     with transaction.atomic():
         thread = find_thread(actor, job.thread.public_id if job.thread else "", lock=True)
         job = find_compaction(actor, compaction_id)
         if job.status != CompactionStatus.DONE or job.summary is None:
             raise Conflict(
-                f"only a compaction that is done can be undone; this one is {job.status}"
+                f"only a compaction with the status done can be undone; its status is {job.status}"
             )
         later = built_upon(job)
         if later is not None:
             raise Conflict(
-                "a later compaction was built on this one; undo that one first",
+                "a later compaction depends on this one; undo the later one first",
                 later=later.public_id,
             )
         Message.objects.filter(pk=job.summary.pk).update(fold_lifted_at=Now())
@@ -285,9 +285,9 @@ def retry_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> C
     require(actor, Role.EDITOR)
     job = find_compaction(actor, compaction_id)
     if job.kind != CompactionKind.CONTEXT:
-        raise Conflict(f"ask for a new {job.kind} compaction instead")
+        raise Conflict(f"a {job.kind} compaction cannot be retried; request a new one")
     if job.thread is None or job.status in (*UNFINISHED, CompactionStatus.DONE):
-        raise Conflict(f"a compaction that is {job.status} cannot be retried")
+        raise Conflict(f"a compaction with the status {job.status} cannot be retried")
     return request_compaction(
         actor=actor, thread_id=job.thread.public_id, reason=reason or f"retry of {compaction_id}"
     )

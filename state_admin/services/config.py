@@ -85,7 +85,7 @@ def read_record(*, actor: Actor, kind: Kind, identity: str) -> EntryView:
     check_id(identity)
     found = entries.read_entry(actor=actor, namespace=kind.namespace, key=identity)
     if not found.exists:
-        raise NotFound(f"no config {kind}/{identity}")
+        raise NotFound(f"config not found: {kind}/{identity}")
     return found
 
 
@@ -168,7 +168,7 @@ def restore_record(
     check_id(identity)
     old = entries.read_past(actor=actor, namespace=kind.namespace, key=identity, at_version=version)
     if not old.exists:
-        raise NotFound(f"version {version} of {kind}/{identity} holds no value")
+        raise NotFound(f"version {version} of {kind}/{identity} has no value")
 
     def change(before: EntryView) -> JSON:
         return config.reseal(kind, values.load(old.value), _markers(kind, before))
@@ -201,8 +201,11 @@ def delete_record(
             return Deletion(0, named, hidden)
         if (named or hidden) and not force:
             raise Conflict(
-                f"{kind}/{identity} is named by {len(named) + hidden} others",
-                hint="Change them first, or delete with force=true: then they name nothing.",
+                f"{kind}/{identity} is referenced by {len(named) + hidden} other records",
+                hint=(
+                    "Change them first, or delete with force=true, which leaves their references "
+                    "dangling."
+                ),
                 dependents=[vars(each) for each in named],
                 hidden=hidden,
             )
@@ -252,10 +255,12 @@ def _find_spec(workspace_id: int, kind: Kind, identity: str) -> dict[str, Any]:
         .first()
     )
     if row is None:
-        raise NotFound(f"no config {kind}/{identity}")
+        raise NotFound(f"config not found: {kind}/{identity}")
     spec: dict[str, Any] = values.load(row.value or "null")
     if config.faults(kind, identity, spec):
-        raise NotFound(f"config {kind}/{identity} holds what cannot be read as one of {kind}")
+        raise NotFound(
+            f"the stored value of config {kind}/{identity} is not a valid record of {kind}"
+        )
     return spec
 
 
@@ -274,7 +279,7 @@ def _change(
 
     def rewrite(before: EntryView) -> Raw:
         if not (before.exists or revive):
-            raise NotFound(f"no config {kind}/{identity}")
+            raise NotFound(f"config not found: {kind}/{identity}")
         held = _markers(kind, before)
         sealed, fresh = _seal(actor, kind, identity, change(before), held)
         written[:] = fresh
@@ -322,12 +327,12 @@ def _seal(
     try:
         value, fresh = config.seal(kind, value, held, uuid7)
     except config.BadSecret as bad:
-        raise Invalid("a secret is not acceptable", bad.faults) from bad
+        raise Invalid("a secret is not valid", bad.faults) from bad
     faults = config.faults(kind, identity, value)
     if not faults:
         faults = _dangling(actor, kind, identity, value)
     if faults:
-        raise Invalid(f"this is not one of {kind}", faults)
+        raise Invalid(f"the value is not a valid record of {kind}", faults)
     text = values.dump(value)
     return Raw(text, values.load(text)), fresh
 
@@ -345,7 +350,7 @@ def _dangling(actor: Actor, kind: Kind, identity: str, value: JSON) -> list[Faul
             (target, key) for key in rows.filter(key__in=wanted).values_list("key", flat=True)
         }
     return [
-        Fault(each.pointer, f"there is no {each.kind}/{each.id}")
+        Fault(each.pointer, f"{each.kind}/{each.id} does not exist")
         for each in named
         if (each.kind, each.id) not in found
     ]

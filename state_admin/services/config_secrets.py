@@ -52,7 +52,7 @@ def find_provider_secret(
         .first()
     )
     if provider is None:
-        raise NotFound(f"no config {Kind.PROVIDERS}/{provider_id}")
+        raise NotFound(f"config not found: {Kind.PROVIDERS}/{provider_id}")
     held = config.markers(Kind.PROVIDERS, values.load(provider.value or "null"))
     marker = held.get(pointer)
     if not config.is_marker(marker):
@@ -60,7 +60,7 @@ def find_provider_secret(
     row = _rows().filter(entry=provider, public_id=marker["$secret"]).first()
     if row is None:
         raise Unreadable(
-            f"the secret at {Kind.PROVIDERS.namespace}/{provider_id} {pointer} is gone",
+            (f"the secret at {Kind.PROVIDERS.namespace}/{provider_id} {pointer} no longer exists"),
             hint="Write it again.",
         )
     return open_secret(row)
@@ -97,15 +97,17 @@ def open_secret(row: ConfigSecret) -> str:
     if key is None:
         raise Unreadable(
             f"the secret at {address} cannot be decrypted",
-            hint="Its key is not configured: bring it back into CONFIG_SECRET_KEYS or "
-            "SECRET_KEY_FALLBACKS, or write the secret again.",
+            hint="Its encryption key is not configured. Restore the key in CONFIG_SECRET_KEYS "
+            "or SECRET_KEY_FALLBACKS, or write the secret again.",
         )
     try:
         return AESGCM(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place).decode()
     except InvalidTag:
         raise Unreadable(
             f"the secret at {address} cannot be decrypted",
-            hint="It was altered, or belongs to another place: write the secret again.",
+            hint=(
+                "The ciphertext was modified or copied from another record. Write the secret again."
+            ),
         ) from None
 
 

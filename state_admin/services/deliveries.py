@@ -89,7 +89,10 @@ def deliver(delivery_id: str) -> DeliveryStatus | None:
     keys = live_secrets(claimed.webhook_id)
     if keys:
         return _settle(claimed, _send(claimed, keys, timeout))
-    why = "its secret was derived from a SECRET_KEY that is gone; rotate its secret"
+    why = (
+        "the signing secret was derived from a SECRET_KEY that is no longer "
+        "configured; rotate the secret"
+    )
     return _settle(claimed, Outcome(None, why, 0, hopeless=why))
 
 
@@ -118,11 +121,14 @@ def _send(claimed: Claimed, keys: list[bytes], timeout: float) -> Outcome:
         status = reply.status
         retry_after = retries.seconds_asked(reply.retry_after, claimed.now)
         if 300 <= status < 400:
-            error = f"it answered {status}: redirects are not followed, give the final URL"
+            error = (
+                f"the receiver returned {status}: redirects are not followed; configure the "
+                "final URL"
+            )
         elif not 200 <= status < 300:
-            error = f"it answered {status}"
+            error = f"the receiver returned {status}"
         if status == 410:
-            hopeless = "its receiver answered 410 Gone"
+            hopeless = "the receiver returned 410 Gone"
     except (egress.Refused, egress.Failed) as failed:
         error = str(failed)
     latency = int((time.monotonic() - began) * 1000)
@@ -192,7 +198,9 @@ def _note_health(webhook_pk: int, outcome: Outcome) -> None:
     patience = settings.WEBHOOK_DISABLE_AFTER
     if row.filter(failing_since__lte=Now() - patience).exists():
         hours = f"{patience.total_seconds() / 3600:g} h"
-        disable_webhook(webhook_pk, f"nothing arrived for {hours}; the last time {outcome.error}")
+        disable_webhook(
+            webhook_pk, f"no delivery succeeded for {hours}; last error: {outcome.error}"
+        )
 
 
 def anything_to_do() -> bool:

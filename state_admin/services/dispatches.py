@@ -347,8 +347,11 @@ def _lock_claim(actor: Actor, dispatch_id: str, claim_token: str) -> Dispatch:
     digest = access_models.digest(claim_token)
     if not hmac.compare_digest(held.claim_digest, digest):
         raise Conflict(
-            f"the claim does not stand: {dispatch_id}",
-            hint="The token is wrong, or its lease ended and the dispatch went on without you.",
+            f"the claim is no longer valid: {dispatch_id}",
+            hint=(
+                "The claim token is wrong, or the lease expired and the dispatch returned to "
+                "the queue."
+            ),
             dispatch_status=held.status,
         )
     return held
@@ -362,7 +365,7 @@ def _refuse_superseded(held: Dispatch) -> None:
     if _is_superseded(held):
         raise Conflict(
             f"dispatch superseded: {held.public_id}",
-            hint="The thread was interrupted. Stop, and nack to let go.",
+            hint="The thread was interrupted. Stop processing and nack the dispatch.",
         )
 
 
@@ -370,7 +373,8 @@ def _find_run(thread: Thread, run_id: str) -> Run:
     run = Run.objects.filter(thread=thread, public_id=run_id).first()
     if run is None:
         raise Invalid(
-            f"run not found on this thread: {run_id}", [Fault("/run_id", "no run of this thread")]
+            f"run not found on this thread: {run_id}",
+            [Fault("/run_id", "must be a run of this thread")],
         )
     return run
 
@@ -378,7 +382,7 @@ def _find_run(thread: Thread, run_id: str) -> Run:
 def _duplicate(held: Dispatch) -> Conflict:
     return Conflict(
         f"dispatch already enqueued: {held.dedupe_key}",
-        hint="One with this dedupe_key is still open.",
+        hint="A dispatch with this dedupe_key is still open.",
         dispatch_id=held.public_id,
         dispatch_status=held.status,
     )

@@ -134,8 +134,8 @@ def read_past(
         lost = following <= last and not history.filter(version=following).exists()
     if lost:
         raise Gone(
-            f"{namespace}/{key} of then was compacted away",
-            hint="The namespace's history policy says how many versions are kept.",
+            f"the requested version of {namespace}/{key} was removed by history compaction",
+            hint="The history policy of the namespace sets how many versions are retained.",
         )
     gone = found is None or found.value is None
     if not gone and at is not None and found is not None:
@@ -278,7 +278,7 @@ def restore_entry(
     require_open(namespace)
     old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
     if not old.exists:
-        raise NotFound(f"version {version} of {namespace}/{key} holds no value")
+        raise NotFound(f"version {version} of {namespace}/{key} has no value")
     value = Raw(old.value, values.load(old.value))
     reason = reason or f"restored version {version}"
     known = definition(actor, namespace)
@@ -337,7 +337,7 @@ def delete_value(
             when = replace(when, version=now.version)
         if when.version is None or not now.exists:
             return 0
-    raise Conflict("the entry keeps changing; try again")
+    raise Conflict("the entry changes too often; retry")
 
 
 def diff_entry(*, actor: Actor, namespace: str, key: str, old: int, new: int) -> tuple[JSON, JSON]:
@@ -406,7 +406,7 @@ def store_value(
             raise VersionConflict(expected or 0, now.version, collision=collision)
         if changed and now.exists:
             return Put(now, created=False, changed=False)
-    raise Conflict("the namespace or the entry keeps changing; try again")
+    raise Conflict("the namespace or the entry changes too often; retry")
 
 
 def rewrite_value(
@@ -471,7 +471,7 @@ def rewrite_value(
             except VersionConflict:
                 if held:
                     raise  # it expired while we held it; the next attempt is the caller's
-    raise Conflict("the entry keeps changing; try again")
+    raise Conflict("the entry changes too often; retry")
 
 
 def _join(
@@ -508,7 +508,7 @@ def apply_patch(kind: PatchKind, document: JSON, operations: JSON) -> JSON:
     except patches.PatchTestFailed as failed:
         raise Conflict(
             f"test failed at {failed.pointer or '/'}",
-            hint="The value there is not the one the patch tests for; nothing was changed.",
+            hint="The value differs from the one in the test operation. Nothing was changed.",
             pointer=failed.pointer,
         ) from failed
     except patches.PatchRefused as refused:
@@ -564,7 +564,10 @@ def check_value(known: Definition, value: Raw) -> None:
     size = len(value.text.encode())
     if size > known.max_value_bytes:
         raise TooLarge(
-            f"the value has {size} bytes; {known.name} takes at most {known.max_value_bytes}",
+            (
+                f"the value has {size} bytes; the limit of {known.name} is "
+                f"{known.max_value_bytes} bytes"
+            ),
             limit=known.max_value_bytes,
             actual=size,
         )

@@ -51,12 +51,12 @@ def erase(
     if actor.namespaces or actor.thread_prefixes:
         raise Forbidden(
             "this token is limited to a part of the workspace",
-            hint="An erasure that leaves out what the token cannot see would be none.",
+            hint="An erasure must reach all data of its subject: use a token without limits.",
         )
     if bool(resource_id) == bool(key):
-        raise BadRequest("give a resource_id or a key, one of them")
+        raise BadRequest("exactly one of resource_id and key is required")
     if not reason.strip():
-        raise Invalid("an erasure needs a reason", hint="It is kept in the audit.")
+        raise Invalid("an erasure requires a reason", hint="The reason is stored in the audit log.")
     mark = mark_of(resource_id or key)
     with transaction.atomic():
         if not dry_run:

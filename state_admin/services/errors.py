@@ -357,7 +357,7 @@ class Unreadable(Conflict):
     meaning = "A secret is stored, but none of the configured keys decrypts it."
     causes: ClassVar[tuple[str, ...]] = (
         "The key was removed from `CONFIG_SECRET_KEYS`, or `SECRET_KEY` changed.",
-        "The database was restored next to another key.",
+        "The database was restored on a server with another key.",
     )
     remedy = "Restore the key, or write the secret again."
 
@@ -606,9 +606,14 @@ def problem_of_status(status: int, detail: str) -> Problem:
 
 
 _EXAMPLES: tuple[Problem, ...] = (
-    BadRequest("unknown query parameter: prefx", hint="Known here: cursor, limit, prefix."),
+    BadRequest(
+        "unknown query parameter: prefx", hint="Allowed query parameters: cursor, limit, prefix."
+    ),
     Unauthenticated("the token is not valid", hint="It is unknown, expired or revoked."),
-    Forbidden("this needs the role editor", hint="You are viewer here."),
+    Forbidden(
+        "the role editor is required",
+        hint="Your role is viewer. Ask an admin of the workspace for a higher role.",
+    ),
     QuotaExceeded("quota exceeded: entries", limit=1000, used=1000),
     NotFound("thread not found: t1"),
     NotRegistered("team_context"),
@@ -634,7 +639,10 @@ _EXAMPLES: tuple[Problem, ...] = (
     Unreadable("the secret cannot be decrypted", hint="Write it again."),
     Gone(
         "the cursor has expired",
-        hint="Changes are kept for a limited time. Read the state, then follow from now.",
+        hint=(
+            "Changes are retained for a limited time. Read the state, then follow the feed "
+            "from the current position."
+        ),
     ),
     VersionConflict(1, 2),
     TooLarge("the body has more than 8388608 bytes", limit=8388608),
@@ -648,7 +656,7 @@ _EXAMPLES: tuple[Problem, ...] = (
         "the value does not satisfy the schema of team_context",
         [Fault("/value/goal", "1 is not of type 'string'")],
     ),
-    RateLimited("more than 600 calls in a minute", retry_after=3, limit=600),
+    RateLimited("more than 600 requests in a minute", retry_after=3, limit=600),
     InternalError(),
     Unavailable("the database did not respond in time"),
     TooSlow("the reader does not keep up with the stream"),

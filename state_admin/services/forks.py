@@ -87,7 +87,9 @@ def _origin(source: Thread, revision: int | None, message_count: int | None) -> 
         message_count = source.message_count if revision is None else held
     elif message_count > source.message_count:
         fault = Fault("/message_count", f"the thread has {source.message_count} messages")
-        raise Invalid("there are not so many messages", [fault])
+        raise Invalid(
+            f"message_count exceeds the thread's {source.message_count} messages", [fault]
+        )
     return {"thread_id": source.public_id, "revision": at, "message_count": message_count}
 
 

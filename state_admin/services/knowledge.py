@@ -123,7 +123,7 @@ def _find_revision(run: Run, step: int | None, revision: int | None) -> Revision
         found = rows.order_by("-number").first()
     if found is None:
         named = f"step {step}" if step is not None else f"revision {revision}"
-        raise NotFound(f"no {named} of run {run.public_id}")
+        raise NotFound(f"run {run.public_id} has no {named}")
     return found
 
 
@@ -157,4 +157,4 @@ def explain_reads(actor: Actor, reads: Sequence[Read]) -> None:
         if read.version > newest:
             fault = Fault(f"/reads/{index}/version", f"the newest version is {newest}")
             raise Invalid(f"no version {read.version} of {read.namespace}/{read.key}", [fault])
-    raise Conflict("a namespace changed meanwhile; try again")
+    raise Conflict("a namespace changed in the meantime; retry")

@@ -72,7 +72,7 @@ def _record_attempt(username: str, address: str) -> tuple[LoginAttempt, int]:
 
 def _busy() -> Unavailable:
     return Unavailable(
-        "too many people are signing in",
+        "too many sign-ins are in progress",
         hint="Nothing was changed. Try again in a few seconds.",
         retry_after=5,
     )
@@ -103,7 +103,7 @@ def set_password(*, user: User, password: str, request_id: str = "") -> None:
         validate_password(password, user)
     except ValidationError as refused:
         faults = [Fault("", message) for message in refused.messages]
-        raise Invalid("this password will not do", faults) from refused
+        raise Invalid("the password does not meet the requirements", faults) from refused
     try:
         user.set_password(password)  # outside of the transaction, because it may wait
     except hashing.Busy:

@@ -31,7 +31,7 @@ from state_admin.models import (
     traffic,
 )
 
-from . import doorbell, journal, retention, tickets
+from . import journal, notifications, retention, tickets
 from .actors import system_actor
 from .clearing import clear_entries
 from .compaction_jobs import count_lost
@@ -64,7 +64,7 @@ def _expire_batch() -> int:
         actor = system_actor(workspace_id, "expiry sweep")
         with transaction.atomic():
             rows = [row[1:] for row in due if row[0] == workspace_id]
-            expired += clear_entries(actor, rows, "its time to live ended", Operation.EXPIRE)
+            expired += clear_entries(actor, rows, "time to live expired", Operation.EXPIRE)
     return expired
 
 
@@ -146,9 +146,9 @@ def find_lost_compactions() -> Report:
     worker died."""
     lost, removals = count_lost(), retention.lost_jobs()
     for _ in range(lost):
-        doorbell.ring(RUN)
+        notifications.notify_worker(RUN)
     for compaction_id in removals:
-        doorbell.ring(retention.RUN, compaction_id)
+        notifications.notify_worker(retention.RUN, compaction_id)
     return {"compactions": lost + len(removals)}
 
 

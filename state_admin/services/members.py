@@ -66,7 +66,7 @@ def change_role(
     with transaction.atomic():
         member = _hold(actor, member_id, stays_admin=role is Role.ADMIN)
         if expected is not None and not _hold_role(member, expected):
-            raise Conflict(f"the role of {member.user.get_username()} was changed meanwhile")
+            raise Conflict(f"the role of {member.user.get_username()} was changed in the meantime")
         if member.role != role.value:
             before, member.role = member.role, role.value
             member.save(update_fields=["role"])
@@ -97,7 +97,10 @@ def renew_link(*, actor: Actor, member_id: int, reason: str = "") -> str:
         if Membership.objects.filter(user=member.user).exclude(pk=member.pk).exists():
             raise Forbidden(
                 "this member belongs to other workspaces too",
-                hint="A login link would open those as well. Whoever runs the server can make it.",
+                hint=(
+                    "A login link would give access to those workspaces as well. Ask the operator "
+                    "of the server to create it."
+                ),
             )
         link = users.make_login_link(member.user)
         _record(actor, "member.link", member, reason)
@@ -113,7 +116,7 @@ def end_member_sessions(*, actor: Actor, member_id: int, reason: str = "") -> in
 def end_own_sessions(*, actor: Actor, key_digest: str = "", reason: str = "") -> int:
     """End one of the actor's own sessions, or without `key_digest` all of them. Returns how many."""
     if actor.kind != "user":
-        raise Forbidden("only people have sessions")
+        raise Forbidden("only users have sessions")
     return _end(actor, User.objects.get(pk=actor.id), reason, key_digest)
 
 
@@ -139,7 +142,7 @@ def _hold(actor: Actor, member_id: int, *, stays_admin: bool) -> Membership:
     if held == [member.pk] and not stays_admin:
         raise Conflict(
             "the last admin cannot be removed",
-            hint="Make somebody else an admin first: nobody could let an admin in again.",
+            hint="Make another member an admin first.",
         )
     return member
 
@@ -155,7 +158,7 @@ def _checked(username: str) -> str:
         return str(User._meta.get_field("username").clean(username.strip(), None))
     except ValidationError as refused:
         faults = [Fault("/username", message) for message in refused.messages]
-        raise Invalid("this name will not do", faults) from refused
+        raise Invalid("the user name is not valid", faults) from refused
 
 
 def _record(actor: Actor, action: str, member: Membership, reason: str, **detail: object) -> None:

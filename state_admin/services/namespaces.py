@@ -447,13 +447,11 @@ def check_patterns(
     except schemas.InvalidSchema as invalid:
         held = named.first()
         if held is None or differs(held, content):
-            raise Invalid(
-                "the schema is not acceptable", invalid.faults, within="/schema"
-            ) from invalid
+            raise Invalid("the schema is not valid", invalid.faults, within="/schema") from invalid
 
 
 def _compile(schema: Raw) -> schemas.Validator:
     try:
         return schemas.compile_schema(schema.text)
     except schemas.InvalidSchema as invalid:
-        raise Invalid("the schema is not acceptable", invalid.faults, within="/schema") from invalid
+        raise Invalid("the schema is not valid", invalid.faults, within="/schema") from invalid

@@ -186,7 +186,7 @@ def _refuse_taken(
             owner = f"the plugin {owners[name]}" if owners.get(name) else "no plugin"
             raise Conflict(
                 f"key already registered: {name}",
-                hint="It is named twice." if name in seen else f"It belongs to {owner}.",
+                hint="The plugin lists it twice." if name in seen else f"It belongs to {owner}.",
                 pointer=f"{pointer}/{index}",
             )
         seen.add(name)

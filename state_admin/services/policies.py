@@ -104,7 +104,7 @@ def put_policy(
         )
         return read_policy(actor=actor, scope=scope, name=name)
     if actor.thread_prefixes:
-        raise Forbidden("this token is limited to some threads; this policy is about all")
+        raise Forbidden("this token is limited to some threads; the policy applies to all threads")
     agent_id = _agent(scope, name)
     with transaction.atomic():
         if agent_id:

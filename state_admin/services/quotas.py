@@ -80,7 +80,7 @@ def check_room(actor: Actor, what: What, wanted: int) -> None:
         account = _account(actor.workspace_id)
         raise QuotaExceeded(
             f"quota exceeded: {what}",
-            hint="Delete what is no longer needed, or ask the operator for more.",
+            hint="Delete what is no longer needed, or ask the operator to raise the quota.",
             limit=account.limits[what],
             used=account.used[what] + account.added[what],
         )
@@ -135,7 +135,7 @@ def set_quota(
     require(actor, Role.ADMIN)
     wanted = {"max_entries": entries, "max_bytes": bytes, "max_threads": threads}
     if any(limit is not None and limit < 0 for limit in wanted.values()):
-        raise Invalid("a quota is a whole number of at least 0")
+        raise Invalid("a quota must be a non-negative integer")
     with transaction.atomic():
         Workspace.objects.filter(pk=actor.workspace_id).update(**wanted)
         trace = journal.Trace("workspace.quota", detail=wanted)

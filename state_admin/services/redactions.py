@@ -61,14 +61,14 @@ def redact_entry(
             .first()
         )
         if entry is None:
-            raise NotFound(f"no entry {namespace}/{key}")
+            raise NotFound(f"entry not found: {namespace}/{key}")
         rewritten, found = _rewrite_history(actor, entry, pointers)
         missing = [pointer for pointer in pointers if pointer not in found]
         if missing:
             raise Invalid(
-                "nothing stands there in any version",
-                [Fault(pointer, "leads nowhere") for pointer in missing],
-                hint="Nothing was redacted: look where the secret stands.",
+                "no version has a value at these pointers",
+                [Fault(pointer, "no version has a value at this pointer") for pointer in missing],
+                hint="Nothing was redacted. Compare the pointers with the versions of the entry.",
             )
         if not rewritten:
             return Redaction(entry.version, 0, 0)
@@ -88,14 +88,19 @@ def redact_entry(
 
 def _check(pointers: Sequence[str], reason: str) -> None:
     if not reason.strip():
-        raise Invalid("a redaction needs a reason", hint="It is kept in history and audit.")
+        raise Invalid(
+            "a redaction requires a reason",
+            hint="The reason is stored in the history and the audit log.",
+        )
     if len(pointers) > MOST_POINTERS:
         raise Invalid(f"at most {MOST_POINTERS} pointers")
     for index, pointer in enumerate(pointers):
         try:
             places.parts_of(pointer)
         except places.Mismatch as bad:
-            raise Invalid("not a JSON Pointer", [Fault(f"/pointers/{index}", str(bad))]) from None
+            raise Invalid(
+                "pointers must be JSON Pointers", [Fault(f"/pointers/{index}", str(bad))]
+            ) from None
 
 
 def _rewrite_history(actor: Actor, entry: Entry, pointers: Sequence[str]) -> tuple[int, set[str]]:

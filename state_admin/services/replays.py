@@ -41,7 +41,7 @@ def claim(scope: str, fingerprint: str) -> Kept | None:
         return None
     if held.fingerprint != fingerprint:
         raise Invalid(
-            "this Idempotency-Key was used for another request",
+            "this Idempotency-Key was used for a different request",
             hint="Use a new key for each different request.",
         )
     return Kept(held.status, held.headers, bytes(held.body))
@@ -57,8 +57,8 @@ def keep(
 
 
 _WITHDRAWN = Gone(
-    "the response to this request is no longer kept",
-    hint="The request was applied once. Data was redacted or erased since.",
+    "the stored response of this request was deleted",
+    hint=("The request was applied once. A redaction or an erasure deleted the response later."),
 )
 
 

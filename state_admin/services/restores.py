@@ -79,12 +79,14 @@ def restore_entries(
     require(actor, Role.EDITOR)
     rows = _choose(actor, namespace, key, prefix, scope_kind)
     if not moments_sql.is_past(at):
-        raise Invalid("at lies in the future")
+        raise Invalid("at must not be in the future")
     sized = moments_sql.touched_since(rows, at, MOST + 1)
     if len(sized) > MOST:
         raise Invalid(
-            f"more than {MOST:,} entries were written since then",
-            hint="Restore them in parts: narrow it by namespace, key, prefix or scope_kind.",
+            f"more than {MOST:,} entries were written since that time",
+            hint=(
+                "Restore fewer entries at a time: filter by namespace, key, prefix or scope_kind."
+            ),
             limit=MOST,
         )
     report = Restored()
@@ -111,7 +113,7 @@ def _choose(
     actor: Actor, namespace: str, key: str, prefix: str, scope_kind: ScopeKind | None
 ) -> EntryQuerySet:
     if not (namespace or key or prefix or scope_kind):
-        raise BadRequest("give a namespace, a key, a prefix or a scope_kind")
+        raise BadRequest("a namespace, a key, a prefix or a scope_kind is required")
     rows = Entry.objects.visible_to(actor).open().filter(namespace__unregistered_at=None)
     if namespace:
         require_open(namespace)
@@ -132,10 +134,10 @@ def _plan(
         problem: Problem | None = None
         if each.lost:
             action = "refuse"
-            problem = Conflict("what stood then was compacted away")
+            problem = Conflict("the value at that time was removed by history compaction")
         elif each.redacted and is_tombstone(each.then_value):
             action = "refuse"
-            problem = Conflict("what stood then was redacted")
+            problem = Conflict("the value at that time was redacted")
         elif each.then_value is None:
             action = "delete" if each.value is not None else None
         elif not _alike(each.then_value, each.value):
@@ -176,7 +178,7 @@ def _carry_out(
         _check_quota(actor, plan, sum(row.size for row in rows))
         written = entries_sql.put_entries(parameters, rows)
         if not written:
-            raise Conflict("a namespace changed meanwhile; try again")
+            raise Conflict("a namespace changed in the meantime; retry")
     doomed = [each for step, each in plan if step.action == "delete"]
     if doomed:
         clearing_sql.clear_entries(

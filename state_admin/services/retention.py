@@ -38,7 +38,7 @@ from state_admin.models import (
 )
 from state_admin.models.retention_sql import History, Weight
 
-from . import doorbell, journal
+from . import journal, notifications
 from .actors import require, require_open, system_actor
 from .compaction_jobs import LEASE, claim
 from .errors import Gone, NotFound, NotRegistered
@@ -156,7 +156,7 @@ def queue_histories() -> dict[str, int]:
 
 
 def lost_jobs() -> list[str]:
-    """Jobs that nobody works on: queued ones whose bell was lost, running ones whose worker died."""
+    """Jobs that nobody works on: queued ones whose notification was lost, running ones whose worker died."""
     lost = Compaction.objects.filter(kind__in=_KINDS).claimable().order_by("pk")
     return list(lost.values_list("public_id", flat=True)[:SWEEP])
 
@@ -171,7 +171,7 @@ def run_retention(compaction_id: str) -> CompactionStatus | None:
         return None
     job = Compaction.objects.select_related("thread", "namespace").get(public_id=compaction_id)
     if job.attempts > MAX_ATTEMPTS:
-        _close(job, CompactionStatus.FAILED, f"given up after {MAX_ATTEMPTS} attempts")
+        _close(job, CompactionStatus.FAILED, f"failed after {MAX_ATTEMPTS} attempts")
         return CompactionStatus.FAILED
     begin = _begin_snapshots if job.kind == CompactionKind.SNAPSHOT else _begin_history
     piece = begin(job)
@@ -211,7 +211,7 @@ def pin_version(
             raise NotFound(f"no version {version} of {namespace}/{key}")
         rows = EntryRevision.objects.filter(entry=entry, version=version)
         if not rows.update(pinned=pinned):
-            raise Gone(f"version {version} of {namespace}/{key} was compacted away")
+            raise Gone(f"version {version} of {namespace}/{key} was removed by history compaction")
         trace = journal.Trace(
             "entry.pin", namespace=namespace, key=key, version=version, detail={"pinned": pinned}
         )
@@ -250,7 +250,7 @@ def _begin_snapshots(job: Compaction) -> _Piece:
             thread_id=thread_id, kept=kept, until=until, after=tuple(done["after"]), batch=BATCH
         )
         if page is None:
-            return f"{done['dropped']:,} snapshots dropped"
+            return f"{done['dropped']:,} snapshots deleted"
         done["after"] = page.after
         _weigh(mine, page.weight)
         return None
@@ -260,7 +260,7 @@ def _begin_snapshots(job: Compaction) -> _Piece:
 
 def _begin_history(job: Compaction) -> _Piece:
     if job.namespace is None:
-        return lambda mine: "the namespace is gone"
+        return lambda mine: "the namespace no longer exists"
     history = _history(job.namespace)
 
     def piece(mine: Compaction) -> str | None:
@@ -320,7 +320,7 @@ def _enqueue(actor: Actor, job: Compaction, trigger: Trigger, reason: str) -> Co
         same = Compaction.objects.filter(kind=job.kind, thread=job.thread, namespace=job.namespace)
         return same.latest("pk")
     journal.record(actor, [_trace("request", job, {})], reason=reason)
-    doorbell.ring(RUN, job.public_id)
+    notifications.notify_worker(RUN, job.public_id)
     job.refresh_from_db()  # the times are the database's
     return job
 

@@ -119,7 +119,9 @@ def start_run(
     require(actor, Role.EDITOR)
     public_id = check_id(run_id) if run_id is not None else uuid7()
     if status not in (RunStatus.CREATED, RunStatus.RUNNING):
-        raise Invalid("a run starts as created or running", [Fault("/status", str(status))])
+        raise Invalid(
+            "a new run must have the status created or running", [Fault("/status", str(status))]
+        )
     content = {
         "thread_id": thread_id,
         "agent_id": agent_id,
@@ -142,7 +144,7 @@ def start_run(
             if held.status == RunStatus.DONE:
                 raise Conflict(
                     f"run is done: {public_id}",
-                    hint="A finished run does not start again. Start a run with another id.",
+                    hint="A finished run cannot be restarted. Start a run with another id.",
                 )
             return held, False
         run = Run(
@@ -282,7 +284,9 @@ def apply_change(
     old_status, old_mirror = run.status, (run.status, run.step_count, _status_reason(run))
     if run.status == RunStatus.DONE and change.step_count not in (None, run.step_count):
         # Its mirror in state may be another run's by now.
-        raise Conflict(f"run is done: {run.public_id}", hint="Its steps are counted.")
+        raise Conflict(
+            f"run is done: {run.public_id}", hint="The step count of a finished run cannot change."
+        )
     calls = _move(actor, run, change, now)
     status_reason = _status_reason(run)
     for name in ("step_count", "input_tokens", "output_tokens", "cost_usd"):
@@ -330,21 +334,21 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool
     wanted = change.status or run.status
     if wanted not in RunStatus.values:
         raise Invalid(
-            f"no such run status: {wanted}",
+            f"unknown run status: {wanted}",
             [Fault("/status", f"must be one of {', '.join(RunStatus.values)}")],
         )
     if not lifecycle.can_move(run.status, wanted):
         raise Conflict(f"invalid run transition: {run.status} -> {wanted}")
-    _refuse(_lost_words(change, wanted), "the change says what its status does not take")
+    _refuse(_lost_words(change, wanted), "the change has fields that its status does not allow")
     given = change.termination_reason
     ended = given if given is not None else {"type": "natural_end"}
-    _refuse(lifecycle.check_termination(ended), "the termination reason is not acceptable")
+    _refuse(lifecycle.check_termination(ended), "the termination reason is not valid")
     calls: list[tool_calls.Call] = []
     if wanted == run.status and change.waiting is None:
         return calls
     if wanted == RunStatus.WAITING:
         waiting = change.waiting if change.waiting is not None else {"reason": "external_event"}
-        _refuse(lifecycle.check_waiting(waiting), "the waiting reason is not acceptable")
+        _refuse(lifecycle.check_waiting(waiting), "the waiting reason is not valid")
         run.waiting = {name: part for name, part in waiting.items() if name != "tickets"}
         run.deadline_at = _moment(waiting.get("deadline_at"), "/deadline_at")
         opened = _open_tickets(actor, run, waiting.get("tickets") or [])
@@ -365,9 +369,9 @@ def _lost_words(change: RunChange, wanted: str) -> list[Fault]:
     """What a change says that nothing would come of in the status it leads to."""
     faults = []
     if change.waiting is not None and wanted != RunStatus.WAITING:
-        faults.append(Fault("/waiting", "is for a run that waits: its status must be waiting"))
+        faults.append(Fault("/waiting", "is allowed only with the status waiting"))
     if change.termination_reason is not None and change.status != RunStatus.DONE:
-        faults.append(Fault("/termination_reason", "comes with the status done"))
+        faults.append(Fault("/termination_reason", "is allowed only with the status done"))
     return faults
 
 
@@ -387,7 +391,7 @@ def void_tickets(run: Run) -> list[Ticket]:
 
 def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
     if len(tickets) > MAX_TICKETS:
-        raise Invalid(f"a run waits for at most {MAX_TICKETS} tickets at once")
+        raise Invalid(f"a run can wait for at most {MAX_TICKETS} tickets at once")
     made = [_ticket(run, ticket, f"/tickets/{index}") for index, ticket in enumerate(tickets)]
     try:
         with transaction.atomic():
@@ -412,8 +416,8 @@ def _ticket(run: Run, ticket: dict[str, JSON], pointer: str) -> Ticket:
     """A ticket row from a body that lifecycle.check_waiting has passed."""
     for name in ("tool_call_id", "tool_name"):
         if len(ticket[name]) > MAX_TOOL_NAME:
-            fault = Fault(f"{pointer}/{name}", f"takes at most {MAX_TOOL_NAME} characters")
-            raise Invalid("a ticket is not acceptable", [fault])
+            fault = Fault(f"{pointer}/{name}", f"must have at most {MAX_TOOL_NAME} characters")
+            raise Invalid("a ticket is not valid", [fault])
     schema = ticket.get("response_schema")
     text = values.dump(schema) if schema is not None else None
     if text is not None:
@@ -423,7 +427,7 @@ def _ticket(run: Run, ticket: dict[str, JSON], pointer: str) -> Ticket:
         except schemas.InvalidSchema as invalid:
             at = f"{pointer}/response_schema"
             faults = [Fault(at + fault.pointer, fault.message) for fault in invalid.faults]
-            raise Invalid("a response schema is not acceptable", faults) from invalid
+            raise Invalid("a response schema is not valid", faults) from invalid
     return Ticket(
         workspace_id=run.workspace_id,
         run=run,
@@ -445,7 +449,7 @@ def _moment(text: JSON, pointer: str) -> datetime | None:
     moment = moments.read(text)
     if moment is None:
         fault = Fault(pointer, "must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
-        raise Invalid("a time is not acceptable", [fault])
+        raise Invalid("a time is not valid", [fault])
     return moment
 
 

@@ -63,9 +63,9 @@ def save_view(
     """
     name = " ".join(name.split())
     if not name or len(name) > 64 or "\0" in name:
-        raise Invalid("a view has a name of 1 to 64 characters")
+        raise Invalid("the name of a view must have 1 to 64 characters")
     if len(query) > LONGEST_QUERY:
-        raise Invalid(f"the filters of a view take at most {LONGEST_QUERY:,} characters")
+        raise Invalid(f"the filters of a view must have at most {LONGEST_QUERY:,} characters")
     if shared:
         require(actor, Role.EDITOR)
     with transaction.atomic():
@@ -73,7 +73,8 @@ def save_view(
         old = mine.filter(page=page, name=name).select_for_update().first()
         if old is None and mine.count() >= MOST:
             raise QuotaExceeded(
-                "quota exceeded: saved views", hint=f"A person keeps at most {MOST}; delete one."
+                "quota exceeded: saved views",
+                hint=f"A user can save at most {MOST} views. Delete one first.",
             )
         if old and old.shared and not shared:
             # Those who begin with it must not come to a page that they no longer see.
@@ -98,7 +99,8 @@ def delete_view(*, actor: Actor, view_id: int) -> str:
         row = _find(actor, view_id)
         if not _may_change(actor, row):
             raise Forbidden(
-                "this view is not yours", hint=f"Ask {row.owner.get_username()} or an admin."
+                "the view belongs to another user",
+                hint=f"Ask {row.owner.get_username()} or an admin.",
             )
         if row.shared:
             detail = {"page": row.page, "name": row.name, "query": row.query}
@@ -128,7 +130,7 @@ def _find(actor: Actor, view_id: int) -> SavedView:
     rows = SavedView.objects.visible_to(actor).select_related("owner")
     row = rows.select_for_update(of=("self",)).filter(pk=view_id).first()
     if row is None:
-        raise NotFound("no such view")
+        raise NotFound("view not found")
     return row
 
 

@@ -69,9 +69,9 @@ class Sealing(DefaultMFAAdapter):  # type: ignore[misc]
             return _box().decrypt(encrypted_text.encode()).decode()
         except InvalidToken:
             raise Unreadable(
-                "the authenticator of this account cannot be read",
-                hint="Its key is in none of CONFIG_SECRET_KEYS, SECRET_KEY and "
-                "SECRET_KEY_FALLBACKS. An admin can reset it under Members.",
+                "the authenticator of this account cannot be decrypted",
+                hint="Its encryption key is not in CONFIG_SECRET_KEYS, SECRET_KEY or "
+                "SECRET_KEY_FALLBACKS. An admin can reset the authenticator under Members.",
             ) from None
 
     def get_totp_issuer(self) -> str:
@@ -114,12 +114,12 @@ def enrol(*, actor: Actor, secret: str, code: str) -> list[str]:
     with transaction.atomic():
         user = _hold_own(actor)
         if is_enrolled(user):
-            raise Conflict("there is an authenticator already", hint="Turn it off first.")
+            raise Conflict("an authenticator is already set up", hint="Turn it off first.")
         counter = _counter_of(secret, code)
         if counter is None:
             raise Invalid(
-                "this is not the present code",
-                hint="Wait for the next one, and look whether the clock of the phone is right.",
+                "the code is incorrect",
+                hint="Wait for the next code, and check the clock of the device.",
             )
         device = totp.TOTP.activate(user, secret).instance
         # The code that proved the app is used up.
@@ -160,7 +160,7 @@ def check_code(*, user: User, code: str) -> bool:
 def remove(*, actor: Actor) -> None:
     """Turn the actor's own authenticator off. Forbidden where the deployment requires one."""
     if settings.LOGIN_TOTP == "required":
-        raise Forbidden("an authenticator is required here")
+        raise Forbidden("this server requires an authenticator")
     with transaction.atomic():
         user = _hold_own(actor)
         gone, _ = Authenticator.objects.filter(user=user).delete()
@@ -173,7 +173,7 @@ def renew_codes(*, actor: Actor) -> list[str]:
     with transaction.atomic():
         user = _hold_own(actor)
         if not is_enrolled(user):
-            raise NotFound("there is no authenticator")
+            raise NotFound("no authenticator is set up")
         codes = _make_codes(user)
         _record(actor, "totp.codes", user)
     return codes
@@ -194,8 +194,8 @@ def reset_member(*, actor: Actor, member_id: int, reason: str = "") -> Membershi
         if Membership.objects.filter(user=member.user).exclude(pk=member.pk).exists():
             raise Forbidden(
                 "this member belongs to other workspaces too",
-                hint="The authenticator guards those as well. Whoever runs the server can "
-                "reset it (reset_totp).",
+                hint="The authenticator protects those workspaces as well. Ask the operator of the "
+                "server to reset it (reset_totp).",
             )
         reset(actor=actor, user=member.user, reason=reason)
     return member
@@ -266,7 +266,7 @@ def _seal_anew(device: Authenticator) -> bool:
 def _hold_own(actor: Actor) -> User:
     """The actor's user, locked: of two enrolments at once the second sees the first."""
     if actor.kind != "user":
-        raise Forbidden("only people sign in")
+        raise Forbidden("only users can sign in")
     return User.objects.select_for_update().get(pk=actor.id)
 
 

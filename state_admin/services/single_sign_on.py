@@ -57,20 +57,20 @@ def link(*, actor: Actor, identity: Identity) -> None:
     """Let the actor, a person, in by this identity from now on. Conflict when it is somebody
     else's, or the actor has another one of the same provider."""
     if actor.kind != "user":
-        raise Forbidden("only people sign in")
+        raise Forbidden("only users can sign in")
     with transaction.atomic():
         user = User.objects.select_for_update().get(pk=actor.id)
         held = SocialAccount.objects.filter(user=user, provider=identity.issuer).first()
         if held is not None and held.uid != identity.subject:
             raise Conflict(
-                "another account of the provider is linked already",
+                "another account of the provider is already linked",
                 hint="Unlink that one first, under How you sign in.",
             )
         account, is_new = SocialAccount.objects.get_or_create(
             provider=identity.issuer, uid=identity.subject, defaults={"user": user}
         )
         if account.user_id != user.pk:
-            raise Conflict("this account of the provider belongs to somebody else here")
+            raise Conflict("the account of the provider is linked to another user")
         if is_new:
             _record(actor, "identity.link", user.get_username(), issuer=identity.issuer)
 
@@ -79,7 +79,9 @@ def unlink(*, actor: Actor, issuer: str) -> None:
     """Forget the actor's identities at a provider. Invalid where no password would be left."""
     user = User.objects.get(pk=actor.id)
     if not user.has_usable_password():
-        raise Invalid("set a password first", hint="Nothing else would let you in again.")
+        raise Invalid(
+            "set a password first", hint="Without a password you could not sign in again."
+        )
     with transaction.atomic():
         gone, _ = SocialAccount.objects.filter(user=user, provider=issuer).delete()
         if gone:
@@ -118,8 +120,10 @@ def _make_member(identity: Identity, request_id: str) -> User:
     workspace = Workspace.objects.filter(slug=sso.workspace).first()
     if workspace is None:
         raise Forbidden(
-            "nobody new can come in yet",
-            hint=f"There is no workspace {sso.workspace}: tell whoever runs this server.",
+            "new users cannot sign in yet",
+            hint=(
+                f"The workspace {sso.workspace} does not exist. Contact the operator of the server."
+            ),
         )
     actor = system_actor(workspace.pk, "single sign-on", request_id=request_id)
     with transaction.atomic():
@@ -141,9 +145,11 @@ def _make_member(identity: Identity, request_id: str) -> User:
 def _stranger(identity: Identity) -> Forbidden:
     detail = "Ask an admin of a workspace to add you as a member"
     if identity.email:
-        return Forbidden("you are not a member here", hint=f"{detail}, as {identity.email}.")
+        return Forbidden(
+            "you are not a member of any workspace", hint=f"{detail}, as {identity.email}."
+        )
     return Forbidden(
-        "you are not a member here",
+        "you are not a member of any workspace",
         hint=f"{detail}. If you are one, sign in another way and link your account under "
         "How you sign in: the provider does not say that your e-mail address is verified.",
     )

@@ -98,8 +98,13 @@ def check_kept(thread: Thread, revision: int) -> None:
         raise NotFound(f"no revision {revision} of thread {thread.public_id}")
     if held[0]:
         raise Gone(
-            f"revision {revision} of thread {thread.public_id} was compacted away",
-            hint="Labelled, pinned and recent revisions are kept; see GET …/snapshots.",
+            (
+                f"revision {revision} of thread {thread.public_id} was removed by snapshot "
+                "compaction"
+            ),
+            hint=(
+                "Labelled, pinned and recent revisions are retained; GET …/snapshots lists them."
+            ),
         )
 
 
@@ -212,7 +217,9 @@ def mark_revision(
         if not (kept.update(**changes) if changes else kept.exists()):
             check_kept(thread, revision)
             if rows.exists():
-                raise Conflict(f"the mark of revision {revision} was changed meanwhile")
+                raise Conflict(
+                    f"the label or pin of revision {revision} was changed in the meantime"
+                )
             raise NotFound(f"no revision {revision} of thread {thread_id}")
         trace = journal.Trace("thread.mark", thread=thread_id, version=revision, detail=changes)
         journal.record(actor, [trace], reason=reason)

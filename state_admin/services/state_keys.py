@@ -66,7 +66,7 @@ def register_state_key(
     if name in reducers.RUNTIME_KEYS:
         raise Conflict(
             f"key already registered: {name}",
-            hint="It is the runtime's own, and every workspace has it.",
+            hint="The runtime defines it in every workspace.",
         )
     if merge == Merge.COMMUTATIVE and not reducers.may_commute(name, reducer):
         able = ", ".join(sorted(r.value for r in reducers.COMMUTATIVE))
@@ -111,7 +111,7 @@ def refuse_narrowed(actor: Actor) -> None:
     if actor.namespaces or actor.thread_prefixes:
         raise Forbidden(
             "this token is limited to a part of the workspace",
-            hint="State keys and plugins reach into all of it: use a token without limits.",
+            hint="State keys and plugins affect the whole workspace: use a token without limits.",
         )
 
 
@@ -198,7 +198,10 @@ def check_value(slot: Slot, text: str) -> None:
     size = len(text.encode())
     if size > MAX_VALUE_BYTES:
         raise TooLarge(
-            f"the value of {slot.name} would have {size} bytes; at most {MAX_VALUE_BYTES} are kept",
+            (
+                f"the value of {slot.name} would have {size} bytes; the limit is "
+                f"{MAX_VALUE_BYTES} bytes"
+            ),
             limit=MAX_VALUE_BYTES,
             actual=size,
         )
@@ -233,7 +236,7 @@ def _check_default(schema: Raw, default: Raw) -> None:
     try:
         validator = schemas.compile_schema(schema.text)
     except schemas.InvalidSchema as invalid:
-        raise Invalid("the schema is not acceptable", invalid.faults, within="/schema") from invalid
+        raise Invalid("the schema is not valid", invalid.faults, within="/schema") from invalid
     try:
         values.check(default)
     except values.RefusedJSON as refused:

@@ -54,7 +54,7 @@ def unregister_state_key(
         if Plugin.objects.filter(workspace_id=actor.workspace_id, name=key.plugin).exists():
             raise Conflict(
                 f"key already registered: {name}",
-                hint=f"It belongs to the plugin {key.plugin} and goes when that is uninstalled.",
+                hint=f"It belongs to the plugin {key.plugin}. Uninstall the plugin to remove it.",
             )
         held = count_held(actor, [name])
         if not dry_run:

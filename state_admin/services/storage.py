@@ -214,7 +214,7 @@ def _measured(
             series.pop()
         return Level(now, name, [*series, now], exact=True)
     if not series:
-        raise NotFound(f"{name} is too large to be measured on request; the next sweep will")
+        raise NotFound(f"{name} is too large to measure on request; the next sweep measures it")
     return Level(series[-1], name, series)
 
 

@@ -73,9 +73,9 @@ def find_engine(workspace_id: int, policy: Policy) -> Engine:
     if wanted in SUMMARIZERS:
         return Engine(SUMMARIZERS[wanted]())
     if wanted != BY_MODEL:
-        raise SummaryFailed(f"no such summarizer: {wanted}", retry=False)
+        raise SummaryFailed(f"unknown summarizer: {wanted}", retry=False)
     if not policy.summary_model:
-        raise SummaryFailed("provider not configured: the policy names no model", retry=False)
+        raise SummaryFailed("provider not configured: the policy sets no model", retry=False)
     provider, model = find_model(workspace_id, policy.summary_model)
     return Engine(ADAPTERS[provider.adapter](provider, model), provider, model)
 
@@ -103,12 +103,12 @@ def find_model(workspace_id: int, model_id: str) -> tuple[Provider, Model]:
     if adapter is None:
         known = ", ".join(sorted(KNOWN))
         raise SummaryFailed(
-            f"provider {provider.id}: no such adapter: {provider.adapter}; known are {known}",
+            (f"provider {provider.id}: unknown adapter {provider.adapter}; must be one of {known}"),
             retry=False,
         )
     base_url = provider.base_url or adapter.base_url
     if not base_url:
-        raise SummaryFailed(f"provider {provider.id}: it has no base_url", retry=False)
+        raise SummaryFailed(f"provider {provider.id}: base_url is not set", retry=False)
     return (
         Provider(provider.id, adapter.dialect, base_url, key or "", _patience(provider)),
         Model(
@@ -126,8 +126,8 @@ def find_warning(engine: Engine) -> str:
     model = engine.model
     if model is None or model.priced:
         return ""
-    cap = f"the daily cap of ${settings.SUMMARY_DAILY_USD:.2f} cannot hold"
-    return f"no price: what {model.upstream_model} costs counts as $0, so {cap}"
+    cap = f"the daily budget of ${settings.SUMMARY_DAILY_USD:.2f} cannot be enforced"
+    return f"no price is set: the cost of {model.upstream_model} counts as $0, so {cap}"
 
 
 def find_window(workspace_id: int, agent_id: str) -> tuple[int | None, int | None]:
@@ -194,7 +194,7 @@ def _failing() -> Iterator[None]:
         log.exception("summary.broken")
         kind = type(broken).__name__
         raise SummaryFailed(
-            f"the summarizer broke down: {kind}", retry=False, blames=True, billed=True
+            f"the summarizer failed: {kind}", retry=False, blames=True, billed=True
         ) from broken
 
 
@@ -204,10 +204,16 @@ def _reserve(workspace_id: int, most: Decimal) -> int:
     if spending is not None:
         return spending
     if most > cap:
-        raise Closed(f"cost cap: it could cost ${most:.2f}, and a day has ${cap:.2f}", None)
+        raise Closed(
+            (
+                f"cost cap: the summary could cost ${most:.2f}, more than the daily model budget "
+                f"(${cap:.2f})"
+            ),
+            None,
+        )
     tomorrow = datetime.combine(timezone.now().date() + timedelta(days=1), time(), UTC)
     raise Closed(
-        f"cost cap: of today's ${cap:.2f} for models too little is left; again at 00:00 UTC",
+        f"cost cap: daily model budget (${cap:.2f}) exhausted; resets at 00:00 UTC",
         tomorrow,
     )
 
@@ -215,7 +221,7 @@ def _reserve(workspace_id: int, most: Decimal) -> int:
 def _open(circuit: ModelCircuit) -> Closed:
     until = circuit.open_until or timezone.now()
     return Closed(
-        f"circuit open: {circuit} failed {circuit.failures} times in a row, "
-        f"at last: {circuit.last_error}; again at {until:%H:%M:%S} UTC",
+        f"circuit open: {circuit} failed {circuit.failures} times in a row; last error: "
+        f"{circuit.last_error}; next attempt at {until:%H:%M:%S} UTC",
         until,
     )

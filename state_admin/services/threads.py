@@ -275,7 +275,7 @@ def check_policy(body: Raw, pointer: str = "") -> None:
         Policy.from_json(body.value)
     except BadPolicy as bad:
         faults = [Fault(pointer + fault.pointer, fault.message) for fault in bad.faults]
-        raise Invalid("the compaction policy is not acceptable", faults) from bad
+        raise Invalid("the compaction policy is not valid", faults) from bad
 
 
 def _check_retention(actor: Actor, before: JSON, after: JSON) -> None:

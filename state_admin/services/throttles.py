@@ -67,8 +67,8 @@ def spend(token_id: int, per_minute: int | None) -> None:
                 lease.at, lease.taking = time.monotonic(), False
     if not taken:
         raise RateLimited(
-            f"more than {per_minute} calls in a minute",
-            hint="Slow down, or ask an admin for a higher limit on the token.",
+            f"more than {per_minute} requests in a minute",
+            hint="Send fewer requests, or ask an admin to raise the limit of the token.",
             retry_after=math.ceil(wait),
             limit=per_minute,
         )

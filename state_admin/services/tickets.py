@@ -52,17 +52,17 @@ def decide_ticket(
     require(actor, Role.EDITOR)
     if action not in _OUTCOMES:
         raise Invalid(
-            f"no such action: {action}", [values.Fault("/action", "must be resume or cancel")]
+            f"unknown action: {action}", [values.Fault("/action", "must be resume or cancel")]
         )
     try:
         values.check(payload, "/payload")
     except values.RefusedJSON as refused:
-        raise Invalid("the answer cannot be stored", refused.faults) from refused
+        raise Invalid("the payload cannot be stored", refused.faults) from refused
     ticket = find_ticket(actor, ticket_id)
     if action == "resume" and ticket.response_schema and ticket.status == TicketStatus.PENDING:
         faults = schemas.compile_schema(ticket.response_schema).faults(payload.value)
         if faults:
-            raise Invalid("the payload does not fit the ticket's response schema", faults)
+            raise Invalid("the payload does not satisfy the ticket's response schema", faults)
     with transaction.atomic():
         run, thread = runs.lock_run(actor, ticket.run.public_id)
         in_time = Ticket.objects.filter(pk=ticket.pk).pending().in_time()
@@ -73,16 +73,16 @@ def decide_ticket(
     if ticket.status != TicketStatus.PENDING:
         raise Conflict(f"ticket already decided: {ticket_id}", hint=_outcome(ticket))
     expire_ticket(ticket)
-    raise Conflict(f"ticket expired: {ticket_id}", hint="Its time to be decided is over.")
+    raise Conflict(f"ticket expired: {ticket_id}", hint="The ticket can no longer be decided.")
 
 
 def _outcome(ticket: Ticket) -> str:
     """Who decided what, for those who come too late."""
     if ticket.status == TicketStatus.VOID or ticket.decided_at is None:
-        return "Its run ended or went on without an answer."
+        return "Its run ended or continued without a decision."
     verb = "approved" if ticket.status == TicketStatus.RESUMED else "refused"
     moment = ticket.decided_at.strftime("%Y-%m-%d %H:%M:%S UTC")
-    return f"{ticket.decided_by} {verb} it at {moment}. The first decision stands."
+    return f"{ticket.decided_by} {verb} it at {moment}. The first decision is final."
 
 
 def expire_ticket(ticket: Ticket) -> bool:
@@ -98,7 +98,7 @@ def expire_ticket(ticket: Ticket) -> bool:
         due = due.filter(on_expiry=OnExpiry.CANCEL)
         if not _close(actor, due, "cancel", nothing):
             return False
-        _tell(actor, ticket, run, thread, "cancel", nothing, "nobody decided in time")
+        _tell(actor, ticket, run, thread, "cancel", nothing, "expired without a decision")
     return True
 
 

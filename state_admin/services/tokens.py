@@ -44,13 +44,13 @@ def create_token(
     """
     require(actor, Role.ADMIN)
     if operator and (role is not Role.ADMIN or namespaces or thread_prefixes):
-        raise Invalid("an operator's token has the role admin and no limits")
+        raise Invalid("an operator token must have the role admin and no limits")
     if operator and actor.kind != "system":
         require_operator(actor)
     if not name.strip():
-        raise Invalid("a token needs a name", hint="Name the program that will use it.")
+        raise Invalid("a token must have a name", hint="Name the program that will use it.")
     if rate_per_minute is not None and rate_per_minute < 1:
-        raise Invalid("a rate limit is at least one call a minute")
+        raise Invalid("a rate limit must be at least 1 request per minute")
     _check_reach(actor, role, namespaces, thread_prefixes)
     with transaction.atomic():
         token, secret = _insert(
@@ -79,7 +79,7 @@ def rotate_token(
     """
     require(actor, Role.ADMIN)
     if not timedelta(0) <= overlap <= MOST_OVERLAP:
-        raise Invalid(f"the overlap is at most {MOST_OVERLAP.days} days")
+        raise Invalid(f"the overlap must be at most {MOST_OVERLAP.days} days")
     with transaction.atomic():
         old = find_token(actor, token_id)
         _check_reach(actor, Role(old.role), old.namespaces, old.thread_prefixes)
@@ -89,8 +89,8 @@ def rotate_token(
         ends = Least(F("expires_at"), Now() + overlap)  # where one is NULL, the other
         if not live.update(rotated_at=Now(), expires_at=ends):
             old.refresh_from_db()
-            state = "rotated already" if old.rotated_at else "not live any more"
-            raise Conflict(f"token is {state}: {token_id}", hint="Make a new token instead.")
+            state = "already rotated" if old.rotated_at else "no longer active"
+            raise Conflict(f"token is {state}: {token_id}", hint="Create a new token instead.")
         token, secret = _insert(
             actor,
             old.expires_at - old.created_at if old.expires_at else None,
@@ -127,7 +127,9 @@ def _check_reach(
     actor: Actor, role: Role, namespaces: Sequence[str], thread_prefixes: Sequence[str]
 ) -> None:
     if wider := access.narrower(role, tuple(namespaces), tuple(thread_prefixes), creator=actor):
-        raise Forbidden("a token can only narrow what its creator may do", hint="; ".join(wider))
+        raise Forbidden(
+            "a token cannot have more permissions than its creator", hint="; ".join(wider)
+        )
 
 
 def find_token(actor: Actor, token_id: int) -> ApiToken:

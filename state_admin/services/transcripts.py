@@ -37,7 +37,7 @@ def import_transcript(*, actor: Actor, episode: str, log: Sequence[Raw]) -> Impo
     other messages.
     """
     if not log:
-        raise Invalid("an episode needs messages")
+        raise Invalid("an episode must have messages")
     for start in range(0, len(log), messages.MAX_MESSAGES):
         messages.parse_messages(log[start : start + messages.MAX_MESSAGES])
     thread, _ = threads.create_thread(
@@ -146,8 +146,8 @@ def _already_there(thread: Thread, log: Sequence[Raw]) -> int:
     for count, body in enumerate(held.values_list("body", flat=True), start=1):
         if count > len(log) or log[count - 1].text != body:
             raise Conflict(
-                f"thread {thread.public_id} holds another conversation",
-                hint=f"Message {count} differs; import into another workspace, or delete it.",
+                f"thread {thread.public_id} contains a different conversation",
+                hint=f"Message {count} differs. Import into another workspace, or delete the thread.",
             )
     return count
 
@@ -165,14 +165,14 @@ def read_line(line: bytes) -> tuple[str, list[Raw]]:
     except values.MalformedJSON as malformed:
         raise Invalid(f"not JSON: {malformed}") from malformed
     except values.RefusedJSON as refused:
-        raise Invalid("not storable", refused.faults) from refused
+        raise Invalid("cannot be stored", refused.faults) from refused
     if not isinstance(raw.value, dict):
         raise Invalid("not a JSON object")
     parts = values.members(raw)
     episode = parts.get("episode")
     if episode is None or not isinstance(episode.value, str):
-        raise Invalid("no episode", [Fault("/episode", "must be a text")])
+        raise Invalid("episode must be a string", [Fault("/episode", "must be a string")])
     log = parts.get("messages")
     if log is None or not isinstance(log.value, list):
-        raise Invalid("no messages", [Fault("/messages", "must be a list")])
+        raise Invalid("messages must be a list", [Fault("/messages", "must be a list")])
     return threads.check_id(episode.value), values.items(log)

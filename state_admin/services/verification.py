@@ -47,7 +47,7 @@ def verify_state(before: Iterable[Line] = ()) -> Verification:
             if old is not None and old.digest != DROPPED:
                 _judge(found, old, new)
             elif old is not None and new is not None:
-                found.accuse(f"it was compacted away and is back: {_place(new)}")
+                found.accuse(f"it was removed by compaction and exists again: {_place(new)}")
     return found
 
 
@@ -100,7 +100,7 @@ def _judge(found: Verification, old: Line, new: Line | None) -> None:
     elif owner[1]:
         found.compacted += 1
     else:
-        fault = "it is gone" if new is None else "it reads differently"
+        fault = "missing" if new is None else "content differs"
         found.accuse(f"{fault}: {_place(old)}")
 
 

@@ -19,7 +19,7 @@ from state_admin.models import (
 from state_admin.models.feed_sql import Position
 from state_admin.models.webhooks import UNFINISHED
 
-from . import deliveries, doorbell, webhook_pump
+from . import deliveries, notifications, webhook_pump
 from .actors import require
 from .errors import Conflict, Gone
 from .webhooks import find_delivery, find_place, find_webhook, lock_webhook, record_verb
@@ -63,9 +63,9 @@ def resume_webhook(
             )
         elif webhook_pump.has_lost_place(hook, feed_sql.read_end(hook.workspace_id)):
             raise Gone(
-                "the webhook's place in the feed has expired",
-                hint="Changes that it has not seen may be gone. Let its receiver read the state, "
-                "and resume with skip.",
+                "the webhook's position in the change feed has expired",
+                hint="Changes that were not delivered may have been deleted. Read the state in the "
+                "receiver, then resume with skip.",
             )
         Webhook.objects.filter(pk=hook.pk).update(
             status=WebhookStatus.ACTIVE,
@@ -77,7 +77,7 @@ def resume_webhook(
         )
         _waiting(hook).update(next_attempt_at=Now())
         record_verb(actor, hook, "resume", reason, {"skip": skip})
-        doorbell.ring(deliveries.DRAIN, hook.public_id)
+        notifications.notify_worker(deliveries.DRAIN, hook.public_id)
     return find_webhook(actor, webhook_id)
 
 
@@ -88,7 +88,7 @@ def send_test(*, actor: Actor, webhook_id: str) -> WebhookDelivery:
         hook = lock_webhook(actor, webhook_id)
         made = webhook_pump.make_test(hook, asked_by=actor.name)
         record_verb(actor, hook, "test", "")
-        doorbell.ring(deliveries.DELIVER, made.public_id)
+        notifications.notify_worker(deliveries.DELIVER, made.public_id)
     return find_delivery(actor, made.public_id)
 
 
@@ -100,14 +100,14 @@ def replay_delivery(*, actor: Actor, delivery_id: str, reason: str = "") -> Webh
         hook = lock_webhook(actor, find_delivery(actor, delivery_id).webhook.public_id)
         delivery = find_delivery(actor, delivery_id)
         if delivery.test:
-            raise Conflict("a test cannot be replayed; ask for a new one")
+            raise Conflict("a test delivery cannot be replayed; send a new test")
         one = WebhookDelivery.objects.filter(pk=delivery.pk)
         finished = one.filter(status__in=(DeliveryStatus.DELIVERED, DeliveryStatus.DEAD))
         again = one.filter(status=DeliveryStatus.FAILED)
         if not _requeue(finished) and not again.update(next_attempt_at=Now()):
-            raise Conflict(f"the delivery is {delivery.status} already")
+            raise Conflict(f"the delivery is already {delivery.status}")
         record_verb(actor, hook, "replay", reason, {"deliveries": 1})
-        doorbell.ring(deliveries.DRAIN, hook.public_id)
+        notifications.notify_worker(deliveries.DRAIN, hook.public_id)
     return find_delivery(actor, delivery_id)
 
 
@@ -121,7 +121,7 @@ def replay_dead_letters(*, actor: Actor, webhook_id: str, reason: str = "") -> i
         )
         if number:
             record_verb(actor, hook, "replay", reason, {"deliveries": number})
-            doorbell.ring(deliveries.DRAIN, hook.public_id)
+            notifications.notify_worker(deliveries.DRAIN, hook.public_id)
     return number
 
 
@@ -135,7 +135,10 @@ def replay_from(*, actor: Actor, webhook_id: str, cursor: str, reason: str = "")
         if place > hook.place:
             raise Conflict(
                 "the cursor is ahead of the webhook",
-                hint="It can be set back only. To leave out what waits, resume it with skip.",
+                hint=(
+                    "The cursor can only be set back. To skip changes that are not delivered yet, "
+                    "resume with skip."
+                ),
             )
         # They come again, in their order.
         _waiting(hook).filter(

@@ -60,7 +60,7 @@ def _pump_page(hook: Webhook) -> tuple[int, bool]:
     """One page: how many deliveries it made, and whether there may be more."""
     end = feed_sql.read_end(hook.workspace_id)
     if has_lost_place(hook, end):
-        disable_webhook(hook.pk, "changes were purged before they could be queued for it")
+        disable_webhook(hook.pk, "changes were deleted before they could be queued for the webhook")
         return 0, False
     if end.position <= hook.place:
         if end.at - hook.place_at > _RENEW_PLACE:

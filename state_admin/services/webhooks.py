@@ -184,11 +184,14 @@ def find_place(actor: Actor, cursor: str) -> tuple[Position, datetime]:
         place = cursors.resume(cursor, end, settings.CHANGE_RETENTION)
         return place, cursors.unseal(cursor)[1]
     except cursors.BadCursor:
-        raise BadRequest("cursor must be one that this API gave out") from None
+        raise BadRequest("cursor must be a value that this API returned") from None
     except cursors.ExpiredCursor:
         raise Gone(
             "the cursor has expired",
-            hint="Changes are kept for a limited time. Read the state, then follow from now.",
+            hint=(
+                "Changes are retained for a limited time. Read the state, then follow the feed "
+                "from the current position."
+            ),
         ) from None
 
 
@@ -200,7 +203,7 @@ def _columns(wanted: Filter) -> dict[str, object]:
 def _check(name: str, url: str, wanted: Filter) -> None:
     faults = []
     if not name.strip() or len(name.strip()) > 128 or _CONTROL.search(name):
-        faults.append(Fault("/name", "1 to 128 characters, for people"))
+        faults.append(Fault("/name", "must have 1 to 128 characters"))
     try:
         egress.check_url(url, allow_private=settings.WEBHOOK_ALLOW_PRIVATE)
     except egress.Refused as refused:
@@ -215,14 +218,14 @@ def _check(name: str, url: str, wanted: Filter) -> None:
         "/filter/namespaces",
         wanted.namespaces,
         _NAMESPACE.fullmatch,
-        "must be a name in which * stands for anything, like team_*",
+        "must be a name or a glob such as team_*",
     )
     for field, most in (("key", 512), ("prefix", 512), ("thread", 128), ("run", 128)):
         text = getattr(wanted, field)
         if len(text.encode(errors="replace")) > most or _CONTROL.search(text):
             faults.append(Fault(f"/filter/{field}", f"at most {most} bytes, no control characters"))
     if faults:
-        raise Invalid("the webhook is not acceptable", faults)
+        raise Invalid("the webhook is not valid", faults)
 
 
 def _check_globs(

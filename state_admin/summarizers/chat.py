@@ -106,22 +106,22 @@ def post(provider: Provider, path: str, headers: Mapping[str, str], body: Any) -
     if not _is_json(reply):
         kind = reply.content_type or "no content type"
         raise SummaryFailed(
-            f"{who} answered {kind} instead of JSON; is its base_url right?",
+            f"{who} returned {kind} instead of JSON; check its base_url",
             retry=False,
             blames=True,
         )
     answer = _parsed(reply.body)
     if not isinstance(answer, dict):
-        raise SummaryFailed(f"{who} answered what is not a JSON object", blames=True)
+        raise SummaryFailed(f"{who} returned JSON that is not an object", blames=True)
     if answer.get("error"):
         quote = _quoted(provider, answer)
-        raise SummaryFailed(f"{who} answered 200 with an error", quote, blames=True)
+        raise SummaryFailed(f"{who} returned 200 with an error", quote, blames=True)
     return answer
 
 
 def wrong_shape(provider: Provider) -> SummaryFailed:
     return SummaryFailed(
-        f"provider {provider.id} answered JSON of another shape; is its adapter right?",
+        f"provider {provider.id} returned JSON of an unexpected shape; check its adapter",
         retry=False,
         blames=True,
         billed=True,
@@ -152,10 +152,10 @@ def _counted(told: Any, otherwise: int) -> int:
 
 def _refusal(provider: Provider, reply: egress.Reply) -> SummaryFailed:
     status = reply.status
-    said = f"provider {provider.id} answered {status}"
+    said = f"provider {provider.id} returned {status}"
     if 300 <= status < 400:
         return Refusal(
-            f"{said}: redirects are not followed, give the final base_url",
+            f"{said}: redirects are not followed; configure the final base_url",
             retry=False,
             blames=True,
         )

@@ -7,7 +7,7 @@ import threading
 from celery import shared_task
 from django.conf import settings
 
-from state_admin.services import compaction_jobs, compactions, doorbell, retention
+from state_admin.services import compaction_jobs, compactions, notifications, retention
 
 # A model may take minutes. Half of a worker's threads are never its, so that other jobs go on; who
 # finds no slot leaves: whoever holds one rings again when done.
@@ -24,7 +24,7 @@ def run() -> None:
     finally:
         _slots.release()
     if found is not None:
-        doorbell.ring(compactions.RUN)
+        notifications.notify_worker(compactions.RUN)
 
 
 @shared_task(name=retention.RUN)

@@ -41,7 +41,7 @@ UPDATE = {"key": "plan", "update": 1}
         ),
         (
             {"batches": [{"updates": [{"key": "plan"}]}]},
-            "an update needs exactly one of update and clear",
+            "an update must have exactly one of update and clear",
             "/batches/0/updates/0",
         ),
     ],

@@ -69,7 +69,7 @@ def test_commit__if_match_and_base_revision__must_agree(moved: Person) -> None:
     body = {"updates": [{"key": "plan", "update": 2}], "base_revision": 2}
     clash = moved.api("POST", "/runs/r1/commits", body, If_Match='"1"')
     assert clash.status_code == 400
-    assert clash.json()["detail"] == "If-Match says 1, base_revision 2"
+    assert clash.json()["detail"] == "If-Match (1) and base_revision (2) differ"
     assert moved.api("POST", "/runs/r1/commits", body, If_Match='"2"').status_code == 200
 
 
@@ -125,5 +125,8 @@ def test_export__key_registered_since__is_answered_anew(moved: Person) -> None:
 def test_if_match__where_nothing_has_it__is_refused_and_nothing_happens(moved: Person) -> None:
     before = all_of_it(moved)
     answer = moved.api("POST", "/runs/r1/resume", If_Match='"2"')
-    assert (answer.status_code, answer.json()["detail"]) == (400, "POST takes no If-Match here")
+    assert (answer.status_code, answer.json()["detail"]) == (
+        400,
+        "POST does not support If-Match on this path",
+    )
     assert all_of_it(moved) == before

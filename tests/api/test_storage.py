@@ -57,7 +57,7 @@ def test_list__never_measured__is_empty(alice: Person) -> None:
         ("days=0", 400, "days must be an integer between 1 and 366"),
         ("days=367", 400, "days must be an integer between 1 and 366"),
         ("day=3", 400, "unknown query parameter: day"),
-        ("cursor=nonsense", 400, "cursor must be one that this API gave out"),
+        ("cursor=nonsense", 400, "cursor must be a value that this API returned"),
     ],
 )
 def test_list__wrong_query__is_refused(

@@ -144,7 +144,7 @@ def test_replay__dead_letters__says_how_many(alice: Person, hook: Any) -> None:
     assert answer.status_code == 202
     assert (answer.json()["replayed"], answer.json()["waiting"]) == (2, 2)
     again = alice.api("POST", "/deliveries/d0/replay")
-    assert (again.status_code, again.json()["detail"]) == (409, "the delivery is queued already")
+    assert (again.status_code, again.json()["detail"]) == (409, "the delivery is already queued")
 
 
 def test_openapi__webhooks__are_in_the_document(alice: Person, client: Any) -> None:

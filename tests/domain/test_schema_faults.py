@@ -160,7 +160,7 @@ def test_walk__out_of_steps__names_the_place_that_it_reached() -> None:
     (fault,) = walk(schema, value, steps=40_000_000)[:1]
     assert (fault.pointer, fault.message[:18]) == ("/a/b/0", '"x" is not one of ')
     (fault,) = walk(schema, value, steps=6_000_000)
-    assert fault.message == "does not fit the schema; finding out why takes too many steps"
+    assert fault.message == "does not satisfy the schema; explaining why takes too many steps"
     assert fault.pointer in ("", "/a", "/a/b")
 
 

@@ -245,7 +245,7 @@ def fill_webhooks(alice: Person) -> None:
     """One that the server switched off, with a delivery of each kind."""
     hook, _ = create_webhook(actor=alice.actor, name=HOSTILE[0], url="https://example.com/hook")
     Webhook.objects.update(
-        public_id="hook1", status="disabled", status_reason="its receiver answered 410 Gone"
+        public_id="hook1", status="disabled", status_reason="the receiver returned 410 Gone"
     )
     for number, status in enumerate(("delivered", "dead", "failed", "queued")):
         WebhookDelivery.objects.create(

@@ -171,7 +171,7 @@ def test_import__other_conversation_under_the_same_name__is_refused(tmp_path: Pa
     other[-1]["content"] = "Something else."
     _, raws = transcripts.read_line(write(tmp_path, ("one", other)).read_bytes().splitlines()[0])
     workspace, _ = ensure_workspace("tr")
-    with pytest.raises(Conflict, match="holds another conversation"):
+    with pytest.raises(Conflict, match="contains a different conversation"):
         transcripts.import_transcript(
             actor=system_actor(workspace.pk, "test"), episode="one", log=raws
         )
@@ -182,9 +182,9 @@ def test_import__other_conversation_under_the_same_name__is_refused(tmp_path: Pa
     [
         ("{", "line 2: not JSON"),
         ("[]", "line 2: not a JSON object"),
-        ("{}", "line 2: no episode"),
-        ('{"episode": "x"}', "line 2: no messages"),
-        ('{"episode": "x", "messages": []}', "line 2: an episode needs messages"),
+        ("{}", "line 2: episode must be a string"),
+        ('{"episode": "x"}', "line 2: messages must be a list"),
+        ('{"episode": "x", "messages": []}', "line 2: an episode must have messages"),
         ('{"episode": "x", "messages": [{"role": "wizard"}]}', "/messages/0/role"),
         ('{"episode": "x", "messages": [{"role": "tool", "content": ""}]}', "tool_call_id"),
         ('{"episode": "a\\u0000", "messages": [{"role": "user", "content": ""}]}', "line 2"),

@@ -79,7 +79,7 @@ def test_load_demo__admin_of_default__is_a_member_with_views() -> None:
 def test_load_demo__again__changes_nothing() -> None:
     load()
     before = Entry.objects.count(), Thread.objects.count()
-    assert "left alone" in load()
+    assert "was not changed" in load()
     assert (Entry.objects.count(), Thread.objects.count()) == before
 
 

@@ -74,7 +74,7 @@ def test_verify__compacted_after_the_digests__what_is_kept_reads_the_same(
     assert compact_histories() == 4
     said, wrong = run("--check", file)
     assert (said, wrong) == (
-        "14 snapshots and versions, 13 let go since, 0 deleted since", "",
+        "14 snapshots and versions, 13 compacted since, 0 deleted since", "",
     )  # fmt: skip
 
 
@@ -93,16 +93,16 @@ def test_verify__any_history_before_and_after_compaction__holds(
         job = compact(person)
         found = verification.verify_state(before)
         assert found.faults == []
-        assert f"{found.compacted} snapshots dropped" == job.detail
+        assert f"{found.compacted} snapshots deleted" == job.detail
         transaction.set_rollback(True)
 
 
 _CORRUPTIONS: dict[str, str] = {
-    "it reads differently: acme/t1 @12": """
+    "content differs: acme/t1 @12": """
         UPDATE state_values SET value = '99' WHERE key = 'plan' AND valid_to IS NULL""",
-    "it reads differently: acme/t1 @9": """
+    "content differs: acme/t1 @9": """
         DELETE FROM state_values WHERE key = 'plan' AND valid_from = 9""",
-    "it reads differently: acme/notes/k v2": """
+    "content differs: acme/notes/k v2": """
         UPDATE entry_revisions SET value = '{"n": 9}' WHERE version = 2""",
     "an entry is not what its newest version is: acme/notes/k": """
         UPDATE entries SET value = '6'""",
@@ -234,7 +234,7 @@ def test_verify__dropped_snapshot_comes_back__fails(world: Person, tmp_path: Pat
     run("--write", file)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE revisions SET dropped = false WHERE number = 4")
-    assert "it was compacted away and is back: acme/t1 @4" in run("--check", file)[1]
+    assert "it was removed by compaction and exists again: acme/t1 @4" in run("--check", file)[1]
 
 
 def test_verify__legal_ways_to_lose_something__are_counted_and_no_fault(
@@ -250,13 +250,13 @@ def test_verify__legal_ways_to_lose_something__are_counted_and_no_fault(
     threads.delete_thread(actor=a, thread_id="t1")
     said, wrong = run("--check", file)
     assert wrong == ""
-    assert said == "7 snapshots and versions, 4 let go since, 13 deleted since"
+    assert said == "7 snapshots and versions, 4 compacted since, 13 deleted since"
 
 
 def test_verify__file_of_something_else__is_one_sentence(world: Person, tmp_path: Path) -> None:
     file = tmp_path / "other"
     file.write_text("not a line of ours, surely")
-    with pytest.raises(CommandError, match="is not what --write wrote"):
+    with pytest.raises(CommandError, match="is not a file that --write wrote"):
         call_command("verify_state", "--check", str(file), stdout=io.StringIO())
     with pytest.raises(CommandError, match="cannot use"):
         call_command("verify_state", "--check", str(tmp_path / "none"), stdout=io.StringIO())

@@ -107,7 +107,7 @@ def test_tools__viewer__reads_but_writes_nothing(mcp: MCP, bob: Person) -> None:
     assert listed == readers
     assert {name for name, result in results.items() if not result.is_error} == readers
     for name in set(CALLS) - readers:
-        assert problem_of(results[name])["detail"] == "this needs the role editor"
+        assert problem_of(results[name])["detail"] == "the role editor is required"
 
 
 @pytest.mark.usefixtures("world")

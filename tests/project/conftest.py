@@ -44,12 +44,12 @@ def start(folder: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def ears() -> Iterator[None]:
-    """The doorbell as at the start of a process: neither silenced nor connected by an earlier
+    """The broker as at the start of a process: neither paused nor connected by an earlier
     test. Nor does it stay connected, which would keep the test database from being dropped."""
-    broker._silent_until = 0.0
+    broker._paused_until = 0.0
     pools.reset()
     yield
-    broker._silent_until = 0.0
+    broker._paused_until = 0.0
     pools.reset()
 
 

@@ -30,6 +30,6 @@ def note(line: str, until: str = "") -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["ring"]:
         broker.prepare()
-        broker.wake("tests.note", *sys.argv[2:])
+        broker.notify_worker("tests.note", *sys.argv[2:])
     else:
         run("worker")

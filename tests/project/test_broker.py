@@ -1,4 +1,4 @@
-"""The doorbell and the jobs behind it, with real workers where a worker is in the promise."""
+"""Job notifications and the jobs behind them, with real workers where a worker is in the promise."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def ring(start: Callable[..., Running], cluster: Cluster):
     def begin(*arguments: str) -> None:
         ringer = start(*MODULE, "ring", *arguments, **SAMPLE)
         assert ringer.wait() == 0, ringer.output()
-        assert "doorbell.silent" not in ringer.output()
+        assert "job.notification_failed" not in ringer.output()
 
     return begin
 
 
-def test_wake__worker_runs__job_is_done(worker, ring, folder):
+def test_notify_worker__worker_runs__job_is_done(worker, ring, folder):
     worker()
     ring("hello")
 
@@ -71,7 +71,7 @@ def test_wake__worker_runs__job_is_done(worker, ring, folder):
     assert [line.rpartition(" by")[0] for line in notes(folder)] == ["hello started", "hello ended"]
 
 
-def test_wake__worker_starts_later__job_is_done(worker, ring, folder):
+def test_notify_worker__worker_starts_later__job_is_done(worker, ring, folder):
     ring("early")
     worker()
 
@@ -189,7 +189,7 @@ def test_worker__waits__is_woken_by_the_notification(consumer):
     client, polls, received = consumer
     drain(client, 1)
 
-    broker.wake("tests.note", "a")
+    broker.notify_worker("tests.note", "a")
 
     drain(client, 20)
     assert len(received) == 1
@@ -197,66 +197,66 @@ def test_worker__waits__is_woken_by_the_notification(consumer):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_wake__in_a_transaction__rings_after_the_commit_only(ears, monkeypatch):
-    rung: list[str] = []
-    monkeypatch.setattr(broker, "_ring", lambda task, args: rung.append(task))
+def test_notify_worker__in_a_transaction__rings_after_the_commit_only(ears, monkeypatch):
+    notified: list[str] = []
+    monkeypatch.setattr(broker, "_send", lambda task, args: notified.append(task))
 
     with transaction.atomic():
-        broker.wake("committed")
-        assert rung == []
+        broker.notify_worker("committed")
+        assert notified == []
     with transaction.atomic():
-        broker.wake("rolled back")
+        broker.notify_worker("rolled back")
         transaction.set_rollback(True)
 
-    assert rung == ["committed"]
+    assert notified == ["committed"]
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scheme", ["redis", "amqp"])
-def test_wake__broker_is_down__warns_once_and_lets_the_caller_go(ears, scheme):
+def test_notify_worker__broker_is_down__warns_once_and_lets_the_caller_go(ears, scheme):
     with (
         override_settings(BROKER_URL=f"{scheme}://127.0.0.1:{free_port()}"),
         capture_logs() as logs,
     ):
-        broker.wake("tests.note", "a")
-        broker.wake("tests.note", "b")
+        broker.notify_worker("tests.note", "a")
+        broker.notify_worker("tests.note", "b")
 
-    assert [entry["event"] for entry in logs] == ["doorbell.silent"]
+    assert [entry["event"] for entry in logs] == ["job.notification_failed"]
     assert logs[0]["task"] == "tests.note"
 
 
 @pytest.mark.django_db(transaction=True)
-def test_wake__setting_is_wrong__warns_and_lets_the_caller_go(ears):
+def test_notify_worker__setting_is_wrong__warns_and_lets_the_caller_go(ears):
     with override_settings(BROKER_URL="nonsense"), capture_logs() as logs:
-        broker.wake("tests.note", "a")
+        broker.notify_worker("tests.note", "a")
 
     assert [(entry["event"], entry["error"]) for entry in logs] == [
-        ("doorbell.silent", "BadSetting")
+        ("job.notification_failed", "BadSetting")
     ]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_wake__broker_is_down__leaves_the_pool_of_the_process_open(ears):
-    """A worker wakes drains of webhooks by it, until it ends."""
+def test_notify_worker__broker_is_down__leaves_the_pool_of_the_process_open(ears):
+    """A worker starts the delivery of webhooks through it, until it ends."""
     pool = app.producer_pool
     with override_settings(BROKER_URL=f"redis://127.0.0.1:{free_port()}"):
-        broker.wake("tests.note", "a")
+        broker.notify_worker("tests.note", "a")
     pool.acquire(block=True, timeout=5).release()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_wake__queue_is_gone__warns_once_and_makes_it_anew(ears):
+def test_notify_worker__queue_is_gone__warns_once_and_creates_it_again(ears):
     broker.prepare()
-    broker.wake("tests.note", "a")
+    broker.notify_worker("tests.note", "a")
     with connection.cursor() as cursor:
         cursor.execute("SELECT pgmq.drop_queue('commonhold')")
 
     with capture_logs() as logs:
-        broker.wake("tests.note", "b")
-        broker._silent_until = 0.0
-        broker.wake("tests.note", "c")
+        broker.notify_worker("tests.note", "b")
+        broker._paused_until = 0.0
+        broker.notify_worker("tests.note", "c")
 
-    assert [entry["event"] for entry in logs] == ["doorbell.silent"]
+    assert [entry["event"] for entry in logs] == ["job.notification_failed"]
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pgmq.q_commonhold")
         assert cursor.fetchone() == (1,)

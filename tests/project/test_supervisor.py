@@ -218,7 +218,7 @@ def test_serve__port_taken__says_which_and_how_to_change_it(serve):
         port = other.getsockname()[1]
         line = refusal(serve(PORT=str(port)))
 
-    assert line == f"Port {port} is taken; stop the other program or set PORT={port + 1}"
+    assert line == f"Port {port} is in use; stop the other program or set PORT={port + 1}"
 
 
 @pytest.mark.parametrize(

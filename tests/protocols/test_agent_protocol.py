@@ -306,7 +306,7 @@ def test_state__runtime_keys__are_neither_shown_nor_written(alice) -> None:
     shown = alice.api("GET", path).json()
     assert (shown["values"], shown["next"]) == ({}, ["r1"])
     refused = alice.api("POST", path, {"values": {"__runtime.run_lifecycle": {}}})
-    assert refused.json()["detail"] == "__runtime.run_lifecycle belongs to the runtime"
+    assert refused.json()["detail"] == "__runtime.run_lifecycle is reserved for the runtime"
 
 
 def test_state__numbers__keep_their_spelling(alice) -> None:

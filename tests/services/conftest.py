@@ -1,4 +1,4 @@
-"""No worker listens here: what would ring the doorbell is noted instead."""
+"""No worker runs here: job notifications are recorded instead."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from state_admin.services import doorbell
+from state_admin.services import notifications
 
 
 @pytest.fixture(autouse=True)
 def rings() -> Iterator[list[tuple[str, ...]]]:
-    """The bells that were rung: task and arguments."""
-    rung: list[tuple[str, ...]] = []
-    before = doorbell._ringer
-    doorbell.install(lambda *call: rung.append(call))
-    yield rung
-    doorbell._ringer = before
+    """The notifications: task and arguments."""
+    notified: list[tuple[str, ...]] = []
+    previous = notifications._notifier
+    notifications.install(lambda *call: notified.append(call))
+    yield notified
+    notifications._notifier = previous

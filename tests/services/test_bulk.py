@@ -54,10 +54,10 @@ def test_change__written_since_gone_or_so_already__is_left_and_told(
     made = bulk.change_entries(actor=alice.actor, action="tag", seen=asked, tag="vip")
     assert made.done == []
     assert sorted(made.left) == [
-        Left("n", "a", "alice wrote version 2 since"),
-        Left("n", "b", "it is so already"),
-        Left("n", "no", "it is gone"),
-        Left("no", "a", "it is gone"),
+        Left("n", "a", "alice wrote version 2 in the meantime"),
+        Left("n", "b", "no change needed"),
+        Left("n", "no", "the entry no longer exists"),
+        Left("no", "a", "the entry no longer exists"),
     ]
 
 
@@ -95,7 +95,7 @@ def test_change__viewer_and_stranger__change_nothing(
     with pytest.raises(Forbidden):
         bulk.change_entries(actor=bob.actor, action="delete", seen=seen)
     made = bulk.change_entries(actor=mallory.actor, action="delete", seen=seen)
-    assert {each.why for each in made.left} == {"it is gone"}
+    assert {each.why for each in made.left} == {"the entry no longer exists"}
     assert len(tags(alice)) == 3
 
 
@@ -109,7 +109,7 @@ def test_tag__beyond_the_most__is_left(alice: Person) -> None:
     make_namespace(alice.actor, "n")
     put(alice.actor, "n", "a", 1, tags=[str(number) for number in range(bulk.MOST_TAGS)])
     made = bulk.change_entries(actor=alice.actor, action="tag", seen=[Seen("n", "a", 1)], tag="x")
-    assert made.left == [Left("n", "a", "it has 32 tags or more")]
+    assert made.left == [Left("n", "a", "the entry already has the maximum of 32 tags")]
 
 
 @pytest.mark.django_db(transaction=True)

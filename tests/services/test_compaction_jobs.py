@@ -195,7 +195,7 @@ def test_ring__summarizer_crashes__the_job_fails_and_names_no_more_than_the_kind
     fake.during = crash
     task.run()
     row = Compaction.objects.get()
-    assert (row.status, row.detail) == ("failed", "the summarizer broke down: RuntimeError")
+    assert (row.status, row.detail) == ("failed", "the summarizer failed: RuntimeError")
     assert row.lease_expires_at is None
 
 

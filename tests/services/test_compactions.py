@@ -413,7 +413,7 @@ def test_undo__while_a_later_one_is_written__that_one_is_not_built_on_it(
     fake.during = lambda: compactions.undo_compaction(actor=thread.actor, compaction_id=inner)
     outer = ask(thread)
     assert run(outer) == "superseded"
-    assert job(outer).detail == "the summary before it was undone or replaced meanwhile"
+    assert job(outer).detail == "the previous summary was undone or replaced in the meantime"
     assert job(inner).status == "undone"
     assert [message.seq for message in view()[: len(before)]] == before
     assert all(message.folds_to is None for message in view())

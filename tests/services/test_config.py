@@ -325,7 +325,7 @@ def test_patch__that_looks_at_a_secret__meets_the_marker(
 
 
 def test_patch__absent_record__is_not_found(alice: Person) -> None:
-    with pytest.raises(NotFound, match="no config providers/nobody"):
+    with pytest.raises(NotFound, match="config not found: providers/nobody"):
         patch(alice, Kind.PROVIDERS, "nobody", {"adapter": "x"})
 
 
@@ -395,7 +395,7 @@ def test_put__reference_that_leads_nowhere__is_named(registry: Person) -> None:
     with pytest.raises(Invalid) as refused:
         write(registry, Kind.MODELS, "small", MODEL | {"provider_id": "nobody"})
     assert refused.value.data["errors"] == [
-        {"pointer": "/provider_id", "message": "there is no providers/nobody"}
+        {"pointer": "/provider_id", "message": "providers/nobody does not exist"}
     ]
     agent = {"model_id": "nothing", "delegates": ["planner", "nobody", "critic"]}
     with pytest.raises(Invalid) as refused:
@@ -444,7 +444,7 @@ def test_delete__dependents_outside_of_the_narrowing__are_counted_and_not_named(
     assert told == {"dry_run": True, "dependents": [], "hidden": 1}
     refused = call(secret, "DELETE", "/config/providers/openai")
     assert refused.status_code == 409
-    assert refused.json()["detail"] == "providers/openai is named by 1 others"
+    assert refused.json()["detail"] == "providers/openai is referenced by 1 other records"
     assert (refused.json()["dependents"], refused.json()["hidden"]) == ([], 1)
     assert "big" not in refused.content.decode()
     assert registry.api("GET", "/config/providers/openai").status_code == 200
@@ -595,7 +595,7 @@ def test_ciphertext__moved_or_altered__does_not_open(registry: Person, mallory: 
     with pytest.raises(Unreadable):
         secret_of(registry, "other")
     ConfigSecret.objects.filter(entry__key="other").delete()
-    with pytest.raises(Unreadable, match="is gone"):
+    with pytest.raises(Unreadable, match="no longer exists"):
         secret_of(registry, "other")
 
 

@@ -247,7 +247,7 @@ def test_deliver__receiver_fails_twice__arrives_at_the_third_attempt(alice: Pers
         write(alice, "a")
         assert work(hook) == [("a", "failed")]
         hook.refresh_from_db()
-        assert (hook.last_error, hook.status) == ("it answered 500", "active")
+        assert (hook.last_error, hook.status) == ("the receiver returned 500", "active")
         assert hook.failing_since is not None
         work(hook)
         assert work(hook) == [("a", "delivered")]
@@ -273,7 +273,7 @@ def test_deliver__attempts_used_up__dead_letter_and_the_next_goes_on(
         assert work(hook) == [("a", "dead"), ("b", "delivered")]
     row = rows_of(hook)[0]
     assert (row.attempts, row.response_status) == (3, status)
-    assert f"it answered {status}" in row.error
+    assert f"the receiver returned {status}" in row.error
 
 
 def test_deliver__failed__waits_longer_each_time(
@@ -418,7 +418,10 @@ def test_deliver__nothing_arrived_for_a_day__is_disabled_with_the_reason(alice: 
         work(hook)
         hook.refresh_from_db()
         assert hook.status == "disabled"
-        assert hook.status_reason == "nothing arrived for 24 h; the last time it answered 500"
+        assert (
+            hook.status_reason
+            == "no delivery succeeded for 24 h; last error: the receiver returned 500"
+        )
         assert AuditRow.objects.get(action="webhook.disable").actor_kind == "system"
         assert work(hook) == [("a", "failed"), ("b", "queued")]
         webhook_flow.resume_webhook(actor=alice.actor, webhook_id=hook.public_id)
@@ -431,7 +434,7 @@ def test_deliver__receiver_is_gone__is_disabled_at_once(alice: Person) -> None:
         write(alice, "a")
         work(hook)
     hook.refresh_from_db()
-    assert (hook.status, hook.status_reason) == ("disabled", "its receiver answered 410 Gone")
+    assert (hook.status, hook.status_reason) == ("disabled", "the receiver returned 410 Gone")
 
 
 # Tests ---------------------------------------------------------------------------------------
@@ -500,7 +503,7 @@ def test_settle__claim_was_taken_over__records_nothing(alice: Person, receiver: 
     late = webhooks_sql.claim(row.public_id, lease=timedelta(seconds=-1), most=3)
     assert late is not None
     assert deliveries.deliver(row.public_id) == DeliveryStatus.DELIVERED
-    failed = deliveries.Outcome(500, "it answered 500", 1)
+    failed = deliveries.Outcome(500, "the receiver returned 500", 1)
     assert deliveries._settle(late, failed) is None
     assert work(hook) == [("a", "delivered")]
     hook.refresh_from_db()

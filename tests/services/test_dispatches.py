@@ -280,7 +280,7 @@ def test_verbs__wrong_or_old_token__are_conflicts_and_change_nothing(box: Person
         for verb in (ack, nack):
             with pytest.raises(Conflict) as refused:
                 verb(box, made, token)
-            assert refused.value.detail == f"the claim does not stand: {made}"
+            assert refused.value.detail == f"the claim is no longer valid: {made}"
         with pytest.raises(Conflict):
             dispatches.extend_dispatch(actor=box.actor, dispatch_id=made, claim_token=token)
     assert Dispatch.objects.values().get() == before

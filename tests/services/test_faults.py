@@ -519,7 +519,7 @@ def test_retention_run__failure_at_any_statement__can_be_run_again_with_one_effe
                 assert retention.run_retention(job.public_id) == "done"
             job.refresh_from_db()
             assert (job.rows_removed, job.detail) == (
-                (1, "2 snapshots dropped") if kind == "snapshot" else (1, "")
+                (1, "2 snapshots deleted") if kind == "snapshot" else (1, "")
             )
             trail = AuditRow.objects.filter(action="compaction.remove")
             assert sum(row.detail.get("rows", 0) for row in trail) == 1

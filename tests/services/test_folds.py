@@ -200,7 +200,7 @@ def test_unanswered_call__behind_a_fold__is_told_with_what_little_could_be_folde
     append(alice.actor, "t1", *map(body, ["u", "a", "u", "a+lost", *["u", "a"] * 40]))
     skip = compactions.preview_compaction(actor=alice.actor, thread_id="t1").skip
     assert skip == (
-        "folding would gain fewer than 500 tokens: 27; tool call lost of message 4 has no result"
+        "summarizing would save fewer than 500 tokens: 27; tool call lost of message 4 has no result"
     )
 
 

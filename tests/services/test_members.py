@@ -188,5 +188,5 @@ def test_sessions__key_of_somebody_else__ends_nothing(alice: Person, bob: Person
 
 def test_sessions__of_a_program__there_are_none(alice: Person) -> None:
     _, token = make_token(alice, Role.ADMIN)
-    with pytest.raises(Forbidden, match="only people have sessions"):
+    with pytest.raises(Forbidden, match="only users have sessions"):
         members.end_own_sessions(actor=token)

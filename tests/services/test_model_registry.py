@@ -75,11 +75,11 @@ def test_find_model__something_missing__is_said_in_words(alice: Person, mallory:
     provider(alice, adapter="smoke-signals")
     model(alice)
     assert problem(alice) == (
-        "provider acme: no such adapter: smoke-signals; known are anthropic, deepseek, gemini, "
+        "provider acme: unknown adapter smoke-signals; must be one of anthropic, deepseek, gemini, "
         "ollama, openai, openai_compatible, vllm"
     )
     provider(alice, adapter="openai_compatible")
-    assert problem(alice) == "provider acme: it has no base_url"
+    assert problem(alice) == "provider acme: base_url is not set"
     config.delete_record(actor=alice.actor, kind=config.Kind.PROVIDERS, identity="acme", force=True)
     assert problem(alice) == "provider not configured: acme"
 
@@ -102,7 +102,7 @@ def test_job__nothing_configured__fails_with_words_and_crashes_nothing(alice: Pe
     asked = compactions.request_compaction(actor=alice.actor, thread_id="t1")
     assert compaction_jobs.run_compaction(asked.public_id) == "failed"
     asked.refresh_from_db()
-    assert asked.detail == "provider not configured: the policy names no model"
+    assert asked.detail == "provider not configured: the policy sets no model"
     seen = compactions.preview_compaction(actor=alice.actor, thread_id="t1")
     assert seen.problem == asked.detail
 
@@ -146,7 +146,7 @@ def test_preview__model_without_a_price__warns_that_no_cap_can_hold(
     seen = alice.api("GET", "/threads/t1/compactions").json()
     assert seen["problem"] is None
     assert seen["warning"] == (
-        "no price: what small-1 costs counts as $0, so the daily cap of $7.00 cannot hold"
+        "no price is set: the cost of small-1 counts as $0, so the daily budget of $7.00 cannot be enforced"
         if warned
         else None
     )

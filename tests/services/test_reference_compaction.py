@@ -125,7 +125,9 @@ def test_apply__boundary_gone_meanwhile__is_superseded_and_blocks_nothing(
         ).plan.boundary_message_id  # type: ignore[union-attr]
     ).delete()
     assert run_compaction(asked) == "superseded"
-    assert Compaction.objects.get().detail == "the boundary moved meanwhile"
+    assert (
+        Compaction.objects.get().detail == "the boundary of the compaction changed in the meantime"
+    )
     assert summaries() == 0
     fake.during = None
     assert run_compaction(ask(talk)) == "done"
@@ -180,7 +182,7 @@ def test_malformed_job__harms_nobody_and_ends(talk: Person) -> None:
             run_compaction(asked)
         Compaction.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
     assert run_compaction(asked) == "failed"
-    assert Compaction.objects.get().detail.startswith("given up: 5 attempts")
+    assert Compaction.objects.get().detail.startswith("failed after 5 attempts")
     assert run_compaction(ask(talk)) == "done"
 
 

@@ -116,7 +116,7 @@ def test_snapshots__keep_last__keeps_the_newest_the_marked_and_the_last_of_each_
     assert readable() == [3, 6, 9, 11, 12]
     assert spans("plan") == [(3, 4), (6, 8), (9, 10), (11, 12), (12, None)]
     assert spans("once") == [(3, None)]
-    assert job.detail == "7 snapshots dropped"
+    assert job.detail == "7 snapshots deleted"
     assert (job.to_revision, job.trigger, job.requested_by, job.reason) == (
         10, "hand", "alice", "tidy",
     )  # fmt: skip
@@ -142,11 +142,11 @@ def test_snapshots__kept_ones__read_as_before_and_the_others_are_gone(thread: Pe
     compact(thread)
     for number in (0, *readable()):
         assert read(number) == before[number]
-    with pytest.raises(Gone, match="was compacted away"):
+    with pytest.raises(Gone, match="was removed by snapshot compaction"):
         read(4)
     answer = thread.api("GET", "/threads/t1/state?revision=4")
     assert (answer.status_code, answer.json()["detail"]) == (
-        410, "revision 4 of thread t1 was compacted away",
+        410, "revision 4 of thread t1 was removed by snapshot compaction",
     )  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def test_api__preview_ask_and_follow__tells_rows_and_bytes(thread: Person) -> No
     )  # fmt: skip
     refused = thread.api("POST", f"/compactions/{job['id']}/undo")
     assert (refused.status_code, refused.json()["detail"]) == (
-        409, "what a snapshot compaction removed is gone; it cannot be undone",
+        409, "a snapshot compaction cannot be undone: it deletes what it removes",
     )  # fmt: skip
 
 
@@ -360,7 +360,7 @@ def test_job__worker_killed_after_any_piece__another_goes_on_there(
     assert job.public_id in retention.lost_jobs()
     assert retention.run_retention(job.public_id) == "done"
     job.refresh_from_db()
-    assert (job.attempts, job.detail) == (2, "9 snapshots dropped")
+    assert (job.attempts, job.detail) == (2, "9 snapshots deleted")
     assert (job.rows_before, job.rows_removed) == (weights.rows, weights.rows_removed)
     assert readable() == [6, 11, 12]
 
@@ -390,7 +390,7 @@ def test_job__that_fails_again_and_again__is_given_up(thread: Person) -> None:
     job = retention.request_snapshots(actor=thread.actor, thread_id="t1")
     Compaction.objects.update(attempts=retention.MAX_ATTEMPTS)
     assert retention.run_retention(job.public_id) == "failed"
-    assert Compaction.objects.get().detail == "given up after 5 attempts"
+    assert Compaction.objects.get().detail == "failed after 5 attempts"
 
 
 def test_job__asked_twice__is_one(thread: Person) -> None:
@@ -406,9 +406,9 @@ def test_job__asked_twice__is_one(thread: Person) -> None:
 
 def test_job__done__cannot_be_undone_or_asked_again(thread: Person) -> None:
     job = compact(thread)
-    with pytest.raises(Conflict, match="removed is gone; it cannot be undone"):
+    with pytest.raises(Conflict, match="compaction cannot be undone"):
         compactions.undo_compaction(actor=thread.actor, compaction_id=job.public_id)
-    with pytest.raises(Conflict, match="ask for a new snapshot compaction"):
+    with pytest.raises(Conflict, match="request a new one"):
         compactions.retry_compaction(actor=thread.actor, compaction_id=job.public_id)
 
 
@@ -601,7 +601,7 @@ def test_history__as_of_a_compacted_past__is_gone(alice: Person) -> None:
     moment = EntryRevision.objects.get(version=2).at
     compact_histories()
     for then in ({"at_version": 2}, {"at": moment}):
-        with pytest.raises(Gone, match="of then was compacted away"):
+        with pytest.raises(Gone, match="was removed by history compaction"):
             read_past(actor=alice.actor, namespace="notes", key="k", **then)
     assert alice.api("GET", "/state/notes/k?at_version=2").status_code == 410
 

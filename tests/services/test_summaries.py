@@ -154,7 +154,7 @@ def test_run__provider_stumbles__the_job_is_tried_again_later(
 ) -> None:
     model.manners = in_turn(replies(error("oops"), 500), hang_up, FINE)
     first = run(thread)
-    assert (first.status, first.detail) == ("queued", "provider acme answered 500: oops")
+    assert (first.status, first.detail) == ("queued", "provider acme returned 500: oops")
     assert first.available_at > timezone.now() + timedelta(seconds=10)
     assert run(thread).status == "queued"
     last = run(thread)
@@ -228,7 +228,7 @@ def test_run__adapter_crashes__fails_in_words_and_leaves_neither_money_nor_circu
     monkeypatch.setitem(ADAPTERS, "openai_compatible", Broken)
     ModelCircuit.objects.update(open_until=Now())
     job = run(thread)
-    assert (job.status, job.detail) == ("failed", "the summarizer broke down: RuntimeError")
+    assert (job.status, job.detail) == ("failed", "the summarizer failed: RuntimeError")
     circuit = ModelCircuit.objects.get()
     assert circuit.failures == FAILURES_TO_OPEN + 1, "the trial counts"
     assert circuit.last_error == job.detail
@@ -246,7 +246,7 @@ def test_fallback__adapter_crashes__writes_instead(
     talk(alice, "t1", fallback="extractive")
     job = run(alice)
     assert (job.status, job.summarizer) == ("done", "extractive")
-    assert job.detail == "written by extractive, because: the summarizer broke down: RuntimeError"
+    assert job.detail == "written by extractive as a fallback: the summarizer failed: RuntimeError"
 
 
 # The circuit breaker --------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def test_circuit__failures_in_a_row__nobody_asks_for_a_while(
     assert len(model.received) == FAILURES_TO_OPEN
     assert (job.status, job.attempts) == ("queued", 0), "it was not tried"
     assert job.detail.startswith(
-        "circuit open: acme/small-1 failed 5 times in a row, at last: provider acme answered 500;"
+        "circuit open: acme/small-1 failed 5 times in a row; last error: provider acme returned 500;"
     )
     assert "T0001" not in job.detail, "not what was said about another conversation"
     assert job.available_at == ModelCircuit.objects.get().open_until
@@ -337,7 +337,7 @@ def test_cap__spent_for_today__waits_for_tomorrow(
     job = run(thread)
     assert model.received == []
     assert (job.status, job.attempts) == ("queued", 0)
-    assert job.detail.startswith("cost cap: of today's $0.02 for models too little is left")
+    assert job.detail.startswith("cost cap: daily model budget ($0.02) exhausted")
     assert job.available_at.date() == timezone.now().date() + timedelta(days=1)
     assert spent() == Decimal("0.0199")
     ModelSpending.objects.update(day=timezone.now().date() - timedelta(days=1))
@@ -350,7 +350,7 @@ def test_cap__one_call_alone_is_too_dear__is_skipped(
     settings.SUMMARY_DAILY_USD = Decimal("0.000001")
     job = run(thread)
     assert job.status == "skipped"
-    assert job.detail.startswith("cost cap: it could cost $0.0")
+    assert job.detail.startswith("cost cap: the summary could cost $0.0")
     assert not ModelSpending.objects.exists()
 
 
@@ -461,7 +461,7 @@ def test_fallback__without_one__no_summary_is_written(thread: Person, model: Rec
 @pytest.mark.parametrize(
     ("manners", "why"),
     [
-        (replies(error("bad key"), 401), "provider acme answered 401: bad key"),
+        (replies(error("bad key"), 401), "provider acme returned 401: bad key"),
         (replies(completion("x", refusal="no")), "the model refused to summarise this"),
     ],
 )
@@ -472,7 +472,7 @@ def test_fallback__model_cannot_be_had__the_extractive_one_writes_and_says_why(
     model.manners = manners
     job = run(alice)
     assert (job.status, job.summarizer, job.model) == ("done", "extractive", "")
-    assert job.detail == f"written by extractive, because: {why}"
+    assert job.detail == f"written by extractive as a fallback: {why}"
     assert job.summary_text.startswith("Extractive summary, no model")
 
 
@@ -490,12 +490,12 @@ def test_fallback__circuit_open_or_cap_reached__does_not_wait(
 ) -> None:
     break_it(alice, model)
     talk(alice, "t1", fallback="extractive")
-    assert "because: circuit open" in run(alice).detail
+    assert "as a fallback: circuit open" in run(alice).detail
     settings.SUMMARY_DAILY_USD = Decimal("0.000001")
     talk(alice, "t2", fallback="extractive")
-    assert "because: cost cap" in run(alice, "t2").detail
+    assert "as a fallback: cost cap" in run(alice, "t2").detail
 
 
 def test_fallback__nothing_configured__writes_too(alice: Person) -> None:
     talk(alice, "t1", summary_model="gpt-7", fallback="extractive")
-    assert "because: provider not configured: gpt-7" in run(alice).detail
+    assert "as a fallback: provider not configured: gpt-7" in run(alice).detail

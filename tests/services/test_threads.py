@@ -607,4 +607,4 @@ def test_cursor__with_other_filters__is_refused(alice: Person, path: str, other:
     for garbage in ("x", "17", cursor[:-3], "e30", "\u00e9", "a" * 500):
         answer = get(path, cursor=garbage)
         assert answer.status_code == 400
-        assert answer.json()["detail"] == "cursor must be one that this API gave out"
+        assert answer.json()["detail"] == "cursor must be a value that this API returned"

@@ -275,7 +275,7 @@ def test_expiry__cancel__is_a_decision_by_system_with_or_without_the_sweep(
     row = Ticket.objects.get(public_id="k2")
     assert (row.status, row.decided_by, status()) == ("cancelled", "system", "running")
     audited = AuditRow.objects.get(action="ticket.cancel", key="k2")
-    assert (audited.actor_kind, audited.reason) == ("system", "nobody decided in time")
+    assert (audited.actor_kind, audited.reason) == ("system", "expired without a decision")
     with pytest.raises(Conflict) as refused:
         decide(alice, "k2")
     assert refused.value.detail == "ticket already decided: k2"

@@ -79,14 +79,14 @@ def test_rotate__two_at_once__one_successor(alice: Person) -> None:
     work = partial(tokens.rotate_token, actor=alice.actor, token_id=old.pk, overlap=DAY)
     won, lost = split(race([work, work, work]))
     assert (len(won), {type(problem) for problem in lost}) == (1, {Conflict})
-    assert "rotated already" in lost[0].detail
+    assert "already rotated" in lost[0].detail
     assert ApiToken.objects.count() == before + 1
 
 
 def test_rotate__ended__is_refused(alice: Person) -> None:
     old, _ = make(alice)
     tokens.revoke_token(actor=alice.actor, token_id=old.pk)
-    with pytest.raises(Conflict, match="not live any more"):
+    with pytest.raises(Conflict, match="no longer active"):
         tokens.rotate_token(actor=alice.actor, token_id=old.pk, overlap=DAY)
 
 

@@ -435,13 +435,13 @@ def test_replay__delivery_under_way__is_refused(alice: Person, status: str) -> N
     put(alice.actor, "notes", "k", 1)
     row = pump(hook)[0]
     WebhookDelivery.objects.filter(pk=row.pk).update(status=status)
-    with pytest.raises(Conflict, match=f"the delivery is {status} already"):
+    with pytest.raises(Conflict, match=f"the delivery is already {status}"):
         webhook_flow.replay_delivery(actor=alice.actor, delivery_id=row.public_id)
 
 
 def test_test__replayed__is_refused(alice: Person) -> None:
     row = webhook_flow.send_test(actor=alice.actor, webhook_id=make(alice.actor).public_id)
-    with pytest.raises(Conflict, match="ask for a new one"):
+    with pytest.raises(Conflict, match="send a new test"):
         webhook_flow.replay_delivery(actor=alice.actor, delivery_id=row.public_id)
 
 

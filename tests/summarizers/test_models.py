@@ -181,7 +181,7 @@ def test_ask__status__says_whether_another_attempt_may_help(
     status: int, retry: bool, blames: bool
 ) -> None:
     failed = failure(replies(error(f"because of {KEY}\n\x1b[31mred"), status))
-    assert str(failed) == f"provider acme answered {status}"
+    assert str(failed) == f"provider acme returned {status}"
     assert failed.quote == "because of *** [31mred"
     assert (failed.retry, failed.blames) == (retry, blames)
 

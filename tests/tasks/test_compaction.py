@@ -148,7 +148,7 @@ def test_worker__told_twice_and_stopped__has_one_effect_and_ends_cleanly(
     process = worker()
     compactions.request_compaction(actor=alice.actor, thread_id="t1")
     for _ in range(3):
-        broker.wake(task.name)
+        broker.notify_worker(task.name)
     wait_for(lambda: status() == "done", "the job is done")
     process.signal(signal.SIGTERM)
     assert process.wait() == 0, process.output()

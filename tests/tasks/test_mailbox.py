@@ -27,7 +27,7 @@ def test_settle__by_a_worker__brings_back_what_a_dead_claimer_held(
     take(alice)
     shift(made, 31)
     worker()
-    broker.wake("state_admin.tasks.mailbox.settle")
+    broker.notify_worker("state_admin.tasks.mailbox.settle")
     wait_for(lambda: status(made) == "Queued", "the sweep has settled it")
     # The report is written behind the work.
     wait_for(

@@ -72,7 +72,7 @@ def make(alice: Person, receiver: Receiver) -> tuple[Webhook, str]:
 def tick(alice: Person) -> None:
     """As beat does it every second."""
     wait_for_feed(alice.workspace.pk)
-    broker.wake("state_admin.tasks.webhooks.tick")
+    broker.notify_worker("state_admin.tasks.webhooks.tick")
 
 
 def finished() -> bool:
@@ -96,7 +96,7 @@ def test_worker__ticks__delivers_what_was_written_in_order(alice: Person, worker
     assert hook.last_delivered_at is not None
 
 
-def test_worker__test_event_is_asked_for__the_doorbell_is_enough(
+def test_worker__test_event_is_asked_for__the_notification_is_enough(
     alice: Person, worker: Worker
 ) -> None:
     with receiving() as receiver:

@@ -105,11 +105,11 @@ def test_compaction__at_work__says_where_it_is(admin: Client, alice: Person) -> 
     job = compactions.request_compaction(actor=alice.actor, thread_id="t1")
     Compaction.objects.update(
         status="running", phase="asking", attempts=2, provider="acme", model="small-1",
-        detail="provider acme answered 503",
+        detail="provider acme returned 503",
     )  # fmt: skip
     shown = " ".join(page(admin, f"/compactions/{job.public_id}").split())
     assert "<strong>Waiting for the summary</strong> of small-1 at acme, attempt 2 of 3." in shown
-    assert "Last time: provider acme answered 503." in shown
+    assert "Last time: provider acme returned 503." in shown
     assert "data-live" in shown
     assert "waiting for the summary, attempt 2" in page(admin, "/threads/t1?tab=compactions")
 
@@ -131,7 +131,7 @@ def test_preview__model_without_a_price__says_that_no_cap_can_hold(
     make_record(alice.actor, "providers", "acme", {"adapter": "openai"})
     spec = {"provider_id": "acme", "upstream_model": "small-1"}
     make_record(alice.actor, "models", "small", spec)
-    words = "No price: what small-1 costs counts as $0, so the daily cap of $5.00 cannot hold."
+    words = "No price is set: the cost of small-1 counts as $0, so the daily budget of $5.00 cannot be enforced."
     assert words in page(admin, "/threads/t1?tab=compactions")
     prices = {f"{side}_token_price_per_million_usd": 1 for side in ("input", "output")}
     make_record(alice.actor, "models", "small", {**spec, **prices})

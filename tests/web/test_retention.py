@@ -25,7 +25,7 @@ def test_snapshots__asked_for__after_a_look_at_how_much(admin: Client, alice: Pe
     assert (job.requested_by, job.reason) == ("alice", "tidy")
     assert retention.run_retention(job.public_id) == "done"
     shown = page(admin, f"/compactions/{job.public_id}")
-    for text in ("1 snapshots dropped", "Rows removed, for good", "Bytes before", "tidy"):
+    for text in ("1 snapshots deleted", "Rows removed, for good", "Bytes before", "tidy"):
         assert text in shown
     assert "no undo" in page(admin, "/threads/t1?tab=compactions")
     assert "The state at revision 1 is not kept any more" in page(

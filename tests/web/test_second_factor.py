@@ -415,7 +415,7 @@ def test_reset__member_of_other_workspaces_too__is_the_operators(
     assert not Authenticator.objects.exists()
     with pytest.raises(CommandError, match="no authenticator: bob"):
         call_command("reset_totp", "bob")
-    with pytest.raises(CommandError, match="no such user: nobody"):
+    with pytest.raises(CommandError, match="user not found: nobody"):
         call_command("reset_totp", "nobody")
 
 

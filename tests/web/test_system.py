@@ -49,7 +49,7 @@ def test_system__secrets__are_not_in_it(admin: Client, settings: Settings) -> No
     shown = page(admin, "/system")
     assert SECRET not in shown
     assert settings.SECRET_KEY not in shown
-    assert "it does not answer: OperationalError" in shown
+    assert "the broker does not respond: OperationalError" in shown
 
 
 def test_system__settings_shown__are_documented(admin: Client) -> None:
@@ -80,13 +80,13 @@ def test_broker__address__holds_no_secret(url: str | None, shown: str, settings:
 def test_broker__silent__says_so_and_is_remembered(settings: Settings, db: None) -> None:
     settings.BROKER_URL = "redis://127.0.0.1:1/0"
     assert "does not answer" in broker.ping().problem
-    assert broker._answered[1] is broker.ping()
+    assert broker._last_answer[1] is broker.ping()
     settings.BROKER_URL = "memory://here"
     assert broker.ping() == ("memory://here", "")
 
 
 def test_broker__in_the_database__answers_once_a_worker_made_its_queue(db: None) -> None:
-    assert broker.ping() == ("queues in PostgreSQL", "no worker has made its queue")
+    assert broker.ping() == ("queues in PostgreSQL", "no worker has created the queue")
     with connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA pgmq")
         cursor.execute("CREATE TABLE pgmq.q_commonhold ()")

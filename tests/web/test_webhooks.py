@@ -164,7 +164,7 @@ def test_webhook__deleted__after_saying_what_goes(admin: Client, hook: Webhook) 
 
 
 def test_webhook__switched_off__says_why(admin: Client, hook: Webhook) -> None:
-    Webhook.objects.update(status="disabled", status_reason="its receiver answered 410 Gone")
+    Webhook.objects.update(status="disabled", status_reason="the receiver returned 410 Gone")
     assert "Switched off by the server" in page(admin, url_of(hook))
 
 

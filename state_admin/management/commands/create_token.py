@@ -14,7 +14,7 @@ from state_admin.services.workspaces import ensure_workspace
 
 
 class Command(BaseCommand):
-    help = "Make an API token: prints one ch_… and keeps only its digest."
+    help = "Create an API token. Prints the token once; only its digest is stored."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", default="default")
@@ -24,7 +24,9 @@ class Command(BaseCommand):
         parser.add_argument("--thread-prefix", action="append", default=[], help="repeatable")
         parser.add_argument("--expires-in-days", type=int)
         parser.add_argument("--operator", action="store_true", help="may manage all workspaces")
-        parser.add_argument("--rate-per-minute", type=int, help="calls a minute; default: no limit")
+        parser.add_argument(
+            "--rate-per-minute", type=int, help="requests per minute; default: unlimited"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         days = options["expires_in_days"]

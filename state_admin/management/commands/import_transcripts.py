@@ -18,8 +18,8 @@ from state_admin.services.workspaces import ensure_workspace
 
 class Command(BaseCommand):
     help = (
-        'Import lines {"episode": …, "messages": […]} of OpenAI-style chats. '
-        "Repeating is harmless; a broken line is reported and the others land."
+        'Import lines {"episode": …, "messages": […]} of OpenAI-style chats. Repeating '
+        "the import changes nothing. Invalid lines are reported and skipped."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

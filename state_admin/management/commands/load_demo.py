@@ -10,7 +10,10 @@ from state_admin.services.demo import load_demo
 
 
 class Command(BaseCommand):
-    help = "Make the workspace `demo`: a travel desk of three agents. Once; again changes nothing."
+    help = (
+        "Create the workspace `demo`: a travel desk with three agents. Changes nothing "
+        "if it exists."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         demo = load_demo()
@@ -19,6 +22,4 @@ class Command(BaseCommand):
                 f"The workspace {demo.workspace} is ready: switch to it in the admin."
             )
         else:
-            self.stdout.write(
-                f"The workspace {demo.workspace} was there already and was left alone."
-            )
+            self.stdout.write(f"The workspace {demo.workspace} already exists and was not changed.")

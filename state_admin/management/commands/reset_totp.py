@@ -13,20 +13,23 @@ from state_admin.services.errors import Problem
 
 
 class Command(BaseCommand):
-    help = "Take a user's authenticator and recovery codes away: the password alone lets them in."
+    help = (
+        "Remove a user's authenticator and recovery codes. The user then signs in with "
+        "the password alone."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if settings.LOGIN_TOTP == "off":
-            raise CommandError("LOGIN_TOTP is off: nobody is asked for a code")
+            raise CommandError("LOGIN_TOTP is off: authenticators are not used")
         from state_admin.services.second_factors import reset
 
         user = User.objects.filter(username=options["username"]).first()
         actor = actor_of_user(user) if user else None
         if user is None or actor is None:
-            raise CommandError(f"no such user: {options['username']}")
+            raise CommandError(f"user not found: {options['username']}")
         try:
             reset(actor=system_actor(actor.workspace_id, "operator"), user=user)
         except Problem as problem:

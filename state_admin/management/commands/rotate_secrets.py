@@ -12,8 +12,8 @@ from state_admin.services import config_secrets
 
 class Command(BaseCommand):
     help = (
-        "Encrypt every secret of the config registry and of authenticators with the first of "
-        "CONFIG_SECRET_KEYS."
+        "Re-encrypt every secret of the config registry and of authenticators with the "
+        "first key of CONFIG_SECRET_KEYS."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -24,7 +24,7 @@ class Command(BaseCommand):
             parts["authenticators"] = second_factors.rotate_secrets()
         for name, done in parts.items():
             self.stdout.write(
-                f"{name}: {done.rotated} encrypted anew, {done.current} had the newest key"
+                f"{name}: {done.rotated} re-encrypted, {done.current} already used the first key"
             )
         if unreadable := [line for done in parts.values() for line in done.unreadable]:
-            raise CommandError("no configured key opens:\n" + "\n".join(unreadable))
+            raise CommandError("no configured key decrypts:\n" + "\n".join(unreadable))

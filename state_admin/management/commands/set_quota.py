@@ -13,7 +13,7 @@ from state_admin.services.quotas import set_quota
 
 
 class Command(BaseCommand):
-    help = "Set the quotas of a workspace; what is left out has no limit."
+    help = "Set the quotas of a workspace. A quota that is not given is unlimited."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", required=True)
@@ -24,11 +24,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = Workspace.objects.filter(slug=options["workspace"]).first()
         if workspace is None:
-            raise CommandError(f"there is no workspace {options['workspace']}")
+            raise CommandError(f"workspace not found: {options['workspace']}")
         limits = {what: options[what] for what in ("entries", "bytes", "threads")}
         try:
             set_quota(actor=system_actor(workspace.pk, "operator"), **limits)
         except Problem as problem:
             raise CommandError(problem.detail) from problem
-        shown = ", ".join(f"{what} {limit or 'without limit'}" for what, limit in limits.items())
+        shown = ", ".join(f"{what} {limit or 'unlimited'}" for what, limit in limits.items())
         self.stdout.write(f"{workspace.slug}: {shown}")

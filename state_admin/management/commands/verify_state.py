@@ -13,8 +13,8 @@ from state_admin.services.verification import read_digests, verify_state
 
 class Command(BaseCommand):
     help = (
-        "Check what must hold between the tables. --write keeps a digest of every snapshot and "
-        "version; --check compares with it. Fails and names what is wrong."
+        "Check the consistency of the stored data. --write stores a digest of every "
+        "snapshot and version; --check compares with it. Fails and lists the faults."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -28,7 +28,9 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"cannot use {error.filename}: {error.strerror}") from error
         except ValueError as error:
-            raise CommandError(f"{options['check']} is not what --write wrote: {error}") from error
+            raise CommandError(
+                f"{options['check']} is not a file that --write wrote: {error}"
+            ) from error
 
     def _verify(self, write: Path | None, check: Path | None) -> None:
         if check is not None:
@@ -38,7 +40,7 @@ class Command(BaseCommand):
             found = verify_state()
         words = f"{found.lines:,} snapshots and versions"
         if check is not None:
-            words += f", {found.compacted:,} let go since, {found.removed:,} deleted since"
+            words += f", {found.compacted:,} compacted since, {found.removed:,} deleted since"
         self.stdout.write(words)
         for fault in found.faults:
             self.stderr.write(fault)

@@ -23,8 +23,10 @@ def refuse(given: dict[str, Raw], *names: str) -> None:
     """Invalid for what the SDK can send and this server does not do: better than ignoring it."""
     sent = [name for name in names if name in given and given[name].value is not False]
     if sent:
-        faults = [Fault(values.pointer_of(name), "is not offered by this server") for name in sent]
-        raise Invalid(f"{sent[0]} is not offered by this server", faults)
+        faults = [
+            Fault(values.pointer_of(name), "is not supported by this server") for name in sent
+        ]
+        raise Invalid(f"{sent[0]} is not supported by this server", faults)
 
 
 def bounds(given: dict[str, Raw], *, limit: int = 10) -> tuple[int, int]:

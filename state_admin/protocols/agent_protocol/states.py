@@ -109,8 +109,8 @@ def revision_in(given: dict[str, Raw], *names: str) -> int | None:
         named: JSON = given[name].value
         if isinstance(named, dict):
             if named.get("checkpoint_ns"):
-                fault = Fault(f"/{name}/checkpoint_ns", "is not offered by this server")
-                raise Invalid("checkpoint_ns is not offered by this server", [fault])
+                fault = Fault(f"/{name}/checkpoint_ns", "is not supported by this server")
+                raise Invalid("checkpoint_ns is not supported by this server", [fault])
             named = named.get("checkpoint_id")
         if named is not None:
             return read_revision(named, f"/{name}")

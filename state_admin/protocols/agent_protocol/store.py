@@ -42,7 +42,7 @@ _COMPARE = {
 @handles(contract.GET_ITEM)
 def get_item(call: Endpoint) -> HttpResponse:
     if call.query.refresh_ttl:
-        raise Invalid("refresh_ttl is not offered: reading does not write")
+        raise Invalid("refresh_ttl is not supported: reads do not extend the TTL")
     path = path_of(call.query.namespace.split("."), call.query.key)
     try:
         entry = entries.read_entry(actor=call.actor, namespace=STORE, key=path)
@@ -142,7 +142,7 @@ def check_labels(labels: Sequence[str], pointer: str) -> None:
         raise BadRequest("namespace must not be empty")
     for index, label in enumerate(labels):
         if not label or "." in label:
-            fault = Fault(f"{pointer}/{index}", "a label is not empty and holds no full stop")
+            fault = Fault(f"{pointer}/{index}", "a label must not be empty or contain a full stop")
             raise Invalid(f"not a namespace label: '{label[:64]}'", [fault])
     if labels[0] == "langgraph":
         raise Invalid("the root label langgraph is reserved", [Fault(f"{pointer}/0", "reserved")])
@@ -215,7 +215,7 @@ def _found(actor: Actor, prefix: Sequence[str], text: str) -> Iterator[Entry]:
 
 
 def _too_many() -> Invalid:
-    return Invalid(f"more than {MOST_SEEN} items to look at: narrow namespace_prefix")
+    return Invalid(f"more than {MOST_SEEN} items to filter; use a longer namespace_prefix")
 
 
 def _seconds(given: dict[str, Raw]) -> int | None:

@@ -239,6 +239,6 @@ def writable(given: dict[str, Raw]) -> dict[str, Raw]:
         found |= values.members(part)
     runtime = sorted(name for name in found if name.startswith("__"))
     if runtime:
-        fault = Fault(f"/values{values.pointer_of(runtime[0])}", "belongs to the runtime")
-        raise Invalid(f"{runtime[0]} belongs to the runtime", [fault])
+        fault = Fault(f"/values{values.pointer_of(runtime[0])}", "is reserved for the runtime")
+        raise Invalid(f"{runtime[0]} is reserved for the runtime", [fault])
     return found

@@ -215,7 +215,7 @@ def test_problems__each_has_its_class(notes: Commonhold, web: Running) -> None:
         pytest.raises(Unauthenticated),
     ):
         stranger.me()
-    with pytest.raises(Problem, match="no such path"):
+    with pytest.raises(Problem, match="path not found"):
         notes.request("GET", "/nowhere")
 
 

@@ -32,6 +32,8 @@ CheckpointId = Annotated[str, doc("Id of a checkpoint: a revision of the thread'
 Checkpoint = Annotated[
     dict[str, Any], doc("A checkpoint object: `thread_id`, `checkpoint_ns` and `checkpoint_id`.")
 ]
+# A response with only the members that `select` names.
+Selected = dict[str, Any]
 Select = Annotated[list[str], doc("Members to return; others are left out.", ["values"])]
 
 
@@ -306,7 +308,7 @@ SEARCH_THREADS = _operation(
     "search_agent_threads", "POST", "/threads/search", "Search threads",
     description="The response headers `X-Pagination-Total` and `X-Pagination-Next` tell the number of "
     "threads and the next offset.",
-    body=ThreadSearch, answers={200: list[AgentThread]}, **_READS,
+    body=ThreadSearch, answers={200: (list[AgentThread], list[Selected])}, **_READS,
 )  # fmt: skip
 COUNT_THREADS = _operation(
     "count_agent_threads", "POST", "/threads/count", "Count threads",
@@ -325,21 +327,21 @@ LIST_HISTORY = _operation(
 SEARCH_HISTORY = _operation(
     "search_agent_history", "POST", "/threads/{thread_id}/history", "Search the states of a thread",
     description="The retained checkpoints, newest first.",
-    body=HistorySearch, answers={200: list[AgentState]}, **_READS,
+    body=HistorySearch, answers={200: (list[AgentState], list[Selected])}, **_READS,
 )  # fmt: skip
 READ_STATE_OF = _operation(
     "get_agent_state_of", "POST", "/threads/{thread_id}/state/checkpoint",
     "Read the state at a checkpoint object",
-    body=StateAt, answers={200: AgentState}, **_READS,
+    body=StateAt, answers={200: (AgentState, Selected)}, **_READS,
 )  # fmt: skip
 READ_STATE_AT = _operation(
     "get_agent_state_at", "GET", "/threads/{thread_id}/state/{checkpoint_id}",
     "Read the state at a checkpoint",
-    query=StateQuery, answers={200: AgentState}, problems=("invalid",),
+    query=StateQuery, answers={200: (AgentState, Selected)}, problems=("invalid",),
 )  # fmt: skip
 READ_STATE = _operation(
     "get_agent_state", "GET", "/threads/{thread_id}/state", "Read the current state",
-    query=StateQuery, answers={200: AgentState}, problems=("invalid",),
+    query=StateQuery, answers={200: (AgentState, Selected)}, problems=("invalid",),
 )  # fmt: skip
 UPDATE_STATE = _operation(
     "update_agent_state", "POST", "/threads/{thread_id}/state", "Update the state",

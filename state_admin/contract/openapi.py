@@ -9,7 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from state_admin.domain.config import Kind
-from state_admin.domain.scopes import NAME
+from state_admin.domain.numbers import MAX_WHOLE
+from state_admin.domain.scopes import NAME, PRINTABLE
 
 from .base import EVENT_STREAM, JSON_TYPE, Answer, DryRun, Operation, Page
 from .problems import Problem
@@ -37,9 +38,8 @@ REQUEST_HEADERS: Final[dict[str, Schema]] = {
         " the ETag of a previous response, with its quotes.",
     },
     "If-None-Match": {
-        "schema": {"type": "string", "examples": ['"41"']},
-        "description": "On a read, an ETag: 304 if the version is still this one. On a write, `*`:"
-        " create only, never replace.",
+        "schema": {"type": "string", "enum": ["*"]},
+        "description": "`*`: create only, never replace.",
     },
     "If-Changed": {
         "schema": {"type": "string", "enum": ["true", "false"]},
@@ -66,6 +66,13 @@ REQUEST_HEADERS: Final[dict[str, Schema]] = {
     "Run-Id": {
         "schema": {"type": "string", "maxLength": 128},
         "description": "The run on whose behalf the change is made; kept in history and audit.",
+    },
+}
+# What a header of writes means on a read.
+_READ_HEADERS: Final[dict[str, Schema]] = {
+    "If-None-Match": {
+        "schema": {"type": "string", "examples": ['"41"']},
+        "description": "An ETag: 304 if the version is still this one.",
     },
 }
 _RESPONSE_HEADERS: Final[dict[str, Schema]] = {
@@ -245,13 +252,14 @@ def _parameters(op: Operation) -> Iterator[Schema]:
     headers = op.headers
     if not op.reads and op.kept:
         headers += ("Idempotency-Key", "Change-Reason", "Run-Id")
+    described = REQUEST_HEADERS | _READ_HEADERS if op.reads else REQUEST_HEADERS
     for name in headers:
-        yield {"name": name, "in": "header", "required": False, **REQUEST_HEADERS[name]}
+        yield {"name": name, "in": "header", "required": False, **described[name]}
 
 
 def path_parameter(name: str) -> Schema:
     """The schema and the description of a parameter of the path."""
-    schema: Schema = {"type": "string", "minLength": 1, "maxLength": 128}
+    schema: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": PRINTABLE}
     if name in ("namespace", "name", "record_id"):
         schema = {"type": "string", "pattern": f"^{NAME}$"}
     if name == "key":
@@ -259,7 +267,7 @@ def path_parameter(name: str) -> Schema:
     if name == "kind":
         schema = {"type": "string", "enum": [str(each) for each in Kind]}
     if name == "revision":
-        schema = {"type": "integer", "minimum": 0}
+        schema = {"type": "integer", "minimum": 0, "maximum": MAX_WHOLE}
     return {"schema": schema, "description": _PATH_DESCRIPTIONS.get(name, "")}
 
 

@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import Final
 
 NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}"
+# No control characters: of keys and ids, as JSON Schema states it.
+PRINTABLE: Final = r"^[^\x00-\x1f\x7f-\x9f]*$"
 MAX_KEY_BYTES: Final = 512
 MAX_ID_BYTES: Final = 128
 

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 28153a391b918cce405368b4a000dab5db6a380001837c894b84fab4351864f8
+// sha256 of docs/openapi.json: 1aeab9edeccdcc3fdae2473fac5152668ad63d15aedfbf0f202b194424ad65c1
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -31,7 +31,7 @@ export interface paths {
         };
         /**
          * Read a store item
-         * @description The item, or null if there is none.
+         * @description The item, or null if it does not exist.
          */
         get: operations["get_store_item"];
         /**
@@ -1825,7 +1825,7 @@ export interface paths {
         };
         /**
          * Preview a compaction of a thread
-         * @description What a compaction would do now. `would_fold` names the messages, or `skip` the reason why there are none. With `kind=snapshot`, the number of snapshots and rows that would be removed.
+         * @description What a compaction would do now. `would_fold` has the messages that it would summarize, or `skip` the reason why it would do nothing. With `kind=snapshot`, the number of snapshots and rows that would be removed.
          */
         get: operations["preview_compaction"];
         put?: never;
@@ -4532,7 +4532,7 @@ export interface components {
             /**
              * @description The reasons in plain text, in the order of the decision.
              * @example [
-             *       "the token is live"
+             *       "the token is active"
              *     ]
              */
             reasons: string[];
@@ -8304,8 +8304,8 @@ export interface operations {
             header?: {
                 /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
-                "If-None-Match"?: string;
+                /** @description `*`: create only, never replace. */
+                "If-None-Match"?: "*";
             };
             path?: never;
             cookie?: never;
@@ -8331,8 +8331,8 @@ export interface operations {
             header?: {
                 /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
-                "If-None-Match"?: string;
+                /** @description `*`: create only, never replace. */
+                "If-None-Match"?: "*";
             };
             path?: never;
             cookie?: never;
@@ -8467,7 +8467,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AgentThread"][];
+                    "application/json": components["schemas"]["AgentThread"][] | Record<string, unknown>[];
                 };
             };
         };
@@ -8619,7 +8619,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AgentState"][];
+                    "application/json": components["schemas"]["AgentState"][] | Record<string, unknown>[];
                 };
             };
         };
@@ -8647,7 +8647,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AgentState"];
+                    "application/json": components["schemas"]["AgentState"] | Record<string, unknown>;
                 };
             };
         };
@@ -8701,7 +8701,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AgentState"];
+                    "application/json": components["schemas"]["AgentState"] | Record<string, unknown>;
                 };
             };
         };
@@ -8730,7 +8730,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AgentState"];
+                    "application/json": components["schemas"]["AgentState"] | Record<string, unknown>;
                 };
             };
         };
@@ -9410,7 +9410,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
+                /** @description An ETag: 304 if the version is still this one. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -9454,8 +9454,8 @@ export interface operations {
             header?: {
                 /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
-                "If-None-Match"?: string;
+                /** @description `*`: create only, never replace. */
+                "If-None-Match"?: "*";
                 /** @description `true`: a write of an equal value creates no new version. */
                 "If-Changed"?: "true" | "false";
                 /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
@@ -9516,8 +9516,8 @@ export interface operations {
             header?: {
                 /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
-                "If-None-Match"?: string;
+                /** @description `*`: create only, never replace. */
+                "If-None-Match"?: "*";
                 /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
                 "On-Conflict"?: "merge";
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
@@ -9564,8 +9564,8 @@ export interface operations {
             header?: {
                 /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
-                "If-None-Match"?: string;
+                /** @description `*`: create only, never replace. */
+                "If-None-Match"?: "*";
                 /** @description `true`: a write of an equal value creates no new version. */
                 "If-Changed"?: "true" | "false";
                 /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
@@ -9672,8 +9672,8 @@ export interface operations {
             header?: {
                 /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
-                "If-None-Match"?: string;
+                /** @description `*`: create only, never replace. */
+                "If-None-Match"?: "*";
                 /** @description `true`: a write of an equal value creates no new version. */
                 "If-Changed"?: "true" | "false";
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
@@ -10576,8 +10576,8 @@ export interface operations {
             header?: {
                 /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
-                "If-None-Match"?: string;
+                /** @description `*`: create only, never replace. */
+                "If-None-Match"?: "*";
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
@@ -10980,8 +10980,8 @@ export interface operations {
             header?: {
                 /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
-                "If-None-Match"?: string;
+                /** @description `*`: create only, never replace. */
+                "If-None-Match"?: "*";
                 /** @description `true`: a write of an equal value creates no new version. */
                 "If-Changed"?: "true" | "false";
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
@@ -11826,7 +11826,7 @@ export interface operations {
                 since?: number;
             };
             header?: {
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
+                /** @description An ETag: 304 if the version is still this one. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -11870,8 +11870,8 @@ export interface operations {
             header?: {
                 /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
-                "If-None-Match"?: string;
+                /** @description `*`: create only, never replace. */
+                "If-None-Match"?: "*";
                 /** @description `true`: a write of an equal value creates no new version. */
                 "If-Changed"?: "true" | "false";
                 /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
@@ -11930,8 +11930,8 @@ export interface operations {
             header?: {
                 /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
-                "If-None-Match"?: string;
+                /** @description `*`: create only, never replace. */
+                "If-None-Match"?: "*";
                 /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
                 "On-Conflict"?: "merge";
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
@@ -11978,8 +11978,8 @@ export interface operations {
             header?: {
                 /** @description Perform the operation only if the current version or revision is this one: the ETag of a previous response, with its quotes. */
                 "If-Match"?: string;
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
-                "If-None-Match"?: string;
+                /** @description `*`: create only, never replace. */
+                "If-None-Match"?: "*";
                 /** @description `true`: a write of an equal value creates no new version. */
                 "If-Changed"?: "true" | "false";
                 /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
@@ -12814,7 +12814,7 @@ export interface operations {
                 export?: boolean;
             };
             header?: {
-                /** @description On a read, an ETag: 304 if the version is still this one. On a write, `*`: create only, never replace. */
+                /** @description An ETag: 304 if the version is still this one. */
                 "If-None-Match"?: string;
             };
             path: {

@@ -3,6 +3,7 @@ of bodies. Handlers read the result, `call.query`, and never the query string.""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
@@ -68,7 +69,9 @@ def _convert(schema: Shape, text: str) -> Any:
         case {"format": "date-time"}:
             # An unencoded + in a query string means a space.
             return moments.read(text.replace(" ", "+"))
-    return text
+    least, most = schema.get("minLength", 0), schema.get("maxLength", len(text))
+    fits = least <= len(text) <= most and re.fullmatch(schema.get("pattern", "(?s:.*)"), text)
+    return text if fits else None
 
 
 def _expectation(schema: Shape) -> str:
@@ -81,6 +84,12 @@ def _expectation(schema: Shape) -> str:
             return f"an integer between {least} and {most}"
         case {"minimum": least}:
             return f"an integer of at least {least}"
+        case {"pattern": pattern}:
+            return f"a string that matches {pattern}"
+        case {"minLength": least, "maxLength": most}:
+            return f"a string of {least} to {most} characters"
+        case {"minLength": least}:
+            return f"a string of at least {least} characters"
     return "an RFC 3339 time such as 2026-01-31T12:00:00Z"
 
 

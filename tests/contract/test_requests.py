@@ -76,6 +76,10 @@ def test_query__every_declared_parameter__refuses_a_value_of_another_type(operat
             wrong.append(str(schema["maximum"] + 1))
         if "enum" in schema or schema.get("format") == "date-time":
             wrong += ["", "nonsense"]
+        if "minLength" in schema or "pattern" in schema:
+            wrong.append("")
+        if "maxLength" in schema:
+            wrong.append("x" * (schema["maxLength"] + 1))
         for value in wrong:
             query = QueryDict(mutable=True)
             query[name] = value

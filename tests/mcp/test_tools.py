@@ -203,7 +203,7 @@ def test_tools__bad_arguments__name_the_field_and_what_to_do(mcp: MCP, alice: Pe
     for (name, _, pointer), result in zip(BAD, results, strict=True):
         problem = problem_of(result)
         assert pointer in pointers(problem), (name, problem)
-        assert problem["hint"].startswith("It takes "), name
+        assert problem["hint"].startswith("Allowed arguments: "), name
 
 
 def test_tools__value_that_the_schema_refuses__points_into_the_value(
@@ -243,7 +243,7 @@ def test_tools__answer_too_large_to_read__says_how_to_ask_for_less(mcp: MCP, ali
 
     problem = problem_of(mcp.call(alice.token, "list_state", namespace="notes", include="value"))
 
-    assert "Ask for less" in problem["hint"]
+    assert "Request less" in problem["hint"]
     some = mcp.call(alice.token, "list_state", namespace="notes", include="value", limit=2)
     assert len(some.structured_content["items"]) == 2
 

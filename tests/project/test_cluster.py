@@ -180,7 +180,7 @@ def test_cluster__socket_folder_of_someone_else__is_refused(folder):
     cluster = Cluster(folder / ("long" * 30))
     cluster.socket_folder.symlink_to(folder)
     try:
-        with pytest.raises(ClusterError, match="belongs to someone else"):
+        with pytest.raises(ClusterError, match="belongs to another user"):
             cluster.acquire()
     finally:
         cluster.socket_folder.unlink()

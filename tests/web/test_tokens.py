@@ -7,8 +7,10 @@ import re
 import pytest
 from django.test import Client
 
+from state_admin.domain.access import Role
 from state_admin.models import ApiToken, AuditRow
-from state_admin.services.actors import actor_of_token
+from state_admin.services.actors import actor_of_token, system_actor
+from state_admin.services.tokens import create_token
 from tests.builders import Person
 from tests.web.stories import HOSTILE
 from tests.web.test_threads import htmx, page
@@ -96,3 +98,10 @@ def test_token__of_another_workspace__is_absent(
     theirs.refresh_from_db()
     assert theirs.revoked_at is None
     assert "mallory" not in page(admin, "/tokens")
+
+
+def test_token__of_an_operator__is_marked(admin: Client, alice: Person) -> None:
+    assert "operator</span>" not in page(admin, "/tokens")
+    shell = system_actor(alice.workspace.pk, "shell")
+    create_token(actor=shell, name="terraform", role=Role.ADMIN, operator=True)
+    assert "operator</span>" in page(admin, "/tokens")

@@ -58,5 +58,5 @@ def test_data_dir__of_somebody_else__is_refused(
         raise PermissionError
 
     monkeypatch.setattr(Path, "chmod", refuse)
-    with pytest.raises(BadSetting, match="open to other users"):
+    with pytest.raises(BadSetting, match="accessible to other users"):
         data_dir()

@@ -359,7 +359,7 @@ def test_measure__beyond_the_bound__tells_the_sweep_s(
     filled: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storage_sql, "MOST", 1)
-    with pytest.raises(NotFound, match="too large to be measured on request"):
+    with pytest.raises(NotFound, match="too large to measure on request"):
         measured(filled, namespace="notes")
     storage.measure_storage()
     found = measured(filled, namespace="notes")

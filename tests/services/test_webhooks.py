@@ -275,8 +275,8 @@ def test_pump__place_older_than_the_feed__is_disabled_with_the_reason(alice: Per
     assert told(hook) == []
     hook.refresh_from_db()
     assert hook.status == "disabled"
-    assert "purged" in hook.status_reason
-    with pytest.raises(Gone, match="place in the feed has expired"):
+    assert "deleted before" in hook.status_reason
+    with pytest.raises(Gone, match="position in the change feed has expired"):
         webhook_flow.resume_webhook(actor=alice.actor, webhook_id=hook.public_id)
     wait_for_feed(alice.workspace.pk)
     webhook_flow.resume_webhook(actor=alice.actor, webhook_id=hook.public_id, skip=True)

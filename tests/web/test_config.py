@@ -348,15 +348,15 @@ def test_form__new_record__is_made_of_what_was_filled_in(registry: Person, admin
 @pytest.mark.parametrize(
     ("name", "typed", "said"),
     [
-        ("model_id", "", "Needs an answer"),
-        ("model_id", "nobody", "There is no models/nobody"),
+        ("model_id", "", "A value is required"),
+        ("model_id", "nobody", "Models/nobody does not exist"),
         ("max_rounds", "many", "Must be a number"),
         ("max_rounds", "0", "less than the minimum"),
-        ("backend/kind", "", "Needs an answer"),
-        ("backend/kind", '"b2b"', "Is none of the choices"),
+        ("backend/kind", "", "A value is required"),
+        ("backend/kind", '"b2b"', "Must be one of the choices"),
         ("sections", '{"a": ', "line 1"),
         ("sections", "[]", "is not of type"),
-        ("delegates", "planner\r\nnobody", "There is no agents/nobody"),
+        ("delegates", "planner\r\nnobody", "Agents/nobody does not exist"),
     ],
 )
 def test_form__mistake__is_told_at_its_field_and_nothing_typed_is_lost(

@@ -294,7 +294,7 @@ def test_browser__text_over_pages__goes_on_where_it_ended(
 @pytest.mark.usefixtures("library")
 def test_browser__text_that_is_no_query__says_what_is(admin: Client) -> None:
     shown = admin.get("/state?text=%22").content.decode()
-    assert "holds no letter and no digit" in shown
+    assert "has no letter or digit" in shown
     assert admin.get("/state.json?text=%22").status_code == 422
 
 

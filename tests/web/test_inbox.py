@@ -114,7 +114,7 @@ def test_form__enter_without_a_button__approves(admin: Client, alice: Person) ->
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"answer/approved": ""}, "Needs an answer"),
+        ({"answer/approved": ""}, "A value is required"),
         ({"answer/amount": "many"}, "Must be a number"),
         ({"answer/amount": "501"}, "greater than the maximum"),
         ({"answer/days": "1.5"}, "is not of type"),
@@ -171,7 +171,7 @@ def test_race__run_cancelled_meanwhile__says_so(admin: Client, alice: Person) ->
     ask(alice, refund())
     runs.cancel_run(actor=alice.actor, run_id="r1")
     response = admin.post("/ticket/k1", FORM | GOOD)
-    assert "Its run ended or went on without an answer" in response.content.decode()
+    assert "Its run ended or continued without a decision" in response.content.decode()
 
 
 def test_poll__news__tells_and_swaps_no_form(admin: Client, alice: Person) -> None:

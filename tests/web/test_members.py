@@ -49,7 +49,7 @@ def test_member__known_user__is_added_without_a_link(admin: Client, mallory: Per
     ("form", "said"),
     [
         ({"username": "bob", "role": "viewer"}, "Already a member: bob"),
-        ({"username": "no good", "role": "viewer"}, "This name will not do"),
+        ({"username": "no good", "role": "viewer"}, "The user name is not valid"),
         ({"username": "", "role": "viewer"}, "required"),
         ({"username": "x", "role": "emperor"}, "emperor"),
     ],
@@ -180,7 +180,12 @@ def test_access__member_and_token__verdict_and_reasons(
 ) -> None:
     assert "Choose a member or a token" in page(admin, "/access")
     shown = page(admin, "/access?username=bob&namespace=team&key=global")
-    for said in ("may read", "may not write", "bob is a member as viewer", "keys make no"):
+    for said in (
+        "may read",
+        "may not write",
+        "bob is a member as viewer",
+        "do not depend on the key",
+    ):
         assert said in shown
     make_token(alice, Role.EDITOR, namespaces=["team_*"])
     token = ApiToken.objects.latest("pk")
@@ -193,7 +198,7 @@ def test_access__config__only_admins_write(admin: Client, alice: Person) -> None
     make_person("erin", "acme", Role.EDITOR)
     shown = page(admin, "/access?username=erin&namespace=config.models")
     assert "may not write" in shown
-    assert "config.models is reserved: only admins write it" in shown
+    assert "config.models is reserved: only admins can write to it" in shown
     assert "may write" in page(admin, "/access?username=alice&namespace=config.models")
     assert "may write" in page(admin, "/access?username=erin&namespace=notes")
 

@@ -35,7 +35,7 @@ def test_register__valid__is_there_for_programs(admin: Client, alice: Person) ->
     ("changes", "said"),
     [
         ({"schema": "{"}, "The schema is not JSON"),
-        ({"schema": '{"type": "strange"}'}, "The schema is not acceptable"),
+        ({"schema": '{"type": "strange"}'}, "The schema is not valid"),
         ({"schema": '{"$ref": "http://169.254.169.254/"}'}, "nothing is fetched"),
         ({"default": "3"}, "The default does not satisfy the schema"),
         ({"default": "nope"}, "The default is not JSON"),

@@ -57,7 +57,7 @@ def test_shared__of_another__is_listed_but_not_deleted(
     assert "done ones" in page
     assert "Delete the view" not in page
     viewer.post(f"/views/{view.pk}", {"page": "runs", "do": "delete"})
-    assert b"not yours" in viewer.get("/runs").content
+    assert b"belongs to another user" in viewer.get("/runs").content
     assert b"done ones" not in stranger.get("/runs").content
     stranger.post(f"/views/{view.pk}", {"page": "runs", "do": "delete"})
     assert SavedView.objects.exists()
@@ -68,7 +68,7 @@ def test_shared__of_another__is_listed_but_not_deleted(
 def test_save__viewer__keeps_private_ones_only(viewer: Client) -> None:
     save(viewer, "runs", "status=done", shared="on")
     assert not SavedView.objects.exists()
-    assert b"This needs the role editor" in viewer.get("/runs").content
+    assert b"The role editor is required" in viewer.get("/runs").content
     save(viewer, "runs", "status=done")
     assert not SavedView.objects.get().shared
 

@@ -103,7 +103,7 @@ def test_enrol__right_code_and_password__shows_recovery_codes_once(
 
 @pytest.mark.parametrize(
     ("password", "right", "said"),
-    [(GOOD, False, "not the present code"), ("wrong", True, "present password is another")],
+    [(GOOD, False, "code is incorrect"), ("wrong", True, "present password is another")],
 )
 def test_enrol__wrong__changes_nothing_and_keeps_the_secret(
     password: str, right: bool, said: str, client: Client, known: Person
@@ -272,7 +272,7 @@ def test_code__key_is_gone__says_so(client: Client, secret: str, settings: Setti
     device.save()
     response = give(client, "000000")
     assert response.status_code == 409
-    assert "cannot be read" in response.content.decode()
+    assert "cannot be decrypted" in response.content.decode()
 
 
 # Without the phone ---------------------------------------------------------------------------

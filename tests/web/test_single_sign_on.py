@@ -131,7 +131,7 @@ def test_sign_in__unverified_email__takes_no_account_over(
     provider.person["email_verified"] = verified
     response = sign_in(client)
     assert response.status_code == 403
-    assert "You are not a member here" in response.content.decode()
+    assert "You are not a member of any workspace" in response.content.decode()
     assert not logged_in(client)
     assert not SocialAccount.objects.exists()
 
@@ -184,7 +184,7 @@ def test_sign_in__other_account_of_a_linked_member__is_refused(
     provider.person["sub"] = "u2"
     response = sign_in(Client())
     assert response.status_code == 409
-    assert "linked already" in response.content.decode()
+    assert "already linked" in response.content.decode()
 
 
 # New people ----------------------------------------------------------------------------------
@@ -437,7 +437,7 @@ def test_link__account_of_somebody_else__is_refused(
     client.post("/sign-in/oidc", {"password": GOOD})
     response = sign_in(client, "/login/oidc?link")
     assert response.status_code == 409
-    assert "belongs to somebody else" in response.content.decode()
+    assert "linked to another user" in response.content.decode()
     assert SocialAccount.objects.get().user == ann.user
 
 

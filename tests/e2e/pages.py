@@ -251,7 +251,7 @@ def fill_webhooks(alice: Person) -> None:
         WebhookDelivery.objects.create(
             webhook=hook, public_id=f"d{number}", change_xid=1, change_id=number, kind="entry.put",
             subject=HOSTILE[0], status=status, body=json.dumps({"data": HOSTILE[0]}),
-            error="it answered 500" if status in ("dead", "failed") else "",
+            error="the receiver returned 500" if status in ("dead", "failed") else "",
         )  # fmt: skip
 
 

@@ -224,7 +224,7 @@ def test_config__form__leads_to_the_mistake_and_saves(watched: Watched, alice: P
     page.get_by_role("button", name="Save").click()
     page.get_by_role("alert").get_by_role("link", name="Provider").click()
     provider = page.get_by_label("Provider")
-    expect(provider).to_have_accessible_description(re.compile("There is no providers/nobody"))
+    expect(provider).to_have_accessible_description(re.compile("Providers/nobody does not exist"))
     assert violations(page) == []
     provider.fill("openai")
     press(page, "Control+s")

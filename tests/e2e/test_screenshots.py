@@ -267,7 +267,7 @@ def make_deliveries() -> None:
     for number, (status, error, code) in enumerate(
         (
             ("delivered", "", 200),
-            ("dead", "it answered 410 Gone", 410),
+            ("dead", "the receiver returned 410 Gone", 410),
             ("failed", "it did not answer within 10 s", None),
             ("queued", "", None),
         )

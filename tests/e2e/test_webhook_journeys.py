@@ -40,7 +40,7 @@ def test_journey__webhook__made_tested_replayed_rotated_deleted(
         expect(page.locator("[data-toast]")).to_contain_text("on its way")
         assert deliveries.deliver(WebhookDelivery.objects.get().public_id) == "dead"
         # The table follows by itself.
-        expect(page.get_by_text("it answered 500")).to_be_visible()
+        expect(page.get_by_text("the receiver returned 500")).to_be_visible()
         assert is_signed(receiver.received[0], secret)
 
     WebhookDelivery.objects.update(test=False)

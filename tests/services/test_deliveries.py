@@ -137,7 +137,7 @@ def test_deliver__secret_key_is_gone__sends_nothing_unsigned_and_says_so(
         assert work(hook) == [("a", "failed")]
     hook.refresh_from_db()
     assert (hook.status, receiver.received) == ("disabled", [])
-    assert "rotate its secret" in hook.status_reason
+    assert "rotate the secret" in hook.status_reason
 
 
 def test_sequence__later_change__compares_greater_as_text(

@@ -239,8 +239,8 @@ def test_knowledge__narrowed_token__sees_its_namespaces_only(run: Person, mallor
 
 
 def test_knowledge__no_such_step__is_not_found(run: Person) -> None:
-    for asked, detail in (({"step": 9}, "no step 9 of run r1"),
-                         ({"revision": 9}, "no revision 9 of run r1")):  # fmt: skip
+    for asked, detail in (({"step": 9}, "run r1 has no step 9"),
+                         ({"revision": 9}, "run r1 has no revision 9")):  # fmt: skip
         with pytest.raises(NotFound) as refused:
             knew(run, **asked)
         assert refused.value.detail == detail

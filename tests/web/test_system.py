@@ -79,7 +79,7 @@ def test_broker__address__holds_no_secret(url: str | None, shown: str, settings:
 
 def test_broker__silent__says_so_and_is_remembered(settings: Settings, db: None) -> None:
     settings.BROKER_URL = "redis://127.0.0.1:1/0"
-    assert "does not answer" in broker.ping().problem
+    assert "does not respond" in broker.ping().problem
     assert broker._last_answer[1] is broker.ping()
     settings.BROKER_URL = "memory://here"
     assert broker.ping() == ("memory://here", "")

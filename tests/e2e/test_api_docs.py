@@ -22,8 +22,8 @@ def test_api_docs__call_with_a_token__is_answered_and_nothing_is_blocked(
     page.get_by_role("button", name="Apply credentials").first.click()
     page.get_by_role("button", name="Close").first.click()
 
-    page.locator("#operations-tag-me").click()
-    page.locator("#operations-me-get_me .opblock-summary-control").click()
+    page.locator("#operations-tag-access").click()
+    page.locator("#operations-access-get_me .opblock-summary-control").click()
     page.get_by_role("button", name="Try it out").click()
     page.get_by_role("button", name="Execute").click()
 

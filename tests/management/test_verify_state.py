@@ -106,7 +106,7 @@ _CORRUPTIONS: dict[str, str] = {
         UPDATE entry_revisions SET value = '{"n": 9}' WHERE version = 2""",
     "an entry is not what its newest version is: acme/notes/k": """
         UPDATE entries SET value = '6'""",
-    "it is gone: acme/notes/k v3": "DELETE FROM entry_revisions WHERE version = 3",
+    "missing: acme/notes/k v3": "DELETE FROM entry_revisions WHERE version = 3",
     "versions are missing that no history compaction removed: acme/notes/k v4": """
         DELETE FROM entry_revisions WHERE version = 3""",
     "two state values of a key hold at once: acme/t1 plan @5": """
@@ -120,7 +120,7 @@ _CORRUPTIONS: dict[str, str] = {
         UPDATE state_values SET valid_to = 11 WHERE key = 'plan' AND valid_from = 9""",
     "the revisions of a thread have a gap or an end of their own: acme/t1": """
         DELETE FROM revisions WHERE number = 4""",
-    "it is gone: acme/t1 @4": "DELETE FROM revisions WHERE number = 4",
+    "missing: acme/t1 @4": "DELETE FROM revisions WHERE number = 4",
     "a revision was dropped that must stay: acme/t1 @6": """
         UPDATE revisions SET dropped = true WHERE number = 6""",
     "a run does not end with its last revision: acme/t1 r1": """

@@ -113,7 +113,7 @@ def test_clear__more_than_the_most__is_refused_whole(
     monkeypatch.setattr(clearing, "MOST", len(KEYS) - 1)
     with pytest.raises(Invalid) as error:
         clearing.clear_matching(actor=filled.actor, namespace="a")
-    assert "narrow" in error.value.hint
+    assert "filter by namespace" in error.value.hint
     assert live() == sorted(KEYS)
 
 

@@ -145,9 +145,9 @@ def test_ask__answer_of_another_house__is_read(body: Any) -> None:
     [
         (replies(b"<html>Sign in</html>", kind="text/html; charset=utf-8"), "text/html instead of JSON", False),
         (replies(b"fine", kind=""), "no content type instead of JSON", False),
-        (replies(b'{"choices": [{"mes'), "not a JSON object", True),
-        (replies([1, 2]), "not a JSON object", True),
-        (replies(b"[" * 100_000), "not a JSON object", True),
+        (replies(b'{"choices": [{"mes'), "JSON that is not an object", True),
+        (replies([1, 2]), "JSON that is not an object", True),
+        (replies(b"[" * 100_000), "JSON that is not an object", True),
         (replies({}), "unexpected shape", False),
         (replies({"choices": [], "content": None}), "unexpected shape", False),
         (replies({"choices": [{"message": {"content": 7}}], "content": [7]}), "unexpected shape", False),

@@ -90,7 +90,7 @@ def test_migrations__none_is_missing(env: dict[str, str], folder: Path) -> None:
 @pytest.mark.parametrize(
     ("env", "said"),
     [
-        ({"OIDC_ISSUER": "https://sso.example"}, "go together"),
+        ({"OIDC_ISSUER": "https://sso.example"}, "must be set together"),
         ({**SSO, "OIDC_ISSUER": "http://sso.example"}, "must be an https:// URL"),
         ({**SSO, "OIDC_ISSUER": "sso.example"}, "must be an https:// URL"),
         ({**SSO, "OIDC_ISSUER": "https://sso.example/" + "x" * 200}, "at most 200"),

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from django.http import HttpResponse
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from state_admin import egress
 from state_admin.contract import webhooks as contract
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Webhook, WebhookDelivery
-from state_admin.rest.bodies import answer, encode, no_content
+from state_admin.rest.bodies import answer, answer_once, no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
 from state_admin.services import webhook_flow, webhooks
@@ -29,10 +29,7 @@ def _show(call: Endpoint, hook: Webhook) -> HttpResponse:
 
 def _show_with_secret(call: Endpoint, hook: Webhook, secret: str, status: int) -> HttpResponse:
     shown = contract.WebhookWithSecret.of(hook, _url(hook, call.actor), secret=secret)
-    response = answer(shown, status)
-    shown.secret = None
-    response.kept_content = encode(shown)  # type: ignore[attr-defined]  # idempotency.py keeps it
-    return response
+    return answer_once(shown, status, kept=structs.replace(shown, secret=None))
 
 
 def _filter_of(given: contract.WebhookFilter | UnsetType) -> Filter | None:

@@ -5,21 +5,15 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
-from decimal import Decimal
 from functools import partial
 from typing import IO, Any, NamedTuple, TypeVar
 
 import msgspec
-import orjson
 from django.conf import settings
 from django.http import HttpResponse
-from rest_framework import serializers
-from rest_framework.fields import empty
 from rest_framework.parsers import BaseParser
 
 from state_admin.domain import values
-from state_admin.domain.moments import timestamp
 from state_admin.domain.schemas import Validator, compile_schema
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
@@ -232,169 +226,21 @@ class RawParser(BaseParser):
         return values.read(body)
 
 
-class RawField(serializers.Field[Raw, Raw, Any, Any]):
-    """Any JSON value, kept with its exact text. In OpenAPI: a schema that allows everything."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(allow_null=True, **kwargs)
-
-    def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
-        # The JSON value null is a value; only a missing field is empty.
-        return super().validate_empty_values(data) if data is empty else (False, data)
-
-    def to_internal_value(self, data: Any) -> Raw:
-        return data  # type: ignore[no-any-return]
-
-    def to_representation(self, value: Any) -> Any:
-        return value
-
-
-class Text(serializers.CharField):
-    """A JSON string, kept as it is. DRF's own field would take a number and trim spaces."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(trim_whitespace=False, **kwargs)
-
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return super().to_internal_value(data)
-
-
-class Whole(serializers.IntegerField):
-    """A JSON integer that a bigint holds. DRF's own field would take "1" and 1.0."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**{"max_value": 2**63 - 1, **kwargs})
-
-    def to_internal_value(self, data: Any) -> int:
-        if type(data) is not int:
-            self.fail("invalid")
-        return data
-
-
-class Flag(serializers.BooleanField):
-    """true or false. DRF's own field would take "yes" and 1."""
-
-    def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool):
-            self.fail("invalid", input=data)
-        return data
-
-
-class Part(serializers.Serializer[Any]):
-    """An object within a body. Unknown fields are refused here too."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, Mapping):
-            _refuse_unknown(data, self.fields, values.pointer_of(self.field_name or ""))
-        return super().to_internal_value(data)
-
-
-class Body(serializers.Serializer[Any]):
-    """The base of all request bodies. `take` reads one: unknown fields are a 400 that names them,
-    wrong ones a 422 with a pointer to each."""
-
-    @classmethod
-    def take(cls, raw: Any, pointer: str = "") -> dict[str, Any]:
-        if not isinstance(raw, Raw) or not isinstance(raw.value, dict):
-            raise BadRequest("the body must be a JSON object", pointer=pointer)
-        parts = values.members(raw)
-        reader = cls(
-            data={
-                name: part if isinstance(cls._declared_fields.get(name), RawField) else part.value
-                for name, part in parts.items()
-            }
-        )
-        _refuse_unknown(parts, reader.fields, pointer)
-        if not reader.is_valid():
-            raise Invalid("the request is not valid", list(_faults(reader.errors, pointer)))
-        return dict(reader.validated_data)
-
-
-def _refuse_unknown(given: Mapping[str, Any], known: Mapping[str, Any], pointer: str) -> None:
-    unknown = sorted(given.keys() - known.keys())
-    if unknown:
-        raise BadRequest(
-            f"unknown field: {', '.join(unknown)}",
-            hint=f"Known fields: {', '.join(known)}.",
-            errors=[
-                {"pointer": pointer + values.pointer_of(name), "message": "unknown field"}
-                for name in unknown
-            ],
-        )
-
-
-def _faults(errors: Any, pointer: str) -> list[Fault]:
-    """Flatten a serializer's errors into pointers."""
-    if isinstance(errors, Mapping):
-        return [
-            fault
-            for name, inner in errors.items()
-            for fault in _faults(
-                inner,
-                pointer if name == "non_field_errors" else pointer + values.pointer_of(name),
-            )
-        ]
-    if isinstance(errors, list) and any(isinstance(inner, Mapping) for inner in errors):
-        return [
-            fault
-            for index, inner in enumerate(errors)
-            for fault in _faults(inner, f"{pointer}/{index}")
-        ]
-    return [Fault(pointer, str(text)) for text in errors]
-
-
-def verbatim(text: str) -> orjson.Fragment:
-    """Stored JSON text, to be spliced into an answer as it is."""
-    return orjson.Fragment(text)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return timestamp(value)
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, values.Float):
-        return orjson.Fragment(value.literal)
-    if isinstance(value, msgspec.Struct):
-        return orjson.Fragment(msgspec.json.encode(value))
-    raise TypeError(type(value).__name__)
-
-
-def encode(data: Any) -> bytes:
-    if isinstance(data, msgspec.Struct):
-        return msgspec.json.encode(data)
-    try:
-        return orjson.dumps(data, default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME)
-    except TypeError:
-        return orjson.dumps(_spelled(data), default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME)
-
-
-def _spelled(data: Any) -> Any:
-    """`data` with the integers as text that orjson does not take: those beyond 64 bits."""
-    if isinstance(data, dict):
-        return {name: _spelled(part) for name, part in data.items()}
-    if isinstance(data, list | tuple):
-        return [_spelled(part) for part in data]
-    if isinstance(data, int) and not isinstance(data, bool):
-        return orjson.Fragment(str(data))
-    return data
-
-
-def answer(data: Any, status: int = 200, *, etag: int | None = None) -> HttpResponse:
+def answer(data: msgspec.Struct, status: int = 200, *, etag: int | None = None) -> HttpResponse:
     """A JSON answer; `etag` is the version or revision that the body shows."""
-    response = HttpResponse(encode(data), status=status, content_type="application/json")
+    response = HttpResponse(
+        msgspec.json.encode(data), status=status, content_type="application/json"
+    )
     response["Cache-Control"] = "no-store"
     if etag is not None:
         response["ETag"] = f'"{etag}"'
     return response
 
 
-def answer_once(shown: msgspec.Struct, *, kept: msgspec.Struct) -> HttpResponse:
-    """The 201 that shows a secret, once. `kept` is stored in its place for a repeated request."""
-    response = answer(shown, 201)
-    response.kept_content = encode(kept)  # type: ignore[attr-defined]
+def answer_once(shown: msgspec.Struct, status: int = 201, *, kept: msgspec.Struct) -> HttpResponse:
+    """An answer that shows a secret, once. `kept` is stored in its place for a repeated request."""
+    response = answer(shown, status)
+    response.kept_content = msgspec.json.encode(kept)  # type: ignore[attr-defined]
     return response
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import orjson
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -57,10 +56,9 @@ def read_page(view: Endpoint, position: type[int] | type[str] = int) -> Page:
         sorted((k, v) for k, vs in given if k not in ("cursor", "limit") for v in vs),
         view.request.path,
     )
-    query = view.query if isinstance(view.query, dict) else msgspec.structs.asdict(view.query)
-    cursor = query.get("cursor")
-    after = _open(cursor, filters, position) if cursor else None
-    return Page(query["limit"], after, filters)
+    query = view.query
+    after = _open(query.cursor, filters, position) if query.cursor else None
+    return Page(query.limit, after, filters)
 
 
 def answer_rows(

@@ -57,8 +57,7 @@ def answer_news(
 
     `wanted`: the changes after which looking again may be worthwhile.
     """
-    query = view.query
-    seconds = query.get("wait", 0) if isinstance(query, dict) else query.wait
+    seconds = view.query.wait
     found = look()
     hub = hub_of(view.request)
     if seconds and hub is None:

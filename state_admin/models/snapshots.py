@@ -62,7 +62,9 @@ class StateValueQuerySet(models.QuerySet["StateValue"]):
 
     def holding(self, part: Any) -> Self:
         """Values that are this or, where they are objects or lists, contain it."""
-        return self.annotate(held=Cast("value", models.JSONField())).filter(held__contains=part)
+        # As a Value, None is the JSON null; Django refuses to filter by a bare None.
+        wanted = models.Value(part, models.JSONField())
+        return self.annotate(held=Cast("value", models.JSONField())).filter(held__contains=wanted)
 
 
 class StateValue(models.Model):

@@ -358,6 +358,8 @@ def test_search_threads__by_all_that_it_takes(alice) -> None:
     assert found(metadata={"team": "x"}) == ["t2", "t1"]
     assert found(metadata={"team": "x", "n": 1}) == ["t1"]
     assert found(values={"plan": {"a": 1}}) == ["t1"]
+    commit(alice.actor, "r-t2", {"plan": None})
+    assert found(values={"plan": None}) == ["t2"]
     assert found(ids=["t3", "none"]) == ["t3"]
     assert [found(status=each) for each in ("busy", "interrupted", "error", "idle")] == [
         *(["t1"], ["t2"], ["t4"], ["t3"])

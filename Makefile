@@ -12,6 +12,9 @@ PEERS := .compat/peers
 # The tools that build the packages of the clients, likewise.
 BUILD := .compat/build
 
+# Builds the documentation. A broken link fails.
+SITE := $(BIN)/sphinx-build --quiet --fail-on-warning --doctree-dir .compat/doctrees docs site
+
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
@@ -27,12 +30,13 @@ run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C s
 test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL; ARGS goes to pytest
 	$(PYTEST) -n 2 -m "not slow and not dist and not guides" $(ARGS)
 
-check: $(VENV)/dev.stamp ## lint, formats, types, layers, migrations, deployment settings
+check: $(VENV)/dev.stamp ## lint, formats, types, layers, links of the documentation, migrations, deployment settings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	find templates -name '*.html' -exec $(BIN)/djade --check --target-version 5.2 {} +
+	$(SITE)
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check --fail-level WARNING
 	SITE_URL=https://commonhold.example ALLOWED_HOSTS=commonhold.example \
@@ -65,8 +69,9 @@ dist: $(BUILD)/build.stamp ## build the wheel, the sdist and the npm tarball of 
 test-dist: dist $(VENV)/dev.stamp ## install each package of dist/ into an empty folder and use it (network)
 	$(PYTEST) -m dist -n 0 tests/clients/test_install.py $(ARGS)
 
-docs: $(VENV)/dev.stamp ## write the generated pages of docs/ again
+docs: $(VENV)/dev.stamp ## write the generated pages of docs/ again, and build the documentation into site/
 	$(BIN)/python manage.py write_docs
+	$(SITE)
 
 client-types: ## make the TypeScript client's types from docs/openapi.json again (Node 20, npm)
 	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund && npm run types
@@ -88,7 +93,7 @@ audit: $(VENV)/dev.stamp ## known vulnerabilities of the pinned packages (asks t
 	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements-login.txt
 
 clean: ## forget the environment and the tests' data (never the data of `make run`)
-	rm -rf $(VENV) .compat dist $(TEST_DATA) staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .compat dist site $(TEST_DATA) staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The environment. A stamp holds the hash of what was installed: a touched file installs nothing.
 

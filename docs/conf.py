@@ -1,0 +1,24 @@
+"""How Sphinx builds the documentation. `make docs` writes it to site/ (ADR 16 says why this generator)."""
+
+from __future__ import annotations
+
+project = "Commonhold"
+author = "The Commonhold authors"
+
+extensions = ["myst_parser"]
+exclude_patterns = ["_templates"]
+templates_path = ["_templates"]
+
+# Links to headings have the anchors that GitHub gives them.
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+# Examples contain `…` where any text may stand, which is not valid in their language.
+suppress_warnings = ["misc.highlighting_failure"]
+
+html_theme = "furo"
+html_title = "Commonhold"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False

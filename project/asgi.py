@@ -36,7 +36,7 @@ async def identify(headers: Headers) -> str:
     actor = actors.cached_actor(token)
     if actor is None:
         try:
-            actor = await application.in_thread(lambda: actors.actor_of_token(token, counts=False))
+            actor = await application.in_thread(lambda: actors.actor_of_token(token))
         except DatabaseError:  # the request meets it again, and is refused in the usual form
             return ""
     return f"token:{actor.id}" if actor else ""

@@ -87,7 +87,7 @@ CORS_ALLOW_HEADERS = [
     "run-id",
     "x-request-id",
 ]
-CORS_EXPOSE_HEADERS = ["ETag", "Retry-After", "X-Request-ID"]
+CORS_EXPOSE_HEADERS = ["ETag", "RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID"]
 if CORS_ALLOWED_ORIGINS:
     MIDDLEWARE.insert(2, "corsheaders.middleware.CorsMiddleware")
 # The checks look for Django's own layers by name; ours are subclasses of them.

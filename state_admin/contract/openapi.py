@@ -84,7 +84,31 @@ _RESPONSE_HEADERS: Final[dict[str, Schema]] = {
         "description": "Seconds to wait before the request is repeated.",
         "schema": {"type": "integer", "minimum": 0},
     },
+    "RateLimit-Policy": {
+        "description": "The limit of the token: `q` requests in `w` seconds. Absent if it has none.",
+        "schema": {"type": "string", "examples": ['"token";q=600;w=60']},
+    },
+    "RateLimit": {
+        "description": "`r`: requests that the token has left. `t`: seconds without requests until "
+        "all of them are available again.",
+        "schema": {"type": "string", "examples": ['"token";r=599;t=1']},
+    },
 }
+_HEADER_REF: Final = "#/components/headers/{name}"
+_LIMITS: Final = ("RateLimit-Policy", "RateLimit")
+
+
+def _headers(*names: str) -> Schema:
+    """References to the response headers of these names."""
+    return {name: {"$ref": _HEADER_REF.format(name=name)} for name in names}
+
+
+# The headers of problems that pass, by status.
+_WAITING: Final = {
+    429: {"headers": _headers("Retry-After", *_LIMITS)},
+    503: {"headers": _headers("Retry-After")},
+}
+
 _STATUSES: Final = {
     200: "OK",
     201: "Created",
@@ -141,6 +165,7 @@ def document(operations: Iterable[Operation], problems: Mapping[str, Any]) -> Sc
         "paths": found,
         "components": {
             "schemas": components,
+            "headers": _RESPONSE_HEADERS,
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "ch_…"},
                 "session": {"type": "apiKey", "in": "cookie", "name": "commonhold_session"},
@@ -318,8 +343,7 @@ def _responses(
                 if example is not None:
                     content["example"] = example
             response["content"] = {op.answer_type: content}
-        if op.etag and status != 204:
-            response["headers"] = {"ETag": _RESPONSE_HEADERS["ETag"]}
+        response["headers"] = _headers(*(("ETag",) if op.etag and status != 204 else ()), *_LIMITS)
         responses[str(status)] = response
     return responses | _problem_responses(op, problems)
 
@@ -349,11 +373,7 @@ def _problem_responses(op: Operation, problems: Mapping[str, Any]) -> Schema:
                 f"[{kind.title}](/problems/{kind.slug}): {kind.meaning}" for kind in kinds
             ),
             "content": {op.problem_type: {"schema": {"$ref": _REF.format(name="Problem")}}},
-            **(
-                {"headers": {"Retry-After": _RESPONSE_HEADERS["Retry-After"]}}
-                if status in (429, 503)
-                else {}
-            ),
+            **_WAITING.get(status, {}),
         }
         for status, kinds in sorted(by_status.items())
     }

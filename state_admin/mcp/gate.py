@@ -75,7 +75,7 @@ def _actor(authorization: str, request_id: str) -> Actor:
         raise Unauthenticated(
             "a token is required", hint="Send Authorization: Bearer ch_… (see create_token)."
         )
-    actor = actors.actor_of_token(presented.strip(), request_id=request_id, counts=False)
+    actor = actors.actor_of_token(presented.strip(), request_id=request_id)
     if actor is None:
         raise Unauthenticated("the token is not valid", hint="It is unknown, expired or revoked.")
     return actor

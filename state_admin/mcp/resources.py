@@ -91,7 +91,7 @@ def list_entries(caller: Caller, cursor: str | None) -> ListResourcesResult:
 def spend(caller: Caller) -> None:
     """Count a call that does not go through the API against the token's limit. MCPError beyond."""
     try:
-        actors.actor_of_token(caller.token)
+        actors.admit_token(caller.token)
     except Problem as problem:
         raise MCPError(INTERNAL_ERROR, problem.detail, problem.document()) from None
 

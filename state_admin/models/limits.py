@@ -50,11 +50,12 @@ SELECT (%(wanted)s - {_FILLED}) / %(per_second)s FROM rate_buckets b WHERE token
 """
 
 
-def take_tokens(*, token_id: int, per_minute: int, wanted: int) -> float:
+def take_tokens(*, token_id: int, per_minute: int, wanted: int) -> tuple[float, float]:
     """Take `wanted` calls out of a token's bucket, which holds a minute's worth and fills evenly;
     fewer than 0 go back into it.
 
-    0.0: taken. Otherwise nothing was taken and this many seconds fill it far enough.
+    Returns the calls left in the bucket and 0.0; or, if nothing was taken, 0.0 and the seconds until
+    the bucket is full enough.
     """
     parameters = {
         "token": token_id,
@@ -62,10 +63,10 @@ def take_tokens(*, token_id: int, per_minute: int, wanted: int) -> float:
         "per_second": per_minute / 60,
         "wanted": float(wanted),
     }
-    if hot.fetch_one(_TAKE, parameters) is not None:
-        return 0.0
+    if taken := hot.fetch_one(_TAKE, parameters):
+        return taken[0], 0.0
     row = hot.fetch_one(_WAIT, parameters)
-    return max(float(row[0]), 0.001) if row else 0.001
+    return 0.0, max(float(row[0]), 0.001) if row else 0.001
 
 
 _MEASURE = """

@@ -15,14 +15,16 @@ from state_admin.models import User, sessions
 from state_admin.services import actors
 from state_admin.services.errors import Forbidden, Unauthenticated
 from state_admin.services.threads import check_id
+from state_admin.services.throttles import Allowance
 
 from .waiting import is_asked_again
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`Authorization: Bearer ch_…`. One answer for every way to be wrong."""
+    """`Authorization: Bearer ch_…`. One answer for every way to be wrong. `request.auth` is what the
+    token may still call."""
 
-    def authenticate(self, request: Request) -> tuple[Actor, str]:
+    def authenticate(self, request: Request) -> tuple[Actor, Allowance | None]:
         scheme, _, presented = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not presented:
             raise Unauthenticated(
@@ -32,17 +34,18 @@ class TokenAuthentication(BaseAuthentication):
         run_id = request.META.get("HTTP_RUN_ID", "")
         if run_id:
             check_id(run_id)
-        actor = actors.actor_of_token(
-            presented.strip(),
-            request_id=request_id,
-            run_id=run_id,
-            counts=not is_asked_again(request),
-        )
-        if actor is None:
+        secret = presented.strip()
+        admitted: tuple[Actor, Allowance | None] | None
+        if is_asked_again(request):
+            actor = actors.actor_of_token(secret, request_id=request_id, run_id=run_id)
+            admitted = (actor, None) if actor else None
+        else:
+            admitted = actors.admit_token(secret, request_id=request_id, run_id=run_id)
+        if admitted is None:
             raise Unauthenticated(
                 "the token is not valid", hint="It is unknown, expired or revoked."
             )
-        return actor, "token"
+        return admitted
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="commonhold"'
@@ -52,7 +55,7 @@ class PageAuthentication(BaseAuthentication):
     """The admin's session cookie, for live pages: only where a view asks for it, only to read, only
     from a page of this site."""
 
-    def authenticate(self, request: Request) -> tuple[Actor, str] | None:
+    def authenticate(self, request: Request) -> tuple[Actor, None] | None:
         key = session_key(request)
         if not key or "HTTP_AUTHORIZATION" in request.META:
             return None
@@ -64,7 +67,7 @@ class PageAuthentication(BaseAuthentication):
         actor = actor_of_session(key, request_id=getattr(request._request, "request_id", ""))
         if actor is None:
             raise Unauthenticated("the session has ended", hint="Log in again.")
-        return actor, "session"
+        return actor, None
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="commonhold"'

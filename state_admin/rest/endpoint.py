@@ -18,6 +18,7 @@ from state_admin.domain.numbers import read_whole
 from state_admin.services.actors import require
 from state_admin.services.dry_runs import discard_writes
 from state_admin.services.errors import BadRequest, NotFound
+from state_admin.services.throttles import Allowance
 from state_admin.services.traffic import Outcome, counter, outcome_of
 
 from . import bodies, idempotency, problems
@@ -44,6 +45,8 @@ class Endpoint(APIView):
     # The query parameters, checked and converted: an instance of the operation's `query`.
     query: Any
     dry_run = False
+    # What the token may still call. None: it has no limit.
+    allowance: Allowance | None = None
 
     @property
     def actor(self) -> Actor:
@@ -73,6 +76,7 @@ class Endpoint(APIView):
         """Only what an answer needs: DRF's content negotiation and versioning would cost each call
         more than the work."""
         self.perform_authentication(request)
+        self.allowance = cast(Allowance | None, request.auth)
         if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
             raise BadRequest("a path or a query must not contain NUL")
         method = request.method or "GET"
@@ -131,8 +135,12 @@ class Endpoint(APIView):
         operation = self.operations.get(request.method or "")
         repeatable = operation is not None and operation.kept and not operation.reads
         if not repeatable or "HTTP_IDEMPOTENCY_KEY" not in request.META:
-            return work()
-        return idempotency.once(request, work, check, whose)
+            response = work()
+        else:
+            response = idempotency.once(request, work, check, whose)
+        if left := self.allowance:
+            problems.add_rate_limit(response, left.limit, left.remaining, left.reset)
+        return response
 
     def _count(self, outcome: Outcome) -> None:
         """As traffic of the workspace: calls of programs, once each, not what live pages listen to."""

@@ -49,8 +49,17 @@ def answer_problem(problem: Problem, request: HttpRequest | None = None) -> Http
     if isinstance(problem, errors.InFlight | errors.Unavailable):
         response["Retry-After"] = "1"
     if isinstance(problem, errors.RateLimited):
-        response["Retry-After"] = str(problem.data["retry_after"])
+        wait = problem.data["retry_after"]
+        response["Retry-After"] = str(wait)
+        if "window" in problem.data:
+            add_rate_limit(response, problem.data["limit"], 0, wait)
     return response
+
+
+def add_rate_limit(response: HttpResponse, limit: int, remaining: int, reset: int) -> None:
+    """The header fields of draft-ietf-httpapi-ratelimit-headers-10, for a token's limit per minute."""
+    response["RateLimit-Policy"] = f'"token";q={limit};w=60'
+    response["RateLimit"] = f'"token";r={remaining};t={reset}'
 
 
 def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:

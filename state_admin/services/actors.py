@@ -14,6 +14,7 @@ from state_admin.models import access as access_models
 
 from . import throttles
 from .errors import Forbidden
+from .throttles import Allowance
 from .token_cache import Credential, cache
 
 _FIND = """
@@ -25,22 +26,33 @@ WHERE t.lookup = %(lookup)s AND t.revoked_at IS NULL
 """
 
 
-def actor_of_token(
-    presented: str, *, request_id: str = "", run_id: str = "", counts: bool = True
-) -> Actor | None:
-    """The actor behind `ch_<lookup>_<secret>`, or None for anything that is not a live token.
-
-    `counts`: against the token's rate limit, with RateLimited beyond. Asks the database at most once
-    in five seconds where the cache is on (services/token_cache.py).
-    """
-    whole = access_models.digest(presented) if presented.isascii() else ""
-    credential = cache.find(whole) or _find_credential(presented)
+def admit_token(
+    presented: str, *, request_id: str = "", run_id: str = ""
+) -> tuple[Actor, Allowance | None] | None:
+    """As actor_of_token, and count a call: with what the token may still call. RateLimited beyond."""
+    credential = _credential_of(presented)
     if credential is None:
         return None
-    cache.keep(whole, credential)
-    if counts:
-        throttles.spend(credential.token_id, credential.rate_per_minute)
+    allowance = throttles.spend(credential.token_id, credential.rate_per_minute)
+    return replace(credential.actor, request_id=request_id, run_id=run_id), allowance
+
+
+def actor_of_token(presented: str, *, request_id: str = "", run_id: str = "") -> Actor | None:
+    """The actor behind `ch_<lookup>_<secret>`, or None for anything that is not a live token."""
+    credential = _credential_of(presented)
+    if credential is None:
+        return None
     return replace(credential.actor, request_id=request_id, run_id=run_id)
+
+
+def _credential_of(presented: str) -> Credential | None:
+    """Asks the database at most once in five seconds where the cache is on
+    (services/token_cache.py)."""
+    whole = access_models.digest(presented) if presented.isascii() else ""
+    credential = cache.find(whole) or _find_credential(presented)
+    if credential is not None:
+        cache.keep(whole, credential)
+    return credential
 
 
 def cached_actor(presented: str) -> Actor | None:

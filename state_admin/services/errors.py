@@ -656,7 +656,7 @@ _EXAMPLES: tuple[Problem, ...] = (
         "the value does not satisfy the schema of team_context",
         [Fault("/value/goal", "1 is not of type 'string'")],
     ),
-    RateLimited("more than 600 requests in a minute", retry_after=3, limit=600),
+    RateLimited("more than 600 requests in a minute", retry_after=3, limit=600, window=60),
     InternalError(),
     Unavailable("the database did not respond in time"),
     TooSlow("the reader does not keep up with the stream"),

@@ -21,12 +21,27 @@ from .errors import RateLimited
 _LEASE = 1.0
 
 
+@dataclass(frozen=True)
+class Allowance:
+    """What a token may still call: `remaining` calls at once, of `limit` calls per minute. The bucket
+    is full again after `reset` seconds without calls."""
+
+    limit: int
+    remaining: int
+
+    @property
+    def reset(self) -> int:
+        return math.ceil((self.limit - self.remaining) * 60 / self.limit)
+
+
 @dataclass
 class _Lease:
-    """What this process holds of a token's bucket: `left` of the `size` calls taken at `at`."""
+    """What this process holds of a token's bucket: `left` of the `size` calls taken at `at`, when
+    `level` calls were left in the bucket."""
 
     size: int = 0
     left: int = 0
+    level: float = 0.0
     at: float = 0.0
     taking: bool = False
 
@@ -35,16 +50,19 @@ _lock = threading.Lock()
 _leases: dict[int, _Lease] = {}
 
 
-def spend(token_id: int, per_minute: int | None) -> None:
-    """Count one call of a token. RateLimited: too many; try again after `retry_after` seconds."""
+def spend(token_id: int, per_minute: int | None) -> Allowance | None:
+    """Count one call of a token. None: it has no limit.
+
+    RateLimited: too many calls; try again after `retry_after` seconds.
+    """
     if per_minute is None:
-        return
+        return None
     with _lock:
         lease = _leases.setdefault(token_id, _Lease())
         stands = time.monotonic() - lease.at < _LEASE
         if stands and lease.left:
             lease.left -= 1
-            return
+            return Allowance(per_minute, int(lease.level) + lease.left)
         # One thread takes for all; who comes meanwhile takes for itself alone.
         mine = not lease.taking
         wanted, unspent = 1, 0
@@ -53,17 +71,19 @@ def spend(token_id: int, per_minute: int | None) -> None:
             unspent, lease.left = lease.left, 0
             if stands:
                 wanted = max(1, min(lease.size * 2, per_minute // 60))
-    taken, wait = 0, 0.0
+    taken, level, wait = 0, 0.0, 0.0
     try:
         for size in dict.fromkeys((wanted, 1)):
-            wait = take_tokens(token_id=token_id, per_minute=per_minute, wanted=size - unspent)
+            level, wait = take_tokens(
+                token_id=token_id, per_minute=per_minute, wanted=size - unspent
+            )
             if not wait:
                 taken = size
                 break
     finally:
         if mine:
             with _lock:
-                lease.size, lease.left = taken, max(taken - 1, 0)
+                lease.size, lease.left, lease.level = taken, max(taken - 1, 0), level
                 lease.at, lease.taking = time.monotonic(), False
     if not taken:
         raise RateLimited(
@@ -71,7 +91,9 @@ def spend(token_id: int, per_minute: int | None) -> None:
             hint="Send fewer requests, or ask an admin to raise the limit of the token.",
             retry_after=math.ceil(wait),
             limit=per_minute,
+            window=60,
         )
+    return Allowance(per_minute, int(level) + max(taken - 1, 0))
 
 
 def forget_leases() -> None:

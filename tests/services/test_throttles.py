@@ -35,11 +35,18 @@ def test_call__beyond_the_limit__is_429_with_retry_after(alice: Person) -> None:
     assert 1 <= int(answers[3]["Retry-After"]) <= 20
     assert answers[3]["Content-Type"] == "application/problem+json"
     assert answers[3].json()["limit"] == 3
+    assert {a["RateLimit-Policy"] for a in answers} == {'"token";q=3;w=60'}
+    left = [a["RateLimit"].partition(";t=") for a in answers]
+    assert [each[0] for each in left] == ['"token";r=2', '"token";r=1', *['"token";r=0'] * 2]
+    assert [left[0][2], left[1][2]] == ["20", "40"], "seconds until all calls are there again"
+    assert left[3][2] == answers[3]["Retry-After"]
 
 
 def test_call__token_without_limit__is_never_counted(alice: Person) -> None:
     for _ in range(5):
-        assert alice.api("GET", "/me").status_code == 200
+        answer = alice.api("GET", "/me")
+        assert answer.status_code == 200
+        assert "RateLimit" not in answer
     assert not RateBucket.objects.exists()
 
 
@@ -68,7 +75,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     asked: list[int] = []
     real = throttles.take_tokens
 
-    def note(**options: int) -> float:
+    def note(**options: int) -> tuple[float, float]:
         asked.append(options["wanted"])
         return real(**options)
 
@@ -81,9 +88,12 @@ def test_bucket__busy_token__costs_few_statements(
 ) -> None:
     monkeypatch.setattr(throttles, "_LEASE", 60.0)
     _, token_id = limited(alice, 6000)
-    for _ in range(300):
-        throttles.spend(token_id, 6000)
+    left = [throttles.spend(token_id, 6000) for _ in range(300)]
     assert taken == [1, 2, 4, 8, 16, 32, 64, 100, 100]
+    remaining = [each.remaining for each in left if each]
+    assert len(remaining) == 300
+    assert all(6000 - n <= each <= 6000 for n, each in enumerate(remaining, 1)), "what fills counts"
+    assert remaining[-1] < 6000
 
 
 def count_until_refused(token_id: int, rate: int) -> int:
@@ -160,7 +170,7 @@ def test_bucket__many_processes__never_exceed_the_limit(alice: Person) -> None:
     def go() -> None:
         gate.wait()
         waits = [
-            throttles.take_tokens(token_id=token_id, per_minute=20, wanted=1) for _ in range(10)
+            throttles.take_tokens(token_id=token_id, per_minute=20, wanted=1)[1] for _ in range(10)
         ]
         allowed.extend(wait for wait in waits if wait == 0.0)
         connections.close_all()

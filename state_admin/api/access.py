@@ -1,9 +1,10 @@
-"""Access: GET /me, GET /usage, GET /access/explain."""
+"""Access: GET /me, GET /version, GET /usage, GET /access/explain."""
 
 from __future__ import annotations
 
 from django.http import HttpResponse
 
+from state_admin import __version__
 from state_admin.contract import access as contract
 from state_admin.models import Workspace
 from state_admin.rest.bodies import answer
@@ -16,6 +17,11 @@ from state_admin.services.quotas import read_usage
 def get_me(call: Endpoint) -> HttpResponse:
     workspace = Workspace.objects.get(pk=call.actor.workspace_id)
     return answer(contract.Me.of(call.actor, workspace.slug))
+
+
+@handles(contract.GET_VERSION)
+def get_version(call: Endpoint) -> HttpResponse:
+    return answer(contract.Version(version=__version__, api_version="v1"))
 
 
 @handles(contract.GET_USAGE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Self
 
+from state_admin import __version__
 from state_admin.domain import access
 from state_admin.domain.access import Role
 
@@ -49,6 +50,15 @@ class Me(Answer):
             namespaces=list(actor.namespaces),
             thread_prefixes=list(actor.thread_prefixes),
         )
+
+
+class Version(Answer):
+    """The version of the server."""
+
+    version: Annotated[str, doc("Version of the server, as in its CHANGELOG.", __version__)]
+    api_version: Annotated[
+        str, doc("Version of the API: the part of the path after `/api/`.", "v1")
+    ]
 
 
 class Usage(Answer):
@@ -116,6 +126,15 @@ GET_ME = Operation(
     summary="Read the caller",
     description="The workspace, role and limits of the token or user that calls.",
     answers={200: Me},
+)
+GET_VERSION = Operation(
+    id="get_version",
+    method="GET",
+    path="/version",
+    tag="access",
+    summary="Read the version",
+    description="The version of the server that answers.",
+    answers={200: Version},
 )
 GET_USAGE = Operation(
     id="get_usage",

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from state_admin import __version__
 from state_admin.domain.config import Kind
 from state_admin.domain.numbers import MAX_WHOLE
 from state_admin.domain.scopes import NAME, PRINTABLE
@@ -154,7 +155,7 @@ def document(operations: Iterable[Operation], problems: Mapping[str, Any]) -> Sc
         "openapi": "3.1.1",
         "info": {
             "title": "Commonhold",
-            "version": "1",
+            "version": __version__,
             "description": "Typed, scoped, versioned, shared state for AI agents. Percent-encode ids "
             "and keys in paths; a slash within an id is `%2F`.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},

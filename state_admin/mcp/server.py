@@ -12,6 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from starlette.requests import Request
 
+from state_admin import __version__
 from state_admin.services.errors import Problem
 from state_admin.streams.hub import Hub
 
@@ -37,7 +38,7 @@ def build(host: Host, hub: Hub) -> Mount:
     """The application that answers at /mcp."""
     server: Server[Any] = Server(
         "commonhold",
-        version="1",
+        version=__version__,
         title="Commonhold",
         instructions=_INSTRUCTIONS,
         website_url=settings.SITE_URL,

@@ -209,6 +209,7 @@ def test_answers__of_every_read__have_exactly_the_documented_members(world: Pers
         "list_folded_messages": f"/compactions/{done}/messages",
         "list_audit": "/audit",
         "get_me": "/me",
+        "get_version": "/version",
         "get_usage": "/usage",
         "list_storage": "/usage/storage?group=thread",
         "measure_namespace": "/usage/storage/namespaces/notes",

@@ -304,6 +304,7 @@ TABLE = [
     Row("/deliveries/{delivery_id}/replay", "POST", "/deliveries/LETTER/replay", A, 202, hides="LETTER", by=_ANY),
     Row("/audit", "GET", "/audit", A, 200),
     Row("/me", "GET", "/me", V, 200),
+    Row("/version", "GET", "/version", V, 200),
     Row("/usage", "GET", "/usage", V, 200),
     Row("/usage/storage", "GET", "/usage/storage?group=namespace", V, 200),
     Row("/usage/storage", "GET", "/usage/storage?group=thread", V, 200),

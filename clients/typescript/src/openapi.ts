@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 4231472349328619b8f3e0b2ceb9491ad8285675e11c0fbb4443331554c09301
+// sha256 of docs/openapi.json: 4456d22f5a99ff77ed46f65508785305e1323138dc110c095240ce88b3872c9b
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2344,6 +2344,26 @@ export interface paths {
          * @description What the thread holds now. If it is too large to be measured in a request, the last measurement is returned with `exact` false.
          */
         get: operations["measure_thread"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/version": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the version
+         * @description The version of the server that answers.
+         */
+        get: operations["get_version"];
         put?: never;
         post?: never;
         delete?: never;
@@ -7810,6 +7830,19 @@ export interface components {
              * @example 80
              */
             threads: number;
+        };
+        /** @description The version of the server. */
+        Version: {
+            /**
+             * @description Version of the API: the part of the path after `/api/`.
+             * @example v1
+             */
+            api_version: string;
+            /**
+             * @description Version of the server, as in its CHANGELOG.
+             * @example 0.1.0
+             */
+            version: string;
         };
         VersionPin: {
             /**
@@ -13557,6 +13590,28 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Storage"];
+                };
+            };
+        };
+    };
+    get_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"];
                 };
             };
         };

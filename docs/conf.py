@@ -11,7 +11,7 @@ templates_path = ["_templates"]
 
 # Links to headings have the anchors that GitHub gives them.
 myst_heading_anchors = 4
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["deflist"]
 # Examples contain `…` where any text may stand, which is not valid in their language.
 suppress_warnings = ["misc.highlighting_failure"]
 

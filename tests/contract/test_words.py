@@ -18,7 +18,8 @@ CODE = [
     "project",
 ]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))]
-PAGES += [f"docs/guides/{path.name}" for path in ROOT.glob("docs/guides/*.md")]
+FOLDERS = ("tutorial", "concepts", "guides", "reference", "explanation")
+PAGES += [f"docs/{each}/{path.name}" for each in FOLDERS for path in ROOT.glob(f"docs/{each}/*.md")]
 # Calls whose string arguments a caller or operator reads, beside those in `raise` statements.
 SHOWN = {"Fault", "Skip", "Problem", "Tool", "NotFound", "Invalid", "Conflict", "Forbidden"}
 SHOWN |= {

@@ -20,6 +20,8 @@ from pathlib import Path
 
 from project.env import BASE_DIR
 
+# Of docs/: their pages have blocks that run.
+FOLDERS = ("tutorial", "concepts", "guides", "explanation")
 RUN = ("sh", "python", "js", "ts")
 OUTPUT = ("json", "text")
 
@@ -48,7 +50,9 @@ class Block:
 
 def documentation_pages(root: Path = BASE_DIR) -> list[str]:
     """Paths of all pages with blocks that must run, relative to the repository."""
-    paths = [root / "README.md", *root.glob("docs/guides/*.md"), *root.glob("clients/*/README.md")]
+    paths = [root / "README.md", *root.glob("clients/*/README.md")]
+    for folder in FOLDERS:
+        paths += root.glob(f"docs/{folder}/*.md")
     return sorted(str(path.relative_to(root)) for path in paths)
 
 
@@ -72,7 +76,8 @@ def find_blocks(page: str, markdown: str) -> Iterator[Block]:
             previous = line
         elif fence and not fence["info"].strip():
             text = "".join(each.removeprefix(opened["indent"]) + "\n" for each in lines)
-            yield _build_block(page, start, opened["info"].strip(), text, directive)
+            if not opened["info"].startswith("{"):  # a directive of Sphinx
+                yield _build_block(page, start, opened["info"].strip(), text, directive)
             opened, previous = None, ""
         else:
             lines.append(line)

@@ -6,6 +6,7 @@ from django.http import HttpResponse
 
 from state_admin.contract import storage as contract
 from state_admin.contract.base import Page
+from state_admin.domain.numbers import read_whole
 from state_admin.rest import pagination
 from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
@@ -47,7 +48,7 @@ def _position(level: Level) -> str:
 def _place(position: str | None) -> tuple[int, int] | None:
     if position is None:
         return None
-    size, _, pk = position.partition(":")
-    if not all(part.isascii() and part.isdigit() and len(part) <= 18 for part in (size, pk)):
+    size, pk = map(read_whole, position.partition(":")[::2])
+    if size is None or pk is None:
         raise BadRequest("cursor must be a value that this API returned")
-    return int(size), int(pk)
+    return size, pk

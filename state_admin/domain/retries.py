@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from email.utils import parsedate_to_datetime
 
+from .numbers import read_whole
+
 LONGEST_PAUSE = 3600.0
 
 
@@ -21,8 +23,9 @@ def pause_before_retry(
 def seconds_asked(retry_after: str, now: float) -> float | None:
     """A Retry-After header in seconds from `now`: it is a number or a date. None: neither."""
     text = retry_after.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
+    seconds = read_whole(text)
+    if seconds is not None:
+        return float(seconds)
     try:
         return parsedate_to_datetime(text).timestamp() - now
     except (ValueError, TypeError, OverflowError):

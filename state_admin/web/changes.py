@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from state_admin.contract.changes import Change
 from state_admin.domain.changes import kinds_matching
+from state_admin.domain.numbers import read_whole
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 from state_admin.services.errors import BadRequest
@@ -219,11 +220,10 @@ class Filters:
     def position(self) -> Position:
         if not self.before:
             return feed_sql.LATEST
-        numbers = self.before.split("-")
-        fine = all(part.isascii() and part.isdigit() and len(part) <= 18 for part in numbers)
-        if len(numbers) != 2 or not fine:
-            raise BadRequest("before must be a place that this page gave out")
-        return Position(*map(int, numbers))
+        match [read_whole(part) for part in self.before.split("-")]:
+            case [int(xid), int(seq)]:
+                return Position(xid, seq)
+        raise BadRequest("before must be a position from this page")
 
     @property
     def live_kinds(self) -> str:

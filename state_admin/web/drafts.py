@@ -19,6 +19,7 @@ from state_admin.templatetags.json_html import pretty
 
 from .errors import heading_of
 from .json_lines import line_of, span_of, utf16
+from .paging import required_number
 
 # How the parser says where it stopped. It counts from the first character that is no space.
 _STOPPED = re.compile(r"\(char (\d+)\)\Z")
@@ -32,10 +33,7 @@ def typed_text(post: QueryDict) -> str:
 
 def seen_version(post: QueryDict) -> int:
     """The version that was edited, 0 for none."""
-    text = post.get("base", "0")
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise BadRequest("base is the version that was edited")
-    return int(text)
+    return required_number("base", post.get("base", "0"))
 
 
 def read_value(text: str) -> Raw:

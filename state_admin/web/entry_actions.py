@@ -17,13 +17,14 @@ from state_admin.services.entries import (
     read_past,
     restore_entry,
 )
-from state_admin.services.errors import BadRequest, NotFound, VersionConflict
+from state_admin.services.errors import NotFound, VersionConflict
 
 from .addresses import entry_action_url, entry_url
 from .confirm import PREVIEW, Confirm, ask
 from .entry_address import entry_page, entry_paths
 from .entry_undo import undo_of, undo_of_delete
 from .htmx import Request, see_other, toast
+from .paging import required_number
 
 _CHANGED = "Someone wrote here since you looked, so nothing was done. This is how it stands now"
 
@@ -50,7 +51,7 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
             fields=[("seen", now.version)],
         )
         return ask(request, question, part="entry")
-    seen = _version(request.POST.get("seen", ""))
+    seen = required_number("seen", request.POST.get("seen", ""))
     reason = request.POST.get("reason", "").strip()[:500]
     try:
         made = delete_entry(**address, when=Precondition(seen), reason=reason)
@@ -66,7 +67,7 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
 def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
     address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
     given = request.GET if request.method == "GET" else request.POST
-    version = _version(given.get("version", ""))
+    version = required_number("version", given.get("version", ""))
     if request.method == "GET":
         now = read_entry(**address)
         old = read_past(**address, at_version=version)
@@ -86,7 +87,7 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
             fields=[("version", version), ("seen", now.version)],
         )
         return ask(request, question, part="entry")
-    seen = _version(request.POST.get("seen", ""))
+    seen = required_number("seen", request.POST.get("seen", ""))
     reason = request.POST.get("reason", "").strip()[:500]
     written: Any = {"version": version, "when": Precondition(seen), "reason": reason}
     kind = config.kind_of(namespace)
@@ -101,12 +102,6 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
         undo = undo_of(namespace, key, made=made.entry.version, before=seen)
         toast(request, f"Restored version {version} as {made.entry.version}", undo=undo)
     return see_other(request, entry_url(namespace, key), part="entry")
-
-
-def _version(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise BadRequest("a version is a whole number")
-    return int(text)
 
 
 urlpatterns = [

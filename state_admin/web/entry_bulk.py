@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST
 
 from state_admin.domain import moments, values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.numbers import read_whole
 from state_admin.models import Entry
 from state_admin.models.bulk_sql import Action
 from state_admin.services import bulk
@@ -30,6 +31,7 @@ from .confirm import PREVIEW, Confirm, Input, ask
 from .entry_list import Filters, find_all, read_filters
 from .entry_undo import undelete
 from .htmx import Request, Undo, render, see_other, toast
+from .paging import required_number
 
 # Counted for the question, done per request, told by name, undoable by one button.
 _MOST_COUNTED: Final = 10_000
@@ -148,10 +150,10 @@ def _order(request: Request) -> Order:
         tag=post.get("tag", "").strip(),
         ttl=_ttl(post) if action == "expire" and "confirmed" in post else 0,
         reason=post.get("reason", "").strip()[:500],
-        total=_number(post, "total"),
-        done=_number(post, "done"),
+        total=required_number("total", post.get("total", "0")),
+        done=required_number("done", post.get("done", "0")),
         left=_told(post.get("left", "[]")),
-        more_left=_number(post, "more_left"),
+        more_left=required_number("more_left", post.get("more_left", "0")),
     )
 
 
@@ -307,11 +309,12 @@ def _written(actor: Actor, addresses: Sequence[tuple[str, str]]) -> Iterator[str
 
 
 def _chosen(text: str) -> Seen:
-    version, _, place = text.partition(" ")
-    namespace, _, key = place.partition("/")
-    if not (version.isascii() and version.isdigit() and len(version) <= 18 and namespace and key):
+    number, _, address = text.partition(" ")
+    namespace, _, key = address.partition("/")
+    version = read_whole(number)
+    if version is None or not (namespace and key):
         raise BadRequest("not an entry of the list")
-    return Seen(namespace, key, int(version))
+    return Seen(namespace, key, version)
 
 
 def _made(text: str) -> list[Seen]:
@@ -357,17 +360,10 @@ def _moment(text: object) -> datetime | None:
 
 
 def _ttl(post: QueryDict) -> int:
-    text = post.get("ttl", "").strip()
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= _MOST_TTL):
+    ttl = read_whole(post.get("ttl", "").strip(), least=1, most=_MOST_TTL)
+    if ttl is None:
         raise BadRequest("the lifetime is a whole number of seconds, at least 1")
-    return int(text)
-
-
-def _number(post: QueryDict, name: str) -> int:
-    text = post.get(name, "0")
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise BadRequest(f"{name} must be a whole number")
-    return int(text)
+    return ttl
 
 
 def _back(post: QueryDict) -> str:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.numbers import read_whole
 from state_admin.domain.scopes import scope_kind
 from state_admin.models import EntryRevision, Namespace
 from state_admin.services.access import who_reaches
@@ -177,16 +178,14 @@ def _change(request: Request, shown: EntryView, recent: Sequence[EntryRevision])
 
 
 def _pair(text: str) -> tuple[int, int]:
-    old, dots, new = text.partition("..")
-    numbers = [part for part in (old, new) if part.isascii() and part.isdigit() and len(part) <= 18]
-    if not dots or len(numbers) != 2:
-        raise BadRequest("diff is two versions like 3..5")
-    return int(old), int(new)
+    old, new = map(read_whole, text.partition("..")[::2])
+    if old is None or new is None:
+        raise BadRequest("diff must be two versions, such as 3..5")
+    return old, new
 
 
 def _history(request: Request) -> int:
-    text = request.GET.get("before", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else 0
+    return read_whole(request.GET.get("before", "")) or 0
 
 
 def _whole_history(request: Request, namespace: str, key: str, before: int) -> dict[str, Any]:

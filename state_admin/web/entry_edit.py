@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from state_admin.domain import values
 from state_admin.domain.access import Role
+from state_admin.domain.numbers import read_whole
 from state_admin.models import Namespace
 from state_admin.services.conflicts import Collision
 from state_admin.services.entries import (
@@ -172,10 +173,10 @@ def _ttl(draft: Draft, now: EntryView) -> int | None:
         return seconds_left(now.expires_at) if now.exists else None
     if draft.lifetime != "seconds":
         return None
-    text = draft.ttl.strip()
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= _MOST_TTL):
+    ttl = read_whole(draft.ttl.strip(), least=1, most=_MOST_TTL)
+    if ttl is None:
         raise Invalid("the lifetime is a whole number of seconds, at least 1")
-    return int(text)
+    return ttl
 
 
 def _form(

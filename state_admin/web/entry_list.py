@@ -17,7 +17,7 @@ from state_admin.domain.scopes import ScopeKind, scope_kind
 from state_admin.domain.search import Match
 from state_admin.models import Entry, Namespace, ViewPage
 from state_admin.models.browsing import EntryFilter, EntryLine, entry_page, scope_counts, window_end
-from state_admin.services.errors import BadRequest, Invalid, NotFound, NotRegistered
+from state_admin.services.errors import Invalid, NotFound, NotRegistered
 from state_admin.services.namespaces import definition
 from state_admin.services.search import search_entries
 
@@ -26,6 +26,7 @@ from .actors import page
 from .addresses import with_query
 from .htmx import Request, render
 from .lists import list_paths
+from .paging import read_number
 from .saved_views import views_of
 
 PAGE = 50
@@ -234,12 +235,10 @@ def _rows(actor: Actor, filters: Filters, limit: int, window: int) -> tuple[list
 def _searched(actor: Actor, filters: Filters, limit: int) -> tuple[list[Row], str]:
     """The same among the entries whose values hold the text, newest entry first, as far as one
     search looks. Those of unregistered namespaces are in no search."""
-    if filters.after and not (filters.after.isascii() and filters.after[:19].isdigit()):
-        raise BadRequest("after must be a whole number where a text is searched for")
     if filters.show == "orphans":
         return [], ""
     rows: list[Row] = []
-    after, limit = int(filters.after) if filters.after else None, min(limit, _MOST_FOUND)
+    after, limit = read_number("after", filters.after), min(limit, _MOST_FOUND)
     while True:
         size = min(_HELD, limit - len(rows))
         try:

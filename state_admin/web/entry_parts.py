@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from state_admin.domain import places, values
+from state_admin.domain.numbers import read_whole
 from state_admin.services.entries import read_entry
 from state_admin.services.errors import NotFound
 from state_admin.templatetags.json_html import tree_piece
@@ -23,8 +24,8 @@ def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
     """A part of a large value: the children at `pointer`, from `start` on."""
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
     shown, past = shown_entry(request, now, registered=True)
-    pointer, text = request.GET.get("pointer", ""), request.GET.get("start", "0")
-    start = int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else 0
+    pointer = request.GET.get("pointer", "")
+    start = read_whole(request.GET.get("start", "0")) or 0
     try:
         part = places.find(values.load(shown.value), places.parts_of(pointer))
     except places.Mismatch as missing:
@@ -46,8 +47,7 @@ def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
 @entry_page
 def entry_newer(request: Request, namespace: str, key: str) -> HttpResponse:
     """Whether someone wrote since version `seen`: what stands there does not jump, a line says so."""
-    text = request.GET.get("seen", "")
-    seen = int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else 0
+    seen = read_whole(request.GET.get("seen", "")) or 0
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
     changed = now.version > seen or (seen and not now.exists)
     context = {"entry": now, "seen": seen, "changed": changed, "editing": "editing" in request.GET}

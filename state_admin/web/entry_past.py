@@ -12,6 +12,7 @@ from state_admin.services.entries import EntryView, read_past
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
 
 from .htmx import Request
+from .paging import required_number
 
 
 def shown_entry(request: Request, now: EntryView, *, registered: bool) -> tuple[EntryView, int]:
@@ -20,12 +21,10 @@ def shown_entry(request: Request, now: EntryView, *, registered: bool) -> tuple[
     if not registered:
         return now, 0
     if text := request.GET.get("version", ""):
-        if not (text.isascii() and text.isdigit() and len(text) <= 18):
-            raise BadRequest("version is a whole number")
-        if int(text) == now.version:
+        version = required_number("version", text)
+        if version == now.version:
             return now, 0
-        shown = read_past(**address, at_version=int(text))
-        return shown, int(text)
+        return read_past(**address, at_version=version), version
     if text := request.GET.get("at", ""):
         shown = read_past(**address, at=moment_of(text))
         if not shown.version:

@@ -28,6 +28,7 @@ from state_admin.services.errors import BadRequest, Conflict, Invalid, NotFound,
 from .addresses import entry_action_url, entry_url
 from .entry_address import entry_page, entry_paths
 from .htmx import Request, Undo, see_other, toast
+from .paging import required_number
 
 _MOST_TAGS = 32
 # Characters that an Undo carries with it: they travel in a header.
@@ -63,7 +64,9 @@ def undo_of_delete(namespace: str, key: str, *, made: int) -> Undo:
 @require_POST
 @entry_page(role=Role.EDITOR)
 def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
-    made, before, deleted = (_number(request, name) for name in ("made", "before", "deleted"))
+    made, before, deleted = (
+        required_number(name, request.POST.get(name, "0")) for name in ("made", "before", "deleted")
+    )
     if kind := config.kind_of(namespace):
         return _undo_record(request, kind, key, made, before)
     address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
@@ -199,13 +202,6 @@ def checked_tags(tags: Sequence[object]) -> list[str]:
 
 def _pinned(request: Request) -> bool | None:
     return request.POST["pinned"] == "1" if "pinned" in request.POST else None
-
-
-def _number(request: Request, name: str) -> int:
-    text = request.POST.get(name, "0")
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise BadRequest(f"{name} is not a version")
-    return int(text)
 
 
 urlpatterns = entry_paths("entry/undo", entry_undo, "entry-undo")

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from django.http import HttpRequest
 
+from state_admin.domain.numbers import read_whole
 from state_admin.services.errors import BadRequest
 
 T = TypeVar("T")
@@ -20,11 +21,15 @@ def whole_number(request: HttpRequest, name: str) -> int | None:
 def read_number(name: str, text: str) -> int | None:
     """A number that somebody sent as `name`, None for "". BadRequest for anything else, and for
     more than a bigint holds."""
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+    return required_number(name, text) if text else None
+
+
+def required_number(name: str, text: str) -> int:
+    """The same, and BadRequest for ""."""
+    number = read_whole(text)
+    if number is None:
         raise BadRequest(f"{name} must be a whole number")
-    return int(text)
+    return number
 
 
 def choice(request: HttpRequest, name: str, choices: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from state_admin.contract import policies as contract
 from state_admin.domain import values
 from state_admin.domain.access import Role
+from state_admin.domain.numbers import read_whole
 from state_admin.domain.policies import BY_MODEL, DESTRUCTIVE, EXTRACTIVE, LONGEST_PROMPT, MODES
 from state_admin.domain.values import Raw
 from state_admin.services import policies
@@ -109,8 +110,8 @@ class PolicyForm(forms.Form):
                 continue
             said[name] = None if value == NONE else value
         for name in ("autocompact_threshold", "every_hours", *DESTRUCTIVE):
-            if isinstance(number := said.get(name), str) and number.isdecimal():
-                said[name] = int(number)
+            if (number := read_whole(said.get(name))) is not None:
+                said[name] = number
         return said
 
 

@@ -15,6 +15,7 @@ from msgspec.structs import asdict
 
 from state_admin.contract import threads as contract
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.numbers import read_whole
 from state_admin.models import Run, Thread, ViewPage, lineages_sql
 from state_admin.services.threads import thread_not_found
 
@@ -139,8 +140,8 @@ def find_threads(
         rows = rows.filter(public_id__startswith=filters.prefix)
     if filters.by_id:
         rows = rows.filter(public_id__gt=filters.after)
-    elif filters.after.isascii() and filters.after.isdigit():
-        rows = rows.filter(**{f"pk__{behind}": int(filters.after[:18])})
+    elif (after := read_whole(filters.after)) is not None:
+        rows = rows.filter(**{f"pk__{behind}": after})
     end: Any = None
     if filters.size:
         end = rows.values_list(column, flat=True)[_WINDOW - 1 : _WINDOW].first()

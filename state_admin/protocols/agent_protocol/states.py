@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor
+from state_admin.domain.numbers import read_whole
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import Message, Revision, Run, RunStatus, Thread, Ticket
 from state_admin.services import snapshots
@@ -119,8 +120,9 @@ def revision_in(given: dict[str, Raw], *names: str) -> int | None:
 
 def read_revision(named: JSON, pointer: str = "/checkpoint_id") -> int:
     """The revision that a checkpoint id of ours stands for."""
-    if isinstance(named, str) and named.isascii() and named.isdigit() and len(named) <= 18:
-        return int(named)
+    revision = read_whole(named)
+    if revision is not None:
+        return revision
     fault = Fault(pointer, "must be a checkpoint id of this thread: its revision")
     raise Invalid("not a checkpoint id of this server", [fault])
 

@@ -76,8 +76,8 @@ docs: $(VENV)/dev.stamp ## write the generated pages of docs/ again, and build t
 client-types: ## make the TypeScript client's types from docs/openapi.json again (Node 20, npm)
 	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund && npm run types
 
-screenshots: $(VENV)/dev.stamp ## take the pictures of the README again
-	$(PYTEST) tests/e2e/test_screenshots.py --screenshots
+screenshots: $(VENV)/dev.stamp ## take the pictures of the README and of the tutorial again
+	$(PYTEST) tests/e2e/test_screenshots.py tests/docs/test_tutorial.py --screenshots
 
 vendor: ## fetch the vendored scripts again and check their hashes
 	static/vendor/vendor.sh

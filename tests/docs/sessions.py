@@ -106,11 +106,12 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self._exits.close()
 
-    def run(self) -> None:
-        """Every block. BlockFailed at the first that fails."""
+    def run(self, after: Callable[[Block], None] = lambda block: None) -> None:
+        """Every block, and `after` behind each. BlockFailed at the first that fails."""
         for index, block in enumerate(self.blocks):
             try:
                 self._run_block(index, block)
+                after(block)
             except AssertionError as error:
                 tail = self.output()[-3000:]
                 raise BlockFailed(
@@ -204,7 +205,7 @@ class Session:
         self._shell.receive()
         assert not self.status_path.exists(), "a refusal is announced, but nothing was called"
 
-    def _environ(self) -> dict[str, str]:
+    def environ(self) -> dict[str, str]:
         """The exported variables of the shell, which programs of the page inherit."""
         if not self.environ_path.exists():
             return self._first_environ()
@@ -216,7 +217,7 @@ class Session:
     def _run_python(self, index: int, block: Block) -> None:
         if self._python is None:
             program = [str(self.environment.python), "-u", str(PROGRAMS / "python_session.py")]
-            self._python = self._start("python", lambda fd: [*program, str(fd)], self._environ())
+            self._python = self._start("python", lambda fd: [*program, str(fd)], self.environ())
         path = self.private / f"block-{index}.py"
         path.write_text(self._fill_in(block.text), encoding="utf-8")
         command = {"path": str(path), "name": block.place, "in_loop": self._awaits()}
@@ -245,7 +246,7 @@ class Session:
             self._node = self._start(
                 "node",
                 lambda fd: ["node", "--import", str(PROGRAMS / "node_session.mjs"), program],
-                self._environ(),
+                self.environ(),
             )
             self._node.receive()  # it waits before its first block
         self._node.send("")

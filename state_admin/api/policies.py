@@ -15,8 +15,7 @@ from state_admin.rest import etags
 from state_admin.rest.bodies import answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import policies
-from state_admin.services.policies import PolicyView, Scope
-from state_admin.services.threads import EMPTY_OBJECT
+from state_admin.services.policies import Scope
 
 
 @handles(contract.LIST_POLICIES)
@@ -35,17 +34,7 @@ def _put(scope: Scope, call: Endpoint, **ids: str) -> HttpResponse:
     call.body(contract.PolicyFields)
     body = cast(Raw, call.request.data)  # stored as it was sent
     values.check(body)
-    view = _write(scope, call, ids, body)
-    return answer(contract.CompactionPolicy.of(view), etag=view.version)
-
-
-def _delete(scope: Scope, call: Endpoint, **ids: str) -> HttpResponse:
-    _write(scope, call, ids, EMPTY_OBJECT)
-    return no_content()
-
-
-def _write(scope: Scope, call: Endpoint, ids: dict[str, str], body: Raw) -> PolicyView:
-    return policies.put_policy(
+    view = policies.put_policy(
         actor=call.actor,
         scope=scope,
         name=_name(ids),
@@ -53,6 +42,18 @@ def _write(scope: Scope, call: Endpoint, ids: dict[str, str], body: Raw) -> Poli
         expected_version=etags.expected_version(call.request),
         reason=call.reason,
     )
+    return answer(contract.CompactionPolicy.of(view), etag=view.version)
+
+
+def _delete(scope: Scope, call: Endpoint, **ids: str) -> HttpResponse:
+    policies.delete_policy(
+        actor=call.actor,
+        scope=scope,
+        name=_name(ids),
+        expected_version=etags.expected_version(call.request),
+        reason=call.reason,
+    )
+    return no_content()
 
 
 def _name(ids: dict[str, str]) -> str:

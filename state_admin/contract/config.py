@@ -159,7 +159,7 @@ DELETE_CONFIG = Operation(
     answers={204: None},
     dry_run=Dependents,
     headers=DELETE_HEADERS,
-    problems=("not-registered",),
+    problems=("not-found",),  # of an unknown kind
 )
 READ_CONFIG_HISTORY = Operation(
     id="read_config_history",

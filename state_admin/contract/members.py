@@ -141,4 +141,5 @@ END_SESSIONS = Operation(
     role=Role.ADMIN,
     dry_run=EndedSessions,
     answers={200: EndedSessions},
+    problems=("not-found",),
 )

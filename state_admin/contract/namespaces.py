@@ -233,5 +233,4 @@ UNREGISTER_NAMESPACE = Operation(
     query=Unregistration,
     answers={204: None},
     dry_run=NamespaceRemoval,
-    problems=("not-registered",),
 )

@@ -354,7 +354,8 @@ def problems_of(op: Operation) -> set[str]:
     slugs = {*_ALWAYS, *op.problems}
     if op.body is not None:
         slugs |= {*_WITH_BODY}
-    if any(op.path_parameters):
+    if any(op.path_parameters) and op.method != "DELETE":
+        # A deletion of what does not exist succeeds, unless the operation declares the problem.
         slugs.add("not-found")
     if "If-Match" in op.headers:
         slugs |= {"version-conflict"}

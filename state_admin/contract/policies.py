@@ -288,7 +288,7 @@ def _operations(
             answers={204: None},
             headers=("If-Match",),
             dry_run=DryRun,
-            problems=problems,
+            problems=("not-found",) if scope == "thread" else (),
         ),
     )
 

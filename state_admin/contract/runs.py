@@ -513,7 +513,7 @@ RELEASE_LEASE = Operation(
     "fencing token are refused from then on.",
     query=LeaseRelease,
     answers={200: Run},
-    problems=("fencing-token-superseded",),
+    problems=("not-found", "fencing-token-superseded"),
 )
 FAIL_RUN = Operation(
     id="fail_run",

@@ -187,7 +187,7 @@ UNREGISTER_STATE_KEY = Operation(
     tag="state keys",
     summary="Unregister a state key",
     description="Values that threads retain become usable again when the name is registered again."
-    " 404 if it is not registered, 409 if it belongs to an installed plugin.",
+    " 409 if it belongs to an installed plugin.",
     role=Role.ADMIN,
     query=RemovalQuery,
     answers={204: None},

@@ -187,7 +187,7 @@ class ThreadDeletionQuery(Query):
 class ThreadContents(Answer):
     """How much threads contain."""
 
-    threads: Annotated[int, doc("Threads, with those deleted by `children=cascade`.", 1, ge=1)]
+    threads: Annotated[int, doc("Threads, with those deleted by `children=cascade`.", 1, ge=0)]
     messages: Annotated[int, doc("Messages.", 8, ge=0)]
     runs: Annotated[int, doc("Runs.", 2, ge=0)]
     state_values: Annotated[int, doc("Values of state keys, past ones included.", 20, ge=0)]

@@ -12,16 +12,17 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from state_admin.contract.base import PROBLEM_TYPE, Operation
+from state_admin.contract.base import PROBLEM_TYPE, DryRun, Operation
+from state_admin.contract.openapi import problems_of
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
 from state_admin.services.actors import require
 from state_admin.services.dry_runs import discard_writes
-from state_admin.services.errors import BadRequest, NotFound
+from state_admin.services.errors import BadRequest, NotFound, RevisionConflict, VersionConflict
 from state_admin.services.throttles import Allowance
 from state_admin.services.traffic import Outcome, counter, outcome_of
 
-from . import bodies, idempotency, problems
+from . import bodies, etags, idempotency, problems
 from .authentication import PageAuthentication, TokenAuthentication
 from .parameters import check_body, read_query
 from .waiting import is_asked_again
@@ -203,7 +204,7 @@ def row_id(noun: str, text: str) -> int:
 
 def view_of(operations: list[Operation]) -> type[Endpoint]:
     """The view of one path."""
-    methods = {each.method.lower(): _method(HANDLERS[each.id]) for each in operations}
+    methods = {each.method.lower(): _method(each) for each in operations}
     by_method = {each.method: each for each in operations}
     first = operations[0]
     members: dict[str, Any] = {
@@ -217,8 +218,41 @@ def view_of(operations: list[Operation]) -> type[Endpoint]:
     return type("PathEndpoint", (Endpoint,), members)
 
 
-def _method(handler: Handler) -> Handler:
+def _method(operation: Operation) -> Handler:
+    handler = HANDLERS[operation.id]
+
     def method(view: Endpoint, request: Request, **ids: str) -> HttpResponse:
         return handler(view, **ids)
 
-    return method
+    def delete(view: Endpoint, request: Request, **ids: str) -> HttpResponse:
+        try:
+            return handler(view, **ids)
+        except NotFound as absent:
+            if absent.slug in problems_of(operation):
+                raise
+        return _answer_absent(view, operation)
+
+    return delete if operation.method == "DELETE" else method
+
+
+def _answer_absent(view: Endpoint, operation: Operation) -> HttpResponse:
+    """The response to the deletion of what does not exist, or may not be seen: that of a deletion
+    which removes nothing. A precondition on its version fails."""
+    if (version := etags.expected_version(view.request)) is not None:
+        raise VersionConflict(version, 0, of="resource")
+    if (revision := getattr(view.query, "expected_revision", None)) is not None:
+        raise RevisionConflict(revision, 0)
+    if view.dry_run and operation.dry_run is not DryRun:
+        report = _zeros(msgspec.inspect.type_info(operation.dry_run))
+        return bodies.answer(msgspec.convert(report, operation.dry_run))
+    return bodies.no_content()
+
+
+def _zeros(info: msgspec.inspect.Type) -> Any:
+    """The report of a dry run that removes nothing: its members are counts, or further reports."""
+    match info:
+        case msgspec.inspect.Metadata():
+            return _zeros(info.type)
+        case msgspec.inspect.StructType():
+            return {each.encode_name: _zeros(each.type) for each in info.fields}
+    return 0

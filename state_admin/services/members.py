@@ -125,11 +125,13 @@ def _end(actor: Actor, user: User, reason: str, key_digest: str = "") -> int:
     with transaction.atomic():
         rows = UserSession.objects.filter(user=user)
         ended, _ = (rows.filter(session_key=key_digest) if key_digest else rows).delete()
+        links = 0
         if not key_digest:
-            LoginLink.objects.filter(user=user, used_at=None).update(used_at=Now())
-        name = user.get_username()
-        trace = journal.Trace("session.end", key=name, detail={"ended": ended})
-        journal.record(actor, [trace], reason=reason)
+            links = LoginLink.objects.filter(user=user, used_at=None).update(used_at=Now())
+        if ended or links:
+            name = user.get_username()
+            trace = journal.Trace("session.end", key=name, detail={"ended": ended})
+            journal.record(actor, [trace], reason=reason)
     return ended
 
 

@@ -92,7 +92,8 @@ def put_policy(
 
     An admin's, except a thread's own. Invalid names wrong fields; VersionConflict.
     """
-    require(actor, Role.EDITOR if scope == "thread" else Role.ADMIN)
+    require(actor, _role_of(scope))
+    _refuse_narrowed(actor, scope)
     check_policy(body)
     if scope == "thread":
         change_thread(
@@ -103,8 +104,6 @@ def put_policy(
             reason=reason,
         )
         return read_policy(actor=actor, scope=scope, name=name)
-    if actor.thread_prefixes:
-        raise Forbidden("this token is limited to some threads; the policy applies to all threads")
     agent_id = _agent(scope, name)
     with transaction.atomic():
         if agent_id:
@@ -123,6 +122,41 @@ def put_policy(
         trace = journal.Trace("compaction_policy.put", version=version, detail=detail)
         journal.record(actor, [trace], reason=reason)
     return read_policy(actor=actor, scope=scope, name=name)
+
+
+def delete_policy(
+    *,
+    actor: Actor,
+    scope: Scope,
+    name: str = "",
+    expected_version: int | None = None,
+    reason: str = "",
+) -> None:
+    """Take back what a scope says; where it says nothing, only the precondition counts. Roles and
+    errors as for put_policy."""
+    require(actor, _role_of(scope))
+    _refuse_narrowed(actor, scope)
+    found = read_policy(actor=actor, scope=scope, name=name)
+    if values.load(found.body):
+        put_policy(
+            actor=actor,
+            scope=scope,
+            name=name,
+            body=EMPTY_OBJECT,
+            expected_version=expected_version,
+            reason=reason,
+        )
+    elif expected_version not in (None, found.version):
+        raise VersionConflict(expected_version or 0, found.version, of="policy")
+
+
+def _role_of(scope: Scope) -> Role:
+    return Role.EDITOR if scope == "thread" else Role.ADMIN
+
+
+def _refuse_narrowed(actor: Actor, scope: Scope) -> None:
+    if scope != "thread" and actor.thread_prefixes:
+        raise Forbidden("this token is limited to some threads; the policy applies to all threads")
 
 
 def _agent(scope: Scope, name: str) -> str:

@@ -46,6 +46,7 @@ from state_admin.services import (
     threads,
     tickets,
     tokens,
+    users,
 )
 from state_admin.services.batches import BatchOperation
 from state_admin.services.runs import RunChange
@@ -215,6 +216,9 @@ WORKS: dict[str, Work] = {
     "cancel compaction": lambda a: compactions.cancel_compaction(
         actor=a, compaction_id=_job("queued", "queued")
     ),
+    "delete compaction policy": lambda a: policies.delete_policy(
+        actor=a, scope="thread", name="t1"
+    ),
     "put compaction policy": lambda a: policies.put_policy(
         actor=a, scope="agent", name="planner", body=raw({"prompt": "x"})
     ),
@@ -301,7 +305,8 @@ def _job(thread_id: str, status: str) -> str:
 def world(alice: Person) -> Person:
     """One of everything that the works above need."""
     a = alice.actor
-    builders.make_person("bob", "acme", Role.VIEWER)
+    bob = builders.make_person("bob", "acme", Role.VIEWER)
+    users.make_login_link(bob.user)
     make_namespace(a, "notes")
     make_namespace(a, "short", history_keep_last=1)
     for namespace in ("notes", "short"):
@@ -472,7 +477,7 @@ def test_works__every_verb_of_the_services__is_here() -> None:
         "members.remove_member", "members.renew_link",
         "messages.append_messages",
         "namespaces.register_namespace",
-        "policies.put_policy",
+        "policies.delete_policy", "policies.put_policy",
         "recoveries.resume_run",
         "namespaces.unregister_namespace", "runs.change_run", "runs.heartbeat", "runs.start_run",
         "plugins.install_plugin", "plugins.uninstall_plugin",

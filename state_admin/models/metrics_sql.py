@@ -8,6 +8,20 @@ from typing import Final, NamedTuple
 from . import hot
 from .counts import MOST
 
+# By name: what it is, and what its label tells.
+METRICS: Final = {
+    "commonhold_storage_bytes": ("Bytes of JSON text stored, as last measured", "part"),
+    "commonhold_storage_rows": ("Rows stored, as last measured", "part"),
+    "commonhold_compaction_tokens_saved_today": (
+        "Tokens saved by context compaction today (UTC)",
+        "",
+    ),
+    "commonhold_compaction_rows_removed_today": ("Rows removed today (UTC)", ""),
+    "commonhold_dispatches": ("Dispatches in mailboxes", "status"),
+    "commonhold_compactions": ("Compactions that wait or run", "status"),
+    "commonhold_calls_total": ("Calls of the API that were counted", "outcome"),
+    "commonhold_sweep_age_seconds": ("Seconds since a sweep last ended", "sweep"),
+}
 STORAGE: Final = ("entries", "history", "messages", "state")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hmac
 from itertools import groupby
-from typing import Final
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,19 +12,7 @@ from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from state_admin.models.metrics_sql import Figure, read_figures
-
-# By name: what it is, and what its label tells.
-_HELP: Final = {
-    "commonhold_storage_bytes": ("Bytes of JSON text stored, as last measured", "part"),
-    "commonhold_storage_rows": ("Rows stored, as last measured", "part"),
-    "commonhold_compaction_tokens_saved_today": ("Tokens folded away today (UTC)", ""),
-    "commonhold_compaction_rows_removed_today": ("Rows removed today (UTC)", ""),
-    "commonhold_dispatches": ("Dispatches in mailboxes", "status"),
-    "commonhold_compactions": ("Compactions that wait or run", "status"),
-    "commonhold_calls_total": ("Calls of the API that were counted", "outcome"),
-    "commonhold_sweep_age_seconds": ("Seconds since a sweep last ended", "sweep"),
-}
+from state_admin.models.metrics_sql import METRICS, Figure, read_figures
 
 
 @require_safe
@@ -43,7 +30,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 def _text(figures: list[Figure]) -> str:
     lines = []
     for name, each in groupby(sorted(figures), key=lambda figure: figure.name):
-        help_text, label = _HELP[name]
+        help_text, label = METRICS[name]
         kind = "counter" if name.endswith("_total") else "gauge"
         lines += [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
         for figure in each:

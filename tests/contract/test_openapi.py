@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +22,10 @@ from schemathesis.specs.openapi.checks import (
     positive_data_acceptance,
 )
 
+from project.env import BASE_DIR
 from state_admin.contract import OPERATIONS
-from state_admin.management.commands.write_docs import OPENAPI, openapi
+from state_admin.management.commands import write_docs
+from state_admin.management.commands.write_docs import DOCS, OPENAPI, generated_pages, openapi
 from state_admin.services import compaction_jobs, compactions, dispatches, plugins, storage
 from state_admin.services.snapshots import Read
 from tests import builders
@@ -48,14 +52,36 @@ def test_document__committed__is_current() -> None:
     assert OPENAPI.read_bytes() == openapi(), "run make docs and look at the difference"
 
 
-def test_write_docs__again__writes_the_same(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from state_admin.management.commands import write_docs
+def test_generated_pages__all__are_current() -> None:
+    old = [
+        str(path)
+        for path, text in generated_pages().items()
+        if not path.exists() or path.read_bytes() != text
+    ]
+    assert old == [], "run make docs and look at the difference"
+    listed = {path for path in generated_pages() if path.parent.name == "api"}
+    assert set((DOCS / "reference" / "api").glob("*.md")) == listed
 
+
+def test_write_docs__in_another_folder__writes_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {path.relative_to(DOCS): text for path, text in generated_pages().items()}
+    pages = {tmp_path / name: text for name, text in names.items()}
+    (tmp_path / "reference").mkdir()
     monkeypatch.setattr(write_docs, "BASE_DIR", tmp_path)
-    monkeypatch.setattr(write_docs, "OPENAPI", tmp_path / "openapi.json")
-    monkeypatch.setattr(write_docs, "PROBLEMS", tmp_path / "problems.md")
+    monkeypatch.setattr(write_docs, "generated_pages", lambda: pages)
     call_command("write_docs", verbosity=0)
-    assert (tmp_path / "openapi.json").read_bytes() == OPENAPI.read_bytes()
+    assert all(path.read_bytes() == text for path, text in pages.items())
+
+
+def test_settings__each_that_is_read__is_in_the_reference() -> None:
+    page = (DOCS / "operations.md").read_text()
+    sources = [path.read_text() for path in (BASE_DIR / "project").rglob("*.py")]
+    read = re.compile(r'(?:env(?:\.\w+)?|secret)\(\s*"([A-Z][A-Z_]+)"')
+    names = {name for source in sources for name in read.findall(source)}
+    assert len(names) > 40
+    assert sorted(name for name in names if f"`{name}`" not in page) == []
 
 
 def test_document__every_operation__is_in_it() -> None:

@@ -1,8 +1,9 @@
-"""Writes the generated pages of docs/: the OpenAPI document and the problem types."""
+"""Writes the generated pages of docs/: the OpenAPI document, the problem types and the reference."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -12,10 +13,12 @@ from django.core.management.base import BaseCommand
 import state_admin.contract.openapi as contract_openapi
 from project.env import BASE_DIR
 from state_admin.contract import OPERATIONS
+from state_admin.management.reference import reference_pages
 from state_admin.services.errors import example_of, problem_types
 
 OPENAPI = settings.API_DOCUMENT
-PROBLEMS = BASE_DIR / "docs" / "problems.md"
+DOCS = BASE_DIR / "docs"
+PROBLEMS = DOCS / "problems.md"
 
 
 def openapi() -> bytes:
@@ -59,11 +62,22 @@ def problems() -> str:
     return "\n".join(parts)
 
 
+def generated_pages() -> dict[Path, bytes]:
+    """The bytes of each generated file by its path."""
+    document = openapi()
+    reference = reference_pages(orjson.loads(document))
+    pages = {DOCS / path: text.encode() for path, text in reference.items()}
+    return {OPENAPI: document, PROBLEMS: problems().encode(), **pages}
+
+
 class Command(BaseCommand):
-    help = "Write docs/openapi.json and docs/problems.md. A test fails when they are out of date."
+    help = (
+        "Write the generated pages of docs/: openapi.json, problems.md and the reference. "
+        "A test fails when they are out of date."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        OPENAPI.write_bytes(openapi())
-        PROBLEMS.write_text(problems())
-        for page in (OPENAPI, PROBLEMS):
-            self.stdout.write(f"wrote {page.relative_to(BASE_DIR)}")
+        for path, text in generated_pages().items():
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(text)
+            self.stdout.write(f"wrote {path.relative_to(BASE_DIR)}")

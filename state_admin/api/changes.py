@@ -1,4 +1,4 @@
-"""The change feed: GET /changes (semantics §9). The stream is in streams.py."""
+"""The change feed: GET /changes. The stream is in streams.py."""
 
 from __future__ import annotations
 

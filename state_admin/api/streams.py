@@ -1,4 +1,4 @@
-"""The change feed as server-sent events: GET /changes/stream (semantics §9).
+"""The change feed as server-sent events: GET /changes/stream.
 
 The request goes through Django like any other, so it is refused like any other. What is sent after
 that happens on the event loop, in state_admin/streams. Who may listen and for how long:

@@ -1,4 +1,4 @@
-"""Who may do what: roles, the actor of a request, and what a token may narrow (semantics §10).
+"""Who may do what: roles, the actor of a request, and what a token may narrow.
 
 Not here: how a credential is checked, and which action needs which role.
 """

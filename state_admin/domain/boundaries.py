@@ -1,4 +1,4 @@
-"""Where a conversation may be folded and cut, and how the folded one reads (semantics §8).
+"""Where a conversation may be folded and cut, and how the folded one reads.
 
 Not here: the policy (policies), summarising (summarizers) and storing a compaction (services).
 """
@@ -108,7 +108,7 @@ class View(Protocol):
 
 
 def plan(view: View, policy: Policy) -> Plan | Skip:
-    """Where to fold the effective view (semantics §8, awaken-facts §5.4).
+    """Where to fold the effective view.
 
     The view holds the previous summary as the internal system line it is. The boundary is the last
     message before the kept suffix at which every opened tool call has its result and the next

@@ -157,29 +157,29 @@ SCHEMAS: Final[Mapping[Kind, dict[str, Any]]] = {
     ),
 }  # fmt: skip
 
-_ALLOWED: Final = "If neither tools nor patterns are set: every tool. Null: no tool."
+_ALLOWED: Final = "If neither tools nor patterns are set, all tools are allowed. Null allows none."
 
 # What a form says where the name of a member says too little. Not in the schemas themselves: those
 # stand in the workspaces, and would differ by the release that made them.
 _ABOUT: Final[Mapping[str, dict[str, str]]] = {
-    "adapter": {"description": "Which API it speaks, such as openai or anthropic."},
-    "base_url": {"title": "Base URL", "description": "Empty: the default address of the vendor."},
+    "adapter": {"description": "The API protocol, such as openai or anthropic."},
+    "base_url": {"title": "Base URL", "description": "Leave empty for the default URL of the provider."},
     "timeout_secs": {"title": "Timeout", "description": "In seconds."},
     "provider_id": {"title": "Provider", "description": "The id of a provider of the registry."},
-    "upstream_model": {"description": "How the provider calls it."},
+    "upstream_model": {"description": "The name of the model at the provider."},
     "context_window": {"description": "In tokens."},
-    "max_output_tokens": {"title": "Most output", "description": "In tokens."},
+    "max_output_tokens": {"title": "Maximum output", "description": "In tokens."},
     "knowledge_cutoff": {"description": "A month or a day: 2025-06 or 2025-06-30."},
     "input_token_price_per_million_usd": {
-        "title": "Price of input", "description": "USD per million tokens.",
+        "title": "Input price", "description": "USD per million tokens.",
     },
     "output_token_price_per_million_usd": {
-        "title": "Price of output", "description": "USD per million tokens.",
+        "title": "Output price", "description": "USD per million tokens.",
     },
     "model_id": {"title": "Model", "description": "The id of a model of the registry."},
     "plugin_ids": {"title": "Plugins"},
     "delegates": {"description": "Ids of agents of the registry."},
-    "reasoning_effort": {"description": "A number, or a word in quotes."},
+    "reasoning_effort": {"description": "A number, or a string in quotes."},
     "allowed_tools": {"description": _ALLOWED},
     "allowed_tool_patterns": {"description": _ALLOWED},
 }  # fmt: skip

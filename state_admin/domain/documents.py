@@ -46,7 +46,7 @@ class MalformedJSON(ValueError):
 
 
 class RefusedJSON(ValueError):
-    """The text is JSON, but holds what we do not keep (semantics §2)."""
+    """The text is JSON, but holds what we do not keep."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("; ".join(map(str, faults)))
@@ -80,7 +80,7 @@ def read(body: bytes | str) -> Raw:
     RefusedJSON, with pointers from the document's root, for duplicate keys, lone surrogates,
     numbers that are neither an integer nor within a double, and documents deeper than
     MAX_DOCUMENT_DEPTH.
-    The limits of a value are `check`'s (semantics §2).
+    The limits of a value are `check`'s.
     """
     text = _text(body)
     try:

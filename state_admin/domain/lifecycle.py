@@ -1,4 +1,4 @@
-"""The life of a run: statuses, legal moves, why it ended or waits (semantics §7).
+"""The life of a run: statuses, legal moves, why it ended or waits.
 
 Not here: the mirror of it in state (reducers) and what is stored (models, services).
 """
@@ -158,7 +158,7 @@ def _ticket_faults(place: str, ticket: JSON) -> Iterator[Fault]:
 
 
 def status_reason(status: str, detail: JSON) -> str | None:
-    """The reference's `status_reason` (awaken-facts §3.5) for a checked termination reason or
+    """The reference's `status_reason` for a checked termination reason or
     waiting body: `natural`, `blocked:{text}`, `stopped:{code}`, `input_required`, …"""
     if not isinstance(detail, dict):
         return None
@@ -194,7 +194,7 @@ def stuck_reason(
     step_count: int = 0,
     max_rounds: int = 0,
 ) -> str:
-    """Why a run is stuck (semantics §7), in words, the gravest first; "" when it is not."""
+    """Why a run is stuck, in words, the gravest first; "" when it is not."""
     if status not in ACTIVE:
         return ""
     found = []

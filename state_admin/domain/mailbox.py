@@ -1,4 +1,4 @@
-"""Rules of the mailbox: what a dispatch may ask for, and how long a failed one rests (semantics §7).
+"""Rules of the mailbox: what a dispatch may ask for, and how long a failed one rests.
 
 Not here: who is next and who has won (models/dispatches_sql.py).
 """

@@ -1,4 +1,4 @@
-"""Joining the batches of parallel branches into one (semantics §6).
+"""Joining the batches of parallel branches into one.
 
 Not here: what an update does to a value (reducers), and the commit itself (services).
 """

@@ -1,4 +1,4 @@
-"""What a message may look like, and what we read from it (semantics §6). The body stays as sent."""
+"""What a message may look like, and what we read from it. The body stays as sent."""
 
 from __future__ import annotations
 

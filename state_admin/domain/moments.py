@@ -1,4 +1,4 @@
-"""Moments as they arrive: RFC 3339 texts, in UTC (semantics §1)."""
+"""Moments as they arrive: RFC 3339 texts, in UTC."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read(text: object, *, assume_utc: bool = False) -> datetime | None:
 
 
 def timestamp(moment: datetime) -> str:
-    """RFC 3339 in UTC, always with microseconds (semantics §1)."""
+    """RFC 3339 in UTC, always with microseconds."""
     return moment.astimezone(UTC).isoformat("T", "microseconds")[:-6] + "Z"
 
 

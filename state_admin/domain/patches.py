@@ -1,4 +1,4 @@
-"""Changing a value by a patch: RFC 7396, RFC 6902, and our own update verbs (semantics §4).
+"""Changing a value by a patch: RFC 7396, RFC 6902, and our own update verbs.
 
 Nothing here mutates its input; results share unchanged parts with it, so treat values as
 immutable. Not here: whether a result fits its schema or the limits of a value.

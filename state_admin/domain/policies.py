@@ -1,5 +1,5 @@
 """Compaction policies: their fields, how they are laid over each other, and what a model's window
-leaves of them (semantics §8)."""
+leaves of them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Policy:
         self, max_context_tokens: int | None = None, max_output_tokens: int | None = None
     ) -> Policy:
         """The policy within what a model can take: the threshold never exceeds what the window
-        leaves beside the answer, and falls away when that is nothing (awaken-facts §5.1)."""
+        leaves beside the answer, and falls away when that is nothing."""
         window = min(self.max_context_tokens, max_context_tokens or self.max_context_tokens)
         answer = min(self.max_output_tokens, max_output_tokens or self.max_output_tokens, window)
         threshold = self.autocompact_threshold

@@ -1,4 +1,4 @@
-"""Tombstones: what stands where something was removed for good (semantics §4)."""
+"""Tombstones: what stands where something was removed for good."""
 
 from __future__ import annotations
 

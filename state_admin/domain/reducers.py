@@ -1,4 +1,4 @@
-"""What an update does to the value of a state key (semantics §5), and the runtime's own keys.
+"""What an update does to the value of a state key, and the runtime's own keys.
 
 Not here: joining parallel batches (merging), and whether a result fits its schema (schemas).
 """
@@ -72,7 +72,7 @@ RUNTIME_KEYS: Final[dict[str, dict[str, Any]]] = {
     "__runtime.tool_filter_state": _runtime_key("commutative"),
     "__context_compaction": _runtime_key(),
 }
-"""The runtime's own keys with the marks that the reference gives them (awaken-facts §2.9). Every
+"""The runtime's own keys with the marks that the reference gives them. Every
 workspace has them, and nobody registers them with other marks."""
 
 
@@ -87,12 +87,12 @@ EXTENSION_KEYS: Final = frozenset(
         "deferred_tools.disc_beta",
     }
 )
-"""The keys of the reference's extensions that it marks commutative (awaken-facts §2.9): objects of
+"""The keys of the reference's extensions that it marks commutative: objects of
 independent members. A workspace has those that it registers."""
 
 
 def may_commute(name: str, reducer: str) -> bool:
-    """Whether a client may mark the key commutative (semantics §5): its reducer gives the same result
+    """Whether a client may mark the key commutative: its reducer gives the same result
     in any order, or the reference says so of the key, as it does of the runtime's own."""
     return reducer in COMMUTATIVE or (name in EXTENSION_KEYS and reducer == Reducer.MERGE)
 
@@ -155,7 +155,7 @@ def _lifecycle(value: JSON, update: JSON) -> JSON:
     `{"set_waiting": {"reason"?, "updated_at"}}`, `{"set_running": {"updated_at"}}`,
     `{"done": {"reason", "updated_at"}}`; `updated_at` in milliseconds, `reason` a text of
     `lifecycle.status_reason`. Names may be written as the reference writes its variants
-    (`StepCompleted`). A move that is not legal leaves the value as it is (awaken-facts §3.5).
+    (`StepCompleted`). A move that is not legal leaves the value as it is.
     """
     verb, body = _variant(update, _LIFECYCLE_VERBS)
     at = _need(body, "updated_at", int)
@@ -187,7 +187,7 @@ def _tool_calls(value: JSON, update: JSON) -> JSON:
     """The tool calls of a step by call id: `{"put": {"call_id", "tool_name", "status",
     "updated_at", "arguments"?, "resume_mode"?, "suspension_id"?, "suspension_reason"?,
     "resume_input"?}}`, or `"clear"` (also `{"clear": …}`), which empties it. A move that is not
-    legal leaves the value as it is (awaken-facts §3.6).
+    legal leaves the value as it is.
     """
     verb, body = _variant({update: {}} if isinstance(update, str) else update, _TOOL_CALL_VERBS)
     if verb == "clear":

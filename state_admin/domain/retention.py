@@ -1,4 +1,4 @@
-"""What snapshot and history compaction may remove (semantics §8). Decides only; removes nothing."""
+"""What snapshot and history compaction may remove. Decides only; removes nothing."""
 
 from __future__ import annotations
 

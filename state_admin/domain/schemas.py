@@ -135,7 +135,7 @@ class Validator:
 
 @functools.lru_cache(maxsize=1024)
 def compile_schema(text: str, mask: str | None = None) -> Validator:
-    """Compile a schema from its JSON text (semantics §3). Raises InvalidSchema.
+    """Compile a schema from its JSON text. Raises InvalidSchema.
 
     Refused: more than 64 KiB or 64 levels, any reference that leaves the document (nothing is
     ever fetched), another dialect than 2020-12, look-around in patterns, more than MAX_PATTERNS

@@ -1,4 +1,4 @@
-"""Names, keys and ids: what is legal, and the usual keys of StateScope (semantics §1).
+"""Names, keys and ids: what is legal, and the usual keys of StateScope.
 
 Not here: who may read what. A scope kind is for filters and the tree, never for access.
 """

@@ -1,5 +1,5 @@
 """What stands in a conversation for its beginning: how a summary is wrapped, and that what somebody
-else wrote into it stays data (semantics §8, ADR 11). Not here: writing one (summarizers)."""
+else wrote into it stays data (docs/adr/0011). Not here: writing one (summarizers)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The exact token estimate, integer arithmetic only, so that numbers agree everywhere
-(semantics §8). Not here: what a model really bills.
+"""The exact token estimate, integer arithmetic only, so that numbers agree everywhere.
+Not here: what a model really bills.
 """
 
 from __future__ import annotations

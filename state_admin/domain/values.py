@@ -1,4 +1,4 @@
-"""JSON values, losslessly: their limits, their spelling, their equality (semantics §2).
+"""JSON values, losslessly: their limits, their spelling, their equality.
 
 The parsing of documents stands in `documents` and is offered here too. Not here: what a value
 means to a schema (schemas) or how a patch changes it (patches).
@@ -93,7 +93,7 @@ class Float(float):
 
 
 def check(raw: Raw, pointer: str = "") -> None:
-    """Refuse what a value may not hold (semantics §2); `pointer` is where the value stands.
+    """Refuse what a value may not hold; `pointer` is where the value stands.
 
     Limits: no NUL or lone surrogate in a string or key; MAX_DEPTH levels (`[]` is one level);
     MAX_MEMBERS object members and array items over all levels; numbers within a double;

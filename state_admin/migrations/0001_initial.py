@@ -1714,10 +1714,10 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         choices=[
-                            ("claimed", "a worker has it"),
-                            ("planning", "looking for what can be folded"),
+                            ("claimed", "started"),
+                            ("planning", "selecting messages"),
                             ("asking", "waiting for the summary"),
-                            ("applying", "putting the summary in its place"),
+                            ("applying", "saving the summary"),
                         ],
                         db_default="",
                         default="",

@@ -57,7 +57,7 @@ class AuditQuerySet(models.QuerySet["AuditRow"]):
 
 
 class AuditRow(ActorStamp):
-    """One write. Inserted in the transaction of the write: no audit, no write (semantics §10)."""
+    """One write. Inserted in the transaction of the write: no audit, no write."""
 
     # No constraint: its check would lock the one row of the workspace for every writer at once.
     workspace = models.ForeignKey(

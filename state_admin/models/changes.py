@@ -1,4 +1,4 @@
-"""The change feed: one row per change, in the transaction of the write (semantics §9)."""
+"""The change feed: one row per change, in the transaction of the write."""
 
 from __future__ import annotations
 

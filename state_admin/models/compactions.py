@@ -1,4 +1,4 @@
-"""Compactions: every replacement of a long history by less is a row people can see (semantics §8)."""
+"""Compactions: every replacement of a long history by less is a row people can see."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Trigger(models.TextChoices):
 class Phase(models.TextChoices):
     """Where a running job is."""
 
-    CLAIMED = "claimed", "a worker has it"
-    PLANNING = "planning", "looking for what can be folded"
+    CLAIMED = "claimed", "started"
+    PLANNING = "planning", "selecting messages"
     ASKING = "asking", "waiting for the summary"
-    APPLYING = "applying", "putting the summary in its place"
+    APPLYING = "applying", "saving the summary"
 
 
 UNFINISHED = (CompactionStatus.QUEUED, CompactionStatus.RUNNING)
@@ -149,7 +149,7 @@ class Compaction(models.Model):
             models.UniqueConstraint(
                 fields=["workspace", "public_id"], name="compactions_id_unique"
             ),
-            # One at a time per thread (semantics §8.6), decided by the database.
+            # One at a time per thread, decided by the database.
             models.UniqueConstraint(
                 fields=["thread", "kind"],
                 name="compactions_single_flight",

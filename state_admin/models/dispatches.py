@@ -1,4 +1,4 @@
-"""The mailbox: durable, leased units of background work for a thread (semantics §7)."""
+"""The mailbox: durable, leased units of background work for a thread."""
 
 from __future__ import annotations
 

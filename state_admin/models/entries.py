@@ -1,4 +1,4 @@
-"""Entries: the value at (namespace, key), with a version and a history (semantics §4).
+"""Entries: the value at (namespace, key), with a version and a history.
 
 The reads of people and lists are QuerySet methods here. The two hot statements, reading and
 writing one entry, are hand-written in entries_sql.py.

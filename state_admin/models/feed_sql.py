@@ -1,4 +1,4 @@
-"""The change feed's reads: in commit order, up to what can no longer change (semantics §9).
+"""The change feed's reads: in commit order, up to what can no longer change.
 
 A row is shown when its clock (models/changes.py) is older than every transaction still open. The
 clock is never before the row's own transaction, so whoever commits late held the horizon back; to

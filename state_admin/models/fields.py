@@ -11,7 +11,7 @@ from django.db.models import Func
 class RawJSON(models.Field):  # type: ignore[type-arg]  # no __class_getitem__ at run time
     """A `json` column read and written as its text: what was written is what is read.
 
-    `jsonb` would reorder keys, expand 1e400 and drop 1.0; semantics §2 forbids that. SQL NULL is
+    `jsonb` would reorder keys, expand 1e400 and drop 1.0, and numbers must keep their text. SQL NULL is
     "no value"; the JSON value null is the text `null`.
     """
 
@@ -30,7 +30,7 @@ class RawJSON(models.Field):  # type: ignore[type-arg]  # no __class_getitem__ a
 
 
 class Xid8(models.Field):  # type: ignore[type-arg]
-    """A 64-bit transaction id: the order in which the change feed reads (semantics §9)."""
+    """A 64-bit transaction id: the order in which the change feed reads."""
 
     def db_type(self, connection: Any) -> str:
         return "xid8"

@@ -1,4 +1,4 @@
-"""Copies a log inside the database: constant memory, however long it is (semantics §6)."""
+"""Copies a log inside the database: constant memory, however long it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Idempotency records: the first answer to a request with an Idempotency-Key (semantics §10)."""
+"""Idempotency records: the first answer to a request with an Idempotency-Key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages: the append-only log of a thread (semantics §6)."""
+"""Messages: the append-only log of a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Namespaces: registered profile keys, their schema versions and policies (semantics §3)."""
+"""Namespaces: registered profile keys, their schema versions and policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugins: sets of state keys and namespaces that come and go together (semantics §5)."""
+"""Plugins: sets of state keys and namespaces that come and go together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs say they have read: which version of which entry, at which step (semantics §7)."""
+"""What runs say they have read: which version of which entry, at which step."""
 
 from __future__ import annotations
 

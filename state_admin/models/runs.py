@@ -1,4 +1,4 @@
-"""Runs: one activation of an agent on a thread (semantics §7)."""
+"""Runs: one activation of an agent on a thread."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.annotate(read_at=Now())
 
     def stuck(self) -> Self:
-        """Runs that a person should look at (semantics §7, "Stuck"). `Run.stuck_reason` says why."""
+        """Runs that a person should look at. `Run.stuck_reason` says why."""
         return self.filter(
             Q(status=RunStatus.RUNNING, lease_expires_at__lte=Now())
             | Q(

@@ -1,4 +1,4 @@
-"""State by change: one row per touched key per revision, valid until the next (semantics §6)."""
+"""State by change: one row per touched key per revision, valid until the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hot statements of a thread: read its state, advance it by one, append to its log (semantics §6)."""
+"""The hot statements of a thread: read its state, advance it by one, append to its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State keys: the registered slots of thread and run state (semantics §5)."""
+"""State keys: the registered slots of thread and run state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads: conversations with an append-only log and a revisioned state (semantics §6)."""
+"""Threads: conversations with an append-only log and a revisioned state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tickets: points where a run waits for a human, and the human's decision (semantics §7)."""
+"""Tickets: points where a run waits for a human, and the human's decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Idempotency-Key: the first answer, replayed (semantics §10).
+"""Idempotency-Key: the first answer, replayed.
 
 The record is written in the same transaction as the effect: either both are there after a crash
 or neither is, so a repeat can never do the work twice nor claim work that was not done.

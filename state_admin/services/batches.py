@@ -1,4 +1,4 @@
-"""Runs many entry operations in one call: all or nothing, or each on its own (semantics §4)."""
+"""Runs many entry operations in one call: all or nothing, or each on its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes many entries that a person chose: each as it was seen, or not at all (semantics §4)."""
+"""Changes many entries that a person chose: each as it was seen, or not at all."""
 
 from __future__ import annotations
 

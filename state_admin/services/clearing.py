@@ -1,4 +1,4 @@
-"""Deletes entries in bulk: by key, namespace, prefix or scope kind (semantics §4, "Clear")."""
+"""Deletes entries in bulk: by key, namespace, prefix or scope kind."""
 
 from __future__ import annotations
 

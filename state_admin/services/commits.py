@@ -1,4 +1,4 @@
-"""The atomic step of a run: updates, messages and run fields in one revision (semantics §6)."""
+"""The atomic step of a run: updates, messages and run fields in one revision."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ class Committed:
 def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Committed:
     """Apply one step: all of it, as exactly one revision, or nothing.
 
-    An empty step answers the current revision, even with a stale base. Otherwise the checks come
-    in the order of semantics §6 and raise Conflict, RevisionConflict, Invalid, VersionConflict;
-    before all of them Superseded, for an old fencing token.
+    An empty step returns the current revision, even with a stale base. Otherwise the checks run
+    in the order of docs/reference/semantics.md, "Commits", and raise Conflict, RevisionConflict,
+    Invalid or VersionConflict. An old fencing token raises Superseded before all of them.
     """
     require(actor, Role.EDITOR)
     check_count(sum(len(batch.updates) for batch in step.batches))

@@ -1,4 +1,4 @@
-"""Does the jobs of context compaction (semantics §8): claim, plan, ask for a summary, apply.
+"""Does the jobs of context compaction: claim, plan, ask for a summary, apply.
 
 A worker claims a job by one statement and holds it by a lease; every step it takes is an UPDATE
 that only the holder of the newest claim can make, so a job that was cancelled or taken over ends

@@ -1,4 +1,4 @@
-"""Folds long conversations into summaries, visibly and reversibly (semantics §8): asking for it, by
+"""Folds long conversations into summaries, visibly and reversibly: asking for it, by
 hand, by size or by the clock; what it would do; undo. A job is a row; doing it is compaction_jobs.py.
 """
 

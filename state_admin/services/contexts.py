@@ -1,4 +1,4 @@
-"""The effective view of a thread, ready for a model (semantics §8)."""
+"""The effective view of a thread, ready for a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mailbox of a thread: enqueue, claim, extend, ack, nack, cancel, interrupt (semantics §7).
+"""The mailbox of a thread: enqueue, claim, extend, ack, nack, cancel, interrupt.
 
 Every verb holds the mailbox's row while it moves a dispatch, so of two verbs one sees what the other
 did. Claims pass by what others hold. The order of locks: thread, mailbox; several mailboxes by id.

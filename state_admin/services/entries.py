@@ -1,4 +1,4 @@
-"""Reads and writes shared state: one entry, many in a batch, their history (semantics §4)."""
+"""Reads and writes shared state: one entry, many in a batch, their history."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ ANY = Precondition()
 
 
 def check_address(namespace: str, key: str) -> None:
-    """Refuse a namespace or key that no entry can have (semantics §1)."""
+    """Refuse a namespace or key that no entry can have."""
     try:
         scopes.check_name(namespace)
         scopes.check_key(key)
@@ -273,7 +273,7 @@ def restore_entry(
 ) -> Put:
     """Write a new version whose value equals an old one. What is the entry's and not the value's
     stays, as under a patch: tags, pin and expiry. Without an expiry the namespace's applies, as to
-    any write (semantics §4). NotFound when that version held no value."""
+    any write. NotFound when that version held no value."""
     require(actor, Role.EDITOR)
     require_open(namespace)
     old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)

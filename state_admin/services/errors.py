@@ -1,4 +1,4 @@
-"""The problem types: every error that an interface can return (RFC 9457, semantics §10).
+"""The problem types: every error that an interface can return (RFC 9457).
 
 Each class is one type. `slug`, `status` and `title` are constant; an instance adds the message of
 one occurrence, a hint and data. Interfaces send `document()` and add nothing of their own.

@@ -1,4 +1,4 @@
-"""Carries thread state from one place to another in the reference's wire form (semantics §6)."""
+"""Carries thread state from one place to another in the reference's wire form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies a thread as of a revision into a new one that shares nothing with it (semantics §6)."""
+"""Copies a thread as of a revision into a new one that shares nothing with it."""
 
 from __future__ import annotations
 

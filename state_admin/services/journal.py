@@ -61,7 +61,7 @@ def check_kind(action: str) -> None:
 
 
 def gather(actor: Actor) -> None:
-    """Let all that this transaction wrote come into the feed at one moment (semantics §4, §9).
+    """Let all that this transaction wrote come into the feed at one moment.
 
     For a transaction that leaves changes by more than one statement, as its last step: each
     statement has its own clock, and a reader would see the first ones alone as long as another

@@ -1,4 +1,4 @@
-"""What a run knew at a step, what it says it read, and who read a version (semantics §7)."""
+"""What a run knew at a step, what it says it read, and who read a version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who works on a run: takes a lease over, or releases it; each time a new fencing token (§7)."""
+"""Who works on a run: takes a lease over, or releases it; each time a new fencing token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of entries: of one namespace, or of all that the actor sees (semantics §4, "List").
+"""Pages of entries: of one namespace, or of all that the actor sees.
 
 Whether a value is valid is no column. A page that asks for it opens no more than MOST_OPENED values:
 it may come short, and the next one goes on from there.

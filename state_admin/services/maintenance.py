@@ -69,7 +69,7 @@ def _expire_batch() -> int:
 
 
 def flag_stuck_runs() -> Report:
-    """Mark stuck runs and say why, in words. Nothing is ended behind anyone's back (semantics §7)."""
+    """Mark stuck runs and say why, in words. Nothing is ended behind anyone's back."""
     flagged = 0
     found = Run.objects.all().stuck().filter(flagged_at=None).select_related("thread")
     for run in found[:BATCH]:

@@ -1,4 +1,4 @@
-"""Appends messages to a thread's log and reads its effective view (semantics §6, §8)."""
+"""Appends messages to a thread's log and reads its effective view."""
 
 from __future__ import annotations
 
@@ -141,10 +141,10 @@ def check_inserted(thread: Thread, parsed: Sequence[ParsedMessage], moved: Advan
 
 def effective_messages(thread: Thread, upto: int | None = None) -> list[Message]:
     """The log as a model should see it: the folded beginning as its newest summary, then the rest,
-    or no more of it than the messages up to and with `upto`.
+     or no more of it than the messages up to and with `upto`.
 
-    Every fold begins at the first message, so the one that reaches furthest contains the others
-    (semantics §8.5). Two index ranges, whatever the length of the log.
+     Every fold begins at the first message, so the one that reaches furthest contains the others
+    . Two index ranges, whatever the length of the log.
     """
     log = Message.objects.filter(thread=thread)
     summary = standing_summary(thread)

@@ -1,4 +1,4 @@
-"""Registers and unregisters namespaces; gives everyone their compiled definition (semantics §3)."""
+"""Registers and unregisters namespaces; gives everyone their compiled definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Installs and uninstalls plugins: all their state keys and namespaces, or none (semantics §5)."""
+"""Installs and uninstalls plugins: all their state keys and namespaces, or none."""
 
 from __future__ import annotations
 

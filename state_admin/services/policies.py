@@ -1,4 +1,4 @@
-"""Compaction policies: of the workspace, of an agent, of a thread; and which one holds (semantics §8)."""
+"""Compaction policies: of the workspace, of an agent, of a thread; and which one holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas of a workspace: how many entries, bytes and threads it may hold (semantics §10).
+"""Quotas of a workspace: how many entries, bytes and threads it may hold.
 
 Counting in every write would make one row per workspace hot (measured: a quarter of the writes).
 So usage is measured by a sweep, and each process adds what it made since. A quota may therefore be

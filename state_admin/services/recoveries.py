@@ -1,4 +1,4 @@
-"""The ways out of a run that is stuck: end it as failed, or let it go on from a snapshot (§7).
+"""The ways out of a run that is stuck: end it as failed, or let it go on from a snapshot.
 
 Cancelling is in runs, releasing the lease in leases.
 """

@@ -1,4 +1,4 @@
-"""Removes a secret from every version of an entry, for good (semantics §4).
+"""Removes a secret from every version of an entry, for good.
 
 What is removed is overwritten in place: in the history, in the current value, in the search index,
 and in answers kept for repeats. Not within reach of any server: backups, and PostgreSQL's dead

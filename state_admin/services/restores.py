@@ -1,4 +1,4 @@
-"""Takes many entries back to a moment, as new versions (semantics §4, "Restore").
+"""Takes many entries back to a moment, as new versions.
 
 One entry back to one version is restore_entry in entries.py.
 """

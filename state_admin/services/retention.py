@@ -1,4 +1,4 @@
-"""Removes old snapshots and old versions of entries, as the policies say (semantics §8).
+"""Removes old snapshots and old versions of entries, as the policies say.
 
 A job is a row, as that of a context compaction is, and is claimed in the same way. It works in
 pieces, each a short transaction that also moves the job's place on: a job whose worker was killed

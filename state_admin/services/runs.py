@@ -1,4 +1,4 @@
-"""Starts runs, moves them between statuses, renews their leases (semantics §7)."""
+"""Starts runs, moves them between statuses, renews their leases."""
 
 from __future__ import annotations
 

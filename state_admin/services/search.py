@@ -1,4 +1,4 @@
-"""Finds live entries by what stands in them (semantics §4, "Search"; ADR 6)."""
+"""Finds live entries by what stands in them (docs/adr/0006)."""
 
 from __future__ import annotations
 

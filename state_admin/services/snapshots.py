@@ -291,7 +291,7 @@ def clears(
 
 
 def lifecycle_value(run: Run, status_reason: str | None, at_ms: int) -> NewValue:
-    """The mirror of a run's status in state, in the reference's shape (semantics §7)."""
+    """The mirror of a run's status in state, in the reference's shape."""
     mirror: dict[str, JSON] = {"run_id": run.public_id, "status": str(run.status)}
     if status_reason is not None:
         mirror["status_reason"] = status_reason

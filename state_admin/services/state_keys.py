@@ -1,4 +1,4 @@
-"""Registers state keys and finds their definitions (semantics §5)."""
+"""Registers state keys and finds their definitions."""
 
 from __future__ import annotations
 

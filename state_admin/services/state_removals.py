@@ -1,4 +1,4 @@
-"""Takes state keys out of use, and what threads hold of them (semantics §5).
+"""Takes state keys out of use, and what threads hold of them.
 
 Kept apart from services/state_keys.py because clearing advances threads, which needs state keys.
 """

@@ -1,4 +1,4 @@
-"""Creates, changes and deletes threads (semantics §6)."""
+"""Creates, changes and deletes threads."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _guard_version(thread: Thread, expected_version: int | None) -> None:
 
 
 def check_id(identifier: str) -> str:
-    """A client's id, refused with the reason when it cannot be one (semantics §1)."""
+    """A client's id, refused with the reason when it cannot be one."""
     try:
         scopes.check_id(identifier)
     except scopes.BadName as bad:

@@ -1,4 +1,4 @@
-"""Decides tickets, or lets them expire: the first decision wins, the last wakes the run (§7)."""
+"""Decides tickets, or lets them expire: the first decision wins, the last wakes the run."""
 
 from __future__ import annotations
 

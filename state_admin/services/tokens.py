@@ -39,7 +39,7 @@ def create_token(
 ) -> tuple[ApiToken, str]:
     """Make a token in the actor's workspace; answers the row and the secret, once.
 
-    Forbidden when the token would be wider than its creator (semantics §10). An `operator` token
+    Forbidden when the token would be wider than its creator. An `operator` token
     may manage all workspaces; it is an unrestricted admin.
     """
     require(actor, Role.ADMIN)

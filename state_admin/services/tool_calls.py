@@ -1,4 +1,4 @@
-"""The mirror of tool calls in state, in the reference's shape (semantics §7, awaken-facts §3.6).
+"""The mirror of tool calls in state, in the reference's shape.
 
 Not here: the tickets that they wait for (runs opens them, tickets decides them).
 """

@@ -1,5 +1,5 @@
 """Proves that what is kept reads as it did: rules between the tables, and digests of every kept
-snapshot and version, written at one time and compared at another (semantics §8)."""
+snapshot and version, written at one time and compared at another."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class _Line:
 
 
 class ExtractiveSummarizer:
-    """See the module. Cost is zero, tokens are our own estimate (semantics §8)."""
+    """See the module. Cost is zero, tokens are our own estimate."""
 
     name = "extractive"
 

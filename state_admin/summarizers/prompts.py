@@ -1,4 +1,4 @@
-"""What a model is told and shown: instructions, and the conversation as data (awaken-facts §5.5).
+"""What a model is told and shown: instructions, and the conversation as data.
 
 Not here: asking it (chat), and what becomes of its answer (domain.summaries).
 """

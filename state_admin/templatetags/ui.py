@@ -38,7 +38,7 @@ def pill(state: str, text: str = "") -> SafeString:
 @register.simple_tag
 def worker_pill(state: str) -> SafeString:
     """The word "worker", coloured by how it goes (web/health.py)."""
-    return pill({"at work": "done", "starting": "waiting"}.get(state, "failed"), "worker")
+    return pill({"running": "done", "starting": "waiting"}.get(state, "failed"), "worker")
 
 
 @register.filter

@@ -58,7 +58,7 @@ def login(request: HttpRequest) -> HttpResponse:
     else:
         if user is not None:
             return enter(request, user, method=PASSWORD, after=after)
-        error = "This name and password do not belong together."
+        error = "Incorrect name or password."
     shown = {"next": after, "username": username, "error": error, "sso": settings.OIDC}
     response = render(request, "account/login.html", shown, status=status)
     if retry_after is not None:
@@ -144,7 +144,7 @@ def password(request: Request) -> HttpResponse:
 
 def _check_new_password(request: Request, given: str, *, needs_old: bool) -> None:
     if given != request.POST.get("again", ""):
-        raise Invalid("the two new passwords differ")
+        raise Invalid("the new passwords do not match")
     if needs_old:
         check_own_password(request, "old_password")
 
@@ -159,7 +159,7 @@ def check_own_password(request: Request, field: str = "password") -> None:
         address=_address(request),
     )
     if known is None:
-        raise Invalid("the present password is another one")
+        raise Invalid("current password is incorrect")
 
 
 @require_http_methods(["GET", "POST"])
@@ -170,7 +170,7 @@ def workspaces(request: Request) -> HttpResponse:
     if request.method == "POST":
         chosen = mine.filter(workspace__slug=request.POST.get("workspace", "")).first()
         if chosen is None:
-            raise NotFound("no such workspace")
+            raise NotFound("workspace not found")
         request.session[WORKSPACE] = chosen.workspace.slug
         return redirect("web:overview")
     return render(

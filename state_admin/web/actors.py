@@ -57,7 +57,7 @@ def page(view: View | None = None, *, role: Role = Role.VIEWER) -> View | Callab
             except isolation.Busy as busy:
                 response = errors.answer(request, Unavailable(str(busy)))
             except (OperationalError, InterfaceError):
-                response = errors.answer(request, Unavailable("the database does not answer now"))
+                response = errors.answer(request, Unavailable("the database is not available"))
             # What is shown is the present state, and only this person may see it.
             patch_cache_control(response, private=True, no_store=True)
             patch_vary_headers(response, ["HX-Request", "HX-Request-Type"])
@@ -86,7 +86,7 @@ def _refuse_nul(request: Request) -> None:
     given = [*request.GET.lists(), *request.POST.lists()]
     texts = [request.path, *(text for name, each in given for text in (name, *each))]
     if any("\0" in text for text in texts):
-        raise BadRequest("no part of a request may hold NUL")
+        raise BadRequest("a request must not contain NUL characters")
 
 
 def member(request: AnyRequest) -> Actor:
@@ -97,8 +97,8 @@ def member(request: AnyRequest) -> Actor:
         actor = actor_of_user(user, request_id=request.request_id)
     if actor is None:
         raise Forbidden(
-            "you are not a member of any workspace yet",
-            hint="Ask an admin of a workspace to add you, then load this page again.",
+            "you are not a member of a workspace",
+            hint="Ask a workspace admin to add you, then reload this page.",
         )
     return actor
 

@@ -167,7 +167,7 @@ def audit_diff(request: Request, pk: int) -> HttpResponse:
     """What a write changed in its entry, opened beneath its line."""
     row = AuditRow.objects.visible_to(request.actor).filter(pk=pk).first()
     if row is None or not (row.key and row.version):
-        raise NotFound(f"no entry was written by row {pk} of the audit")
+        raise NotFound(f"audit record {pk} is not a write to an entry")
     kept = dict(
         EntryRevision.objects.visible_to(request.actor)
         .of_key(row.namespace, row.key)

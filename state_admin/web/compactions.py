@@ -202,7 +202,7 @@ def undo(request: Request, compaction_id: str) -> HttpResponse:
             lines=[
                 f"The model will see {again} to {job.boundary_seq} again instead of this summary: "
                 f"about {tokens(job.tokens_before)} tokens instead of {tokens(job.tokens_after)}.",
-                "Nothing is deleted: the summary stays in the log, and you can compact again.",
+                "Nothing is deleted. The summary stays in the thread, and you can compact again.",
             ],
             fields=_from(request),
         )
@@ -243,7 +243,7 @@ def _from(request: Request) -> list[tuple[str, str | int]]:
 @page(role=Role.EDITOR)
 def retry(request: Request, compaction_id: str) -> HttpResponse:
     job = retry_compaction(actor=request.actor, compaction_id=compaction_id)
-    toast(request, "Asked again")
+    toast(request, "Compaction requested again")
     return see_other(
         request, reverse("web:compaction-detail", args=[job.public_id]), part="compaction"
     )

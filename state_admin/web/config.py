@@ -40,6 +40,7 @@ from state_admin.services.errors import (
     VersionConflict,
 )
 from state_admin.templatetags.json_html import pretty
+from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
 from .actors import page
@@ -140,7 +141,7 @@ def _find(request: Request, kind: Kind, after: str = "") -> list[Entry]:
 def _items(request: Request, name: str, kind: str) -> tuple[list[dict[str, Any]], str]:
     """Of a secret only that it is there."""
     if kind not in set(Kind):
-        raise NotFound(f"no such kind: {kind}")
+        raise NotFound(f"unknown kind: {kind}")
     chosen, prefix = Kind(kind), paging.text(request, "prefix")
     url = reverse(name, args=[chosen])
     rows, next_url = paging.cut(
@@ -291,12 +292,17 @@ def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
         toast(request, f"Deleted {record_id}")
         return see_other(request, reverse("web:config-list", args=[chosen]))
     dependents = find_dependents(**address)
-    lines = ["Its secrets are destroyed. Its history stays, and can be restored without them."]
+    lines = [
+        "Its secrets are deleted permanently. Its history is kept and can be restored without them."
+    ]
     if dependents:
-        lines.insert(0, f"{len(dependents)} name it, and will name nothing:")
+        lines.insert(
+            0,
+            f"{plural(len(dependents), 'record refers,records refer')} to it and will have a broken reference:",
+        )
     confirm = Confirm(
         title=f"Delete {chosen}/{record_id}?",
-        verb="Delete all the same" if dependents else "Delete",
+        verb="Delete anyway" if dependents else "Delete",
         url=reverse("web:config-delete", args=[chosen, record_id]),
         back=reverse("web:config-detail", args=[chosen, record_id]),
         lines=lines,

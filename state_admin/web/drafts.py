@@ -42,7 +42,7 @@ def read_value(text: str) -> Raw:
         raw = values.read(text)
         values.check(raw)
     except values.MalformedJSON as bad:
-        raise BadRequest("this is not JSON", hint=str(bad)) from bad
+        raise BadRequest("the value is not valid JSON", hint=str(bad)) from bad
     except values.RefusedJSON as refused:
         raise Invalid("the value cannot be stored", refused.faults) from refused
     return Raw(values.dump(values.load(raw.text)), raw.value)
@@ -116,7 +116,7 @@ def conflict_context(collision: Collision, base: int, text: str) -> dict[str, An
         sides.insert(0, ("Base", base_label, _pretty(collision.base)))
     if merging:
         merged, label = pretty(collision.merged), "Merged value"
-        label += ", with theirs where both changed" if collision.clashes else ""
+        label += ", with theirs for each conflict" if collision.clashes else ""
     return {
         "entry": current,
         "base": base,

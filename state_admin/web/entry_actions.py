@@ -26,7 +26,7 @@ from .entry_undo import undo_of, undo_of_delete
 from .htmx import Request, see_other, toast
 from .paging import required_number
 
-_CHANGED = "Someone wrote here since you looked, so nothing was done. This is how it stands now"
+_CHANGED = "The entry was changed in the meantime. Nothing was done; this is the current version"
 
 
 @require_http_methods(["GET", "POST"])
@@ -37,7 +37,7 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
     if request.method == "GET":
         now = read_entry(**address)
         if not now.exists:
-            raise NotFound(f"no entry {namespace}/{key}")
+            raise NotFound(f"entry not found: {namespace}/{key}")
         question = Confirm(
             title=f"Delete {key}?",
             verb="Delete",
@@ -46,7 +46,7 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
             lines=[
                 f"Version {now.version} of {namespace}/{key}, {now.size_bytes:,} bytes, "
                 f"last written by {now.actor}.",
-                "Readers then get the default. The history stays and can be restored.",
+                "Reads then return the default. The history is kept and can be restored.",
             ],
             fields=[("seen", now.version)],
         )
@@ -72,16 +72,16 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
         now = read_entry(**address)
         old = read_past(**address, at_version=version)
         if not old.exists:
-            raise NotFound(f"version {version} of {namespace}/{key} holds no value")
+            raise NotFound(f"version {version} of {namespace}/{key} has no value")
         rows = diffs.rows(values.load(now.value), values.load(old.value))
-        places = f"{len(rows):,} {'place changes' if len(rows) == 1 else 'places change'}"
+        places = f"{len(rows):,} {'difference' if len(rows) == 1 else 'differences'}"
         question = Confirm(
             title=f"Restore version {version}?",
             verb=f"Restore version {version}",
             kind="primary",
             url=entry_action_url("restore", namespace, key),
             back=entry_url(namespace, key, version=version),
-            lines=[f"It is written again as a new version of {namespace}/{key}; {places}."],
+            lines=[f"Its value becomes a new version of {namespace}/{key}: {places}."],
             preview=[row.pointer or "(the whole value)" for row in rows[:PREVIEW]],
             more=max(0, len(rows) - PREVIEW),
             fields=[("version", version), ("seen", now.version)],

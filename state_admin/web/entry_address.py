@@ -34,7 +34,7 @@ def entry_page(
         def with_key(request: Request, namespace: str, key: str = "") -> HttpResponseBase:
             key = key or request.GET.get("key", "")
             if not key:
-                raise NotFound(f"no key is given for {namespace}")
+                raise NotFound(f"key is required for {namespace}")
             check_address(namespace, key)
             return view(request, namespace, key)
 

@@ -54,16 +54,16 @@ _PAST: Final = {
     "expire": "Set the expiry of",
 }
 _LINES: Final = {
-    "delete": "Their history stays, and each can be restored from it.",
-    "tag": "Each gets a version of its own with the same value.",
-    "untag": "Those that do not have the tag are left alone.",
-    "expire": "Readers get the default from then on; the history stays.",
+    "delete": "Their history is kept, and each entry can be restored.",
+    "tag": "Each gets a new version with the same value.",
+    "untag": "Entries without the tag are skipped.",
+    "expire": "Reads then return the default. The history is kept.",
     "export": "One JSON object per line, with value, version and tags.",
 }
 _INPUTS: Final = {
     "tag": Input("tag", "Tag", "1 to 64 characters, no comma"),
-    "untag": Input("tag", "Tag to take away"),
-    "expire": Input("ttl", "Expires in this many seconds", "A day is 86400", "number"),
+    "untag": Input("tag", "Tag to remove"),
+    "expire": Input("ttl", "Expires after (seconds)", "One day is 86400", "number"),
 }
 
 
@@ -104,7 +104,7 @@ class Order:
 def entry_bulk(request: Request) -> HttpResponseBase:
     order = _order(request)
     if not order.all and not order.chosen:
-        toast(request, "Tick entries first", kind="note")
+        toast(request, "Select entries first", kind="note")
         return see_other(request, order.back, part="entry-browser")
     if "confirmed" not in request.POST:
         return ask(request, _question(request.actor, order), part="entry-browser")
@@ -122,9 +122,9 @@ def entry_bulk_undo(request: Request) -> HttpResponse:
     made = _made(request.POST.get("entries", ""))
     restored = _undelete(request.actor, made) if action == "undelete" else _reverse(request, made)
     refused = len(made) - restored
-    text = f"Took it back for {_count(restored)}"
+    text = f"Undone for {_count(restored)}"
     if refused:
-        text += f"; {_count(refused)} changed since and stay as they are"
+        text += f"; {_count(refused)} changed since and were skipped"
     toast(request, text, kind="failed" if refused else "done")
     return see_other(request, back, part="entry-browser")
 
@@ -133,9 +133,9 @@ def _order(request: Request) -> Order:
     post = request.POST
     action, back = post.get("action", ""), _back(post)
     if action not in _VERBS:
-        raise BadRequest("not an action on entries")
+        raise BadRequest("unknown action")
     if action == "tag" and "," in post.get("tag", ""):
-        raise BadRequest("a tag holds no comma: it separates tags in the editor")
+        raise BadRequest("a tag must not contain a comma")
     texts = post.getlist("entry")[:_CHUNK]
     every = "all" in post or "all" in request.GET
     filters = read_filters(QueryDict(urlsplit(back).query))
@@ -168,10 +168,10 @@ def _question(actor: Actor, order: Order) -> Confirm:
     lines = [_LINES[order.action]]
     if order.all:
         lines.append(
-            "They are all that the filters of the list show now; what is written after this moment is left alone."
+            "These are all entries that match the filters now. Entries written from now on are skipped."
         )
     if order.action != "export" and len(names) <= _MOST_UNDOABLE:
-        lines.append("You can take it back for ten seconds.")
+        lines.append("You can undo this for ten seconds.")
     verb = f"{_VERBS[order.action]} {what}"
     return Confirm(
         title=f"{verb}?",
@@ -197,7 +197,7 @@ def _run(request: Request, order: Order) -> HttpResponse:
         for row in rows:
             line = row.line
             if line.updated_at > order.seen_at:
-                late.append([line.namespace, line.key, "it was written after the question"])
+                late.append([line.namespace, line.key, "it was written after you confirmed"])
             else:
                 chosen.append(Seen(line.namespace, line.key, line.version))
     expires_at = order.seen_at + timedelta(seconds=order.ttl) if order.ttl else None
@@ -225,7 +225,7 @@ def _run(request: Request, order: Order) -> HttpResponse:
         return render(request, "entries/bulk.html", context, part="entry-bulk")
     text = f"{_PAST[order.action]} {_count(order.done)}"
     if skipped := len(order.left) + order.more_left:
-        text += f"; left {skipped:,} alone"
+        text += f"; skipped {skipped:,}"
     undo = _undo(order, outcome.done) if 0 < order.done == len(outcome.done) else None
     toast(request, text, undo=undo, kind="failed" if skipped else "done")
     if skipped:
@@ -259,7 +259,7 @@ def _undelete(actor: Actor, made: Sequence[Seen]) -> int:
 def _reverse(request: Request, made: Sequence[Seen]) -> int:
     action = request.POST.get("action", "")
     if action not in get_args(Action) or action == "delete":
-        raise BadRequest("not an action that can be taken back")
+        raise BadRequest("this action cannot be undone")
     outcome = bulk.change_entries(
         actor=request.actor,
         action=cast(Action, action),
@@ -313,7 +313,7 @@ def _chosen(text: str) -> Seen:
     namespace, _, key = address.partition("/")
     version = read_whole(number)
     if version is None or not (namespace and key):
-        raise BadRequest("not an entry of the list")
+        raise BadRequest("not an entry address")
     return Seen(namespace, key, version)
 
 
@@ -335,7 +335,7 @@ def _told(text: str) -> list[list[str]]:
     if any(
         not isinstance(each, list) or [type(p) for p in each] != [str, str, str] for each in told
     ):
-        raise BadRequest("not a list of what was left")
+        raise BadRequest("not a list of skipped entries")
     return told
 
 
@@ -355,14 +355,14 @@ def _moment(text: object) -> datetime | None:
         return None
     moment = moments.read(text)
     if moment is None:
-        raise BadRequest("not a moment")
+        raise BadRequest("not a timestamp")
     return moment
 
 
 def _ttl(post: QueryDict) -> int:
     ttl = read_whole(post.get("ttl", "").strip(), least=1, most=_MOST_TTL)
     if ttl is None:
-        raise BadRequest("the lifetime is a whole number of seconds, at least 1")
+        raise BadRequest("the lifetime must be a whole number of seconds, at least 1")
     return ttl
 
 

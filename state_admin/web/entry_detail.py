@@ -169,7 +169,7 @@ def _change(request: Request, shown: EntryView, recent: Sequence[EntryRevision])
     )
     if missing := [version for version in (old, new) if version not in kept]:
         if text:
-            raise NotFound(f"no version {missing[0]} of {shown.namespace}/{shown.key}")
+            raise NotFound(f"version {missing[0]} not found:  {shown.namespace}/{shown.key}")
         return {"diff": None}
     # A deleted version holds nothing; for the difference that counts as null.
     before, after = (values.load(kept[version] or "null") for version in (old, new))
@@ -282,12 +282,12 @@ def _snippets(now: EntryView) -> list[tuple[str, str]]:
     version = now.version if now.exists else 0
     return [
         ("Read with curl", snippets.curl("GET", target)),
-        ("Write with curl, unless it changed", snippets.curl("PUT", target, body, match)),
+        ("Write with curl if unchanged", snippets.curl("PUT", target, body, match)),
         ("Read with Python", snippets.python("GET", target)),
-        ("Write with Python, unless it changed", snippets.python("PUT", target, body, match)),
+        ("Write with Python if unchanged", snippets.python("PUT", target, body, match)),
         ("Read with TypeScript", snippets.typescript(f"get({address})")),
         (
-            "Write with TypeScript, unless it changed",
+            "Write with TypeScript if unchanged",
             snippets.typescript(f"put({address}, {value}, {{ if_version: {version} }})"),
         ),
     ]

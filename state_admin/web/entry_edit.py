@@ -126,7 +126,7 @@ def _save(request: Request, now: EntryView, draft: Draft) -> HttpResponse:
     same_value = now.exists and values.dump(values.load(now.value)) == value.text
     same_rest = tags == list(now.tags) and draft.pinned == now.pinned
     if draft.base == now.version and same_value and same_rest and draft.lifetime == "keep":
-        toast(request, "Nothing changed", kind="note")
+        toast(request, "No changes", kind="note")
         return see_other(request, page_url, part="entry")
     made = put_entry(
         actor=request.actor,
@@ -175,7 +175,7 @@ def _ttl(draft: Draft, now: EntryView) -> int | None:
         return None
     ttl = read_whole(draft.ttl.strip(), least=1, most=_MOST_TTL)
     if ttl is None:
-        raise Invalid("the lifetime is a whole number of seconds, at least 1")
+        raise Invalid("the lifetime must be a whole number of seconds, at least 1")
     return ttl
 
 

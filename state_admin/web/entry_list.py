@@ -141,7 +141,7 @@ def entry_list(request: Request) -> HttpResponse:
     if filters.namespace and chosen is None:
         chosen = Namespace.objects.visible_to(request.actor).filter(name=filters.namespace).first()
     if filters.namespace and chosen is None:
-        raise NotFound(f"no namespace {filters.namespace}")
+        raise NotFound(f"namespace not found: {filters.namespace}")
     scopes = scope_counts(chosen.pk, COUNTED + 1) if chosen else {}
     response = render(
         request,

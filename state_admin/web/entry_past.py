@@ -28,7 +28,7 @@ def shown_entry(request: Request, now: EntryView, *, registered: bool) -> tuple[
     if text := request.GET.get("at", ""):
         shown = read_past(**address, at=moment_of(text))
         if not shown.version:
-            raise NotFound(f"{now.namespace}/{now.key} was not there yet at {text}")
+            raise NotFound(f"{now.namespace}/{now.key} did not exist at {text}")
         return (now, 0) if shown.version == now.version else (shown, shown.version)
     return now, 0
 
@@ -37,7 +37,7 @@ def moment_of(text: str) -> datetime:
     """A time of the address or of a datetime-local field; without a zone it is UTC."""
     moment = moments.read(text, assume_utc=True)
     if moment is None:
-        raise BadRequest("at is a time like 2026-01-31T12:00:00Z")
+        raise BadRequest("at must be a time such as 2026-01-31T12:00:00Z")
     return moment
 
 

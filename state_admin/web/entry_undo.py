@@ -33,7 +33,7 @@ from .paging import required_number
 _MOST_TAGS = 32
 # Characters that an Undo carries with it: they travel in a header.
 MOST_CARRIED = 2_000
-REFUSED = "Someone wrote here since, so nothing was undone"
+REFUSED = "Not undone: the entry was changed in the meantime"
 
 
 def undo_of(
@@ -87,7 +87,7 @@ def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
         elif made:
             delete_entry(**address, when=Precondition(made), reason=f"undo of version {made}")
         else:
-            raise BadRequest("an undo names the version that it takes back")
+            raise BadRequest("an undo requires the version to undo")
     except VersionConflict:
         toast(request, REFUSED, kind="failed")
     else:
@@ -102,7 +102,7 @@ def _undo_record(
     address: Any = {"actor": request.actor, "kind": kind, "identity": identity}
     written: Any = {"when": Precondition(made), "reason": f"undo of version {made}"}
     if not made:
-        raise BadRequest("an undo names the version that it takes back")
+        raise BadRequest("an undo requires the version to undo")
     try:
         if before:
             restore_record(**address, version=before, **written)
@@ -111,7 +111,7 @@ def _undo_record(
     except VersionConflict:
         toast(request, REFUSED, kind="failed")
     except (Conflict, Invalid) as problem:  # others name it by now, or what it named is gone
-        toast(request, f"{problem.detail}, so nothing was undone", kind="failed")
+        toast(request, f"Not undone: {problem.detail}", kind="failed")
     else:
         toast(request, "Undone")
         if not before:
@@ -129,7 +129,7 @@ def undelete(actor: Actor, namespace: str, key: str, made: int) -> Put:
         .first()
     )
     if row is None:
-        raise NotFound(f"no entry {namespace}/{key}")
+        raise NotFound(f"entry not found: {namespace}/{key}")
     if row.version != made or not row.deleted:
         raise VersionConflict(made, row.version)
     return _write_again(
@@ -157,7 +157,7 @@ def _write_again(
 ) -> Put:
     old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
     if not old.exists:
-        raise NotFound(f"version {version} of {namespace}/{key} holds no value")
+        raise NotFound(f"version {version} of {namespace}/{key} has no value")
     return put_entry(
         actor=actor,
         namespace=namespace,

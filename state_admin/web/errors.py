@@ -35,24 +35,24 @@ def answer(request: HttpRequest, problem: Problem) -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     hint = str(exception) if isinstance(exception, MalformedRequest) else ""
-    return _answer(request, 400, {"message": "This request cannot be understood", "hint": hint})
+    return _answer(request, 400, {"message": "Invalid request", "hint": hint})
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return _answer(request, 403, {"message": "You may not do this", "hint": ""})
+    return _answer(request, 403, {"message": "Permission denied", "hint": ""})
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    hint = "The page was open for too long or cookies are off. Load it again and repeat."
+    hint = "The page was open for too long, or cookies are blocked. Reload it and try again."
     return _answer(request, 403, {"message": "This form has expired", "hint": hint})
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return _answer(request, 404, {"message": "There is nothing here", "hint": ""})
+    return _answer(request, 404, {"message": "Page not found", "hint": ""})
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    return _answer(request, 500, {"message": "Something went wrong on our side", "hint": ""})
+    return _answer(request, 500, {"message": "Internal server error", "hint": ""})
 
 
 def _answer(request: HttpRequest, status: int, shown: dict[str, Any]) -> HttpResponse:

@@ -64,11 +64,11 @@ class NamespaceForm(NamespaceLimitsForm):
     default = forms.CharField(
         label="Default (JSON)",
         strip=False,
-        help_text="What readers get where nothing is stored. It must fit the schema.",
+        help_text="Returned by reads where no value is stored. It must match the schema.",
         widget=forms.Textarea(attrs={"rows": 5, **_CODE}),
     )
     reason = forms.CharField(
-        required=False, max_length=500, help_text="Stays in the history beside your name."
+        required=False, max_length=500, help_text="Recorded in the history with your name."
     )
     # The schema version that was edited, and the number of entries a person agreed to break.
     base = forms.IntegerField(required=False, max_value=_MOST, widget=forms.HiddenInput)

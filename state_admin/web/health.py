@@ -47,7 +47,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     try:
         if not migrations_applied():
             checks["migrations"] = "pending"
-        elif (state := worker_state(newest_sweep())) != "at work":
+        elif (state := worker_state(newest_sweep())) != "running":
             checks["worker"] = state
     except (DatabaseError, InterfaceError):
         checks = dict.fromkeys(checks, "unknown") | {"database": "unreachable"}
@@ -73,16 +73,16 @@ def newest_sweep() -> datetime | None:
     return moment
 
 
-def worker_state(seen: datetime | None) -> Literal["at work", "starting", "silent"]:
+def worker_state(seen: datetime | None) -> Literal["running", "starting", "silent"]:
     """Sweeps start every minute, so silence means no worker; but not yet in a process that has just
     been started itself, and its worker perhaps with it."""
     if seen is not None and datetime.now(UTC) - seen < WORKER_SILENCE:
-        return "at work"
+        return "running"
     return "starting" if monotonic() - _STARTED < STARTING_SECONDS else "silent"
 
 
 class Health(NamedTuple):
-    """How a part of the house is: `state` colours its name (ui.pill)."""
+    """How a component is: `state` colours its name (ui.pill)."""
 
     name: str
     state: str
@@ -95,14 +95,16 @@ def database_health() -> Health:
     used, most = connections_used()
     crowded = used > _CROWDED * most
     detail = f"{used:,} of {most:,} connections"
-    return Health("database", *(("stuck", "crowded") if crowded else ("done", "answers")), detail)
+    return Health(
+        "database", *(("stuck", "nearly full") if crowded else ("done", "healthy")), detail
+    )
 
 
 def broker_health() -> Health:
     where, problem = broker.ping()
     if problem:
-        return Health("broker", "failed", "silent", problem)
-    return Health("broker", "done", "answers", where)
+        return Health("broker", "failed", "unreachable", problem)
+    return Health("broker", "done", "healthy", where)
 
 
 def newest_beat(sweep: datetime | None) -> datetime | None:

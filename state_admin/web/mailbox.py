@@ -21,6 +21,7 @@ from state_admin.services.dead_letters import (
 )
 from state_admin.services.dispatches import cancel_dispatch
 from state_admin.services.errors import NotFound
+from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
 from .actors import page
@@ -135,7 +136,7 @@ def payload(request: Request, dispatch_id: str) -> HttpResponse:
     """The payload as it was sent, byte for byte."""
     row = Dispatch.objects.visible_to(request.actor).filter(public_id=dispatch_id).first()
     if row is None:
-        raise NotFound(f"no dispatch {dispatch_id}")
+        raise NotFound(f"dispatch not found: {dispatch_id}")
     return HttpResponse(row.payload, content_type="application/json; charset=utf-8")
 
 
@@ -143,7 +144,7 @@ def payload(request: Request, dispatch_id: str) -> HttpResponse:
 @page(role=Role.EDITOR)
 def replay(request: Request, dispatch_id: str) -> HttpResponse:
     row = replay_dispatch(actor=request.actor, dispatch_id=dispatch_id)
-    toast(request, "It is in line again")
+    toast(request, "Dispatch requeued")
     return _stay(request, row)
 
 
@@ -156,7 +157,7 @@ def cancel(request: Request, dispatch_id: str) -> HttpResponse:
             verb="Cancel dispatch",
             url=reverse("web:dispatch-cancel", args=[dispatch_id]),
             back=reverse("web:mailbox"),
-            lines=["Nobody will work on it. A dispatch that is claimed meanwhile stays claimed."],
+            lines=["No worker will process it. If a worker claims it first, it is not cancelled."],
         )
         return ask(request, confirm, part="mailbox")
     row = cancel_dispatch(
@@ -175,7 +176,7 @@ def replay_all(request: Request) -> HttpResponse:
             request,
             "Replay the dead letters?",
             "Replay",
-            "They go back into line with all their attempts, the first of each thread at once.",
+            "They are requeued with all their attempts. The first dispatch of each thread is available at once.",
             "web:mailbox-replay",
             kind="primary",
         )
@@ -185,7 +186,7 @@ def replay_all(request: Request) -> HttpResponse:
         agent_id=wanted["agent"],
         reason=request.POST.get("reason", ""),
     )
-    toast(request, f"{number:,} in line again")
+    toast(request, f"{plural(number, 'dispatch,dispatches')} requeued")
     return _back(request, **wanted)
 
 
@@ -198,7 +199,7 @@ def clear(request: Request) -> HttpResponse:
             request,
             "Clear the dead letters?",
             "Clear",
-            "They are deleted for good, with their payloads. The audit keeps how many there were.",
+            "They are deleted permanently, with their payloads. The audit log keeps their number.",
             "web:mailbox-clear",
         )
     done = clear_dead_letters(

@@ -48,7 +48,7 @@ class MemberForm(forms.Form):
     username = forms.CharField(
         label="Name",
         max_length=150,
-        help_text="A user who is not there yet is made, and comes in by a link that works once.",
+        help_text="A new user is created if needed, and receives a one-time login link.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     role = forms.ChoiceField(choices=_SAID, initial=Role.VIEWER.value)
@@ -131,7 +131,7 @@ def role(request: Request, member_id: int) -> HttpResponse:
     chosen, was = request.POST.get("role", ""), request.POST.get("was", "")
     for given in (chosen, was) if was else (chosen,):
         if given not in _ROLES:
-            raise Invalid(f"no such role: {given}")
+            raise Invalid(f"unknown role: {given}")
     root = reverse("web:member-list")
     old = find_member(request.actor, member_id).role
     if was and was != old:
@@ -169,7 +169,7 @@ def remove(request: Request, member_id: int) -> HttpResponse:
         member = remove_member(
             actor=request.actor, member_id=member_id, reason=request.POST.get("reason", "")
         )
-        toast(request, f"{member.user.get_username()} is no member any more")
+        toast(request, f"{member.user.get_username()} is no longer a member")
         return see_other(request, root, part="members")
     member = find_member(request.actor, member_id)
     name = member.user.get_username()
@@ -181,7 +181,7 @@ def remove(request: Request, member_id: int) -> HttpResponse:
         lines=[
             f"{'You lose' if member.user.pk == request.user.pk else 'This member loses'} access to "
             f"this workspace at once: the role {member.role}.",
-            "What they wrote stays under their name. API tokens they made go on working: revoke "
+            "Their writes keep their name. API tokens they created keep working: revoke "
             "those under Tokens.",
         ],
     )
@@ -205,8 +205,8 @@ def end_sessions(request: Request, member_id: int) -> HttpResponse:
         url=reverse("web:member-sessions", args=[member_id]),
         back=root,
         lines=[
-            "Every browser in which this person is signed in is signed out, and login links not "
-            "used yet stop working. Who knows the password can sign in again.",
+            "All browsers of this user are signed out, and unused login links "
+            "stop working. The user can sign in again with the password.",
         ],
     )
     return ask(request, confirm, part="members")

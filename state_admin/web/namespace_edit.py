@@ -71,8 +71,8 @@ def _submit(request: Request, held: Namespace | None) -> HttpResponse:
     try:
         if held is not None and form.cleaned_data["base"] != held.schema_version:
             raise Conflict(
-                "someone changed this namespace meanwhile",
-                hint="Open the form again to see the present schema; yours is still below.",
+                "this namespace was changed in the meantime",
+                hint="Open the form again to see the current schema. Your input is kept below.",
             )
         content = _content(form, held)
         base = held.schema_version if held is not None else 0
@@ -92,7 +92,7 @@ def _submit(request: Request, held: Namespace | None) -> HttpResponse:
         undo = _undo_of(held, number) if held and held.unregistered_at is None else None
         toast(request, f"Saved as schema version {number}", undo=undo)
     else:
-        toast(request, "Nothing changed", kind="note")
+        toast(request, "No changes", kind="note")
     return see_other(request, namespace_url(name))
 
 
@@ -116,14 +116,14 @@ def namespace_undo(request: Request, name: str) -> HttpResponse:
     )
     old = NamespaceVersion.objects.filter(namespace=held, schema_version=before or 0).first()
     if not made or old is None:
-        raise BadRequest("an undo names the versions of after and before")
+        raise BadRequest("an undo requires the versions before and after")
     try:
         rest = values.load(values.read(request.POST.get("rest", "")).text)
     except (values.MalformedJSON, values.RefusedJSON) as bad:
-        raise BadRequest("an undo says what was registered") from bad
+        raise BadRequest("an undo requires the previous definition") from bad
     form = NamespaceLimitsForm(rest if isinstance(rest, dict) else {})
     if not form.is_valid():
-        raise BadRequest("an undo says what was registered")
+        raise BadRequest("an undo requires the previous definition")
     try:
         register_namespace(
             actor=request.actor,
@@ -174,7 +174,7 @@ def _read(text: str, name: str) -> Raw:
     try:
         raw = values.read(text)
     except values.MalformedJSON as bad:
-        raise Invalid(f"the {name} is not JSON", hint=str(bad)) from bad
+        raise Invalid(f"the {name} is not valid JSON", hint=str(bad)) from bad
     except values.RefusedJSON as refused:
         raise Invalid(f"the {name} cannot be stored", refused.faults) from refused
     return Raw(values.dump(values.load(raw.text)), raw.value)
@@ -228,18 +228,20 @@ def namespace_unregister(request: Request, name: str) -> HttpResponse:
         url=namespace_url(name, "unregister"),
         back=namespace_url(name),
         lines=[
-            "Programs get 404 for every read and write here from then on.",
-            f"It holds {held_words} {'entry' if size.entries == 1 else 'entries'}."
+            "API requests for it then return 404.",
+            f"It has {held_words} {'entry' if size.entries == 1 else 'entries'}."
             if size.entries
-            else "It holds no entries.",
+            else "It has no entries.",
         ],
         preview=first,
         more=max(0, min(size.entries, _COUNTED) - len(first)),
         choices_name="entries",
-        choices_label="What becomes of its entries?",
+        choices_label="Its entries",
         choices=[
-            Choice("retain", "Keep them; registering the name again brings them back", True),
-            Choice("delete", "Delete them; their history stays"),
+            Choice(
+                "retain", "Keep them; they become available when the name is registered again", True
+            ),
+            Choice("delete", "Delete them; their history is kept"),
         ]
         if size.entries
         else (),
@@ -253,7 +255,7 @@ def namespace_reregister(request: Request, name: str) -> HttpResponse:
     """Undo of unregistering: the same content again."""
     held = _find(request, name)
     if held.unregistered_at is None:
-        toast(request, f"{name} was registered again already", kind="note")
+        toast(request, f"{name} is already registered again", kind="note")
         return see_other(request, namespace_url(name))
     register_namespace(
         actor=request.actor,
@@ -279,7 +281,7 @@ def _stored(text: str) -> Raw:
 def _find(request: Request, name: str) -> Namespace:
     held = Namespace.objects.visible_to(request.actor).filter(name=name).first()
     if held is None:
-        raise NotFound(f"no namespace {name}")
+        raise NotFound(f"namespace not found: {name}")
     return held
 
 

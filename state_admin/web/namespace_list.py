@@ -140,7 +140,7 @@ def _bytes(counted: NamespaceSize, measured: int | None) -> str:
 def namespace_detail(request: Request, name: str) -> HttpResponse:
     found = Namespace.objects.visible_to(request.actor).filter(name=name).first()
     if found is None:
-        raise NotFound(f"no namespace {name}")
+        raise NotFound(f"namespace not found: {name}")
     size = namespace_sizes([found.pk], COUNTED + 1)[found.pk]
     estimates = estimated_entries([found.pk]) if size.entries > COUNTED else {}
     versions = list(found.versions.order_by("-schema_version")[: _VERSIONS + 1])
@@ -162,7 +162,7 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "versions": versions[:_VERSIONS],
         "change": _last_change(versions),
         "invalid": invalid,
-        "invalid_label": f"{len(invalid):,} of {examined:,} of an older schema",
+        "invalid_label": f"{len(invalid):,} of {examined:,} with an older schema",
         "version_label": f"schema v{found.schema_version}",
         "newest": entry_page(request.actor, EntryFilter(name), limit=8),
         "list_url": with_query(reverse("web:entry-list"), namespace=name),

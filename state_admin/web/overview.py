@@ -218,7 +218,7 @@ def _dead(actor: Actor) -> list[Need]:
             "failed",
             "dead letter",
             row.thread.public_id,
-            row.last_error or "given up after all of its attempts",
+            row.last_error or "no attempts left",
             with_query(reverse("web:mailbox"), status=DispatchStatus.DEAD.value),
             row.created_at,
         )
@@ -247,7 +247,7 @@ def _tickets(actor: Actor) -> list[Need]:
             "waiting",
             "waits for a decision",
             ticket.tool_name or ticket.public_id,
-            ticket.reason or f"run {ticket.run.public_id} goes on when it is decided",
+            ticket.reason or f"run {ticket.run.public_id} waits for it",
             with_query(reverse("web:inbox"), tool=ticket.tool_name),
             ticket.created_at,
         )
@@ -315,7 +315,7 @@ def _holdings(actor: Actor) -> tuple[list[Holding], list[Need], Sum]:
             "older schema",
             names[pk],
             f"{min(size.stale, _COUNTED):,}{'+' if pk in large else ''} written under another"
-            " schema; may not fit the present one",
+            " schema; may not match the current one",
             with_query(browser, namespace=names[pk], show="invalid"),
         )
         for pk, size in sizes.items()
@@ -324,7 +324,7 @@ def _holdings(actor: Actor) -> tuple[list[Holding], list[Need], Sum]:
     count = sum(size.stale for size in sizes.values())
     every = with_query(browser, show="invalid")
     # Each namespace is counted up to a bound; within one bound none has reached it.
-    invalid = Sum("of an older schema", "warn", count, every, most=_COUNTED)
+    invalid = Sum("with an older schema", "warn", count, every, most=_COUNTED)
     return holdings[:_EACH], sorted(stale, key=lambda need: need.title)[:_EACH], invalid
 
 

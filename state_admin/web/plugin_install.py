@@ -47,7 +47,7 @@ def _text(most: int) -> Reader:
     return lambda value: (
         ""
         if isinstance(value, str) and len(value) <= most
-        else f"a text of at most {most:,} characters"
+        else f"a string of at most {most:,} characters"
     )
 
 
@@ -115,9 +115,9 @@ def read_document(text: str) -> Document:
     try:
         raw = values.read(text)
     except values.MalformedJSON as bad:
-        raise BadRequest("this is not JSON", hint=str(bad)) from bad
+        raise BadRequest("the plugin is not valid JSON", hint=str(bad)) from bad
     except values.RefusedJSON as refused:
-        raise Invalid("this cannot be stored", refused.faults) from refused
+        raise Invalid("the plugin cannot be stored", refused.faults) from refused
     faults: list[Fault] = []
     given = _fields(raw, "", _DOCUMENT, faults, needed=("name",))
     parts = {
@@ -132,7 +132,7 @@ def read_document(text: str) -> Document:
         kept = _fields(history, f"/namespaces/{index}/history", _HISTORY, faults) if history else {}
         part |= {f"history_{name}": kept.get(name) for name in _HISTORY}
     if faults:
-        raise Invalid("this is not a plugin", faults)
+        raise Invalid("not a valid plugin definition", faults)
     for part in parts["state_keys"]:
         part["name"] = part.pop("key")
     return Document(given["name"], given.get("description", ""), **parts)
@@ -167,20 +167,20 @@ def _fields(
 ) -> dict[str, Any]:
     """The members of an object by `rules`; what is wrong with them goes to `faults`."""
     if not isinstance(raw.value, dict):
-        faults.append(Fault(pointer, "an object belongs here"))
+        faults.append(Fault(pointer, "must be an object"))
         return {}
     found: dict[str, Any] = {}
     for name, part in values.members(raw).items():
         at = pointer + values.pointer_of(name)
         if name not in rules:
-            faults.append(Fault(at, f"unknown; known are {', '.join(rules)}"))
+            faults.append(Fault(at, f"unknown member; expected {', '.join(rules)}"))
         elif (read := rules[name]) is None:
             found[name] = part
         elif wrong := read(part.value):
-            faults.append(Fault(at, f"this must be {wrong}"))
+            faults.append(Fault(at, f"must be {wrong}"))
         else:
             found[name] = part.value
-    faults += [Fault(pointer, f"{name} is missing") for name in needed if name not in raw.value]
+    faults += [Fault(pointer, f"{name} is required") for name in needed if name not in raw.value]
     return found
 
 
@@ -196,7 +196,7 @@ def plugin_install(request: Request) -> HttpResponse:
     agreed = "install" in request.POST and request.POST.get("seen") == seen
     try:
         if len(text) > _LONGEST:
-            raise Invalid(f"a plugin takes at most {_LONGEST:,} characters here")
+            raise Invalid(f"a plugin must have at most {_LONGEST:,} characters in this form")
         document = read_document(text)
         install_plugin(actor=request.actor, **vars(document), reason=reason, dry_run=not agreed)
     except Problem as problem:

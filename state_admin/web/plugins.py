@@ -45,10 +45,14 @@ def plugin_uninstall(request: Request, name: str) -> HttpResponse:
         preview=parts[:PREVIEW],
         more=max(0, len(parts) - PREVIEW),
         choices_name="entries",
-        choices_label="What becomes of the entries in its namespaces?",
+        choices_label="Entries in its namespaces",
         choices=[
-            Choice("retain", "Keep them; registering the names again brings them back", True),
-            Choice("delete", "Delete them; their history stays"),
+            Choice(
+                "retain",
+                "Keep them; they become available when the names are registered again",
+                True,
+            ),
+            Choice("delete", "Delete them; their history is kept"),
         ]
         if would.entries
         else (),
@@ -60,8 +64,8 @@ def _lines(would: Removal) -> list[str]:
     lines = [
         "It unregisters "
         f"{plural(would.state_keys, 'state key,state keys')} and "
-        f"{plural(would.namespaces, 'namespace,namespaces')}: commits and writes to them are "
-        "refused from then on.",
+        f"{plural(would.namespaces, 'namespace,namespaces')}: commits and writes to them are then "
+        "refused.",
     ]
     if would.values:
         lines.append(
@@ -71,7 +75,7 @@ def _lines(would: Removal) -> list[str]:
     if would.retained:
         lines.append(f"{plural(would.retained, 'value stays,values stay')} readable in state.")
     if would.entries:
-        lines.append(f"Its namespaces hold {plural(would.entries, 'entry,entries')}.")
+        lines.append(f"Its namespaces have {plural(would.entries, 'entry,entries')}.")
     return lines
 
 

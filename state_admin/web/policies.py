@@ -46,7 +46,7 @@ def _count(label: str, least: int = 1) -> forms.IntegerField:
 
 def _choice(label: str, *choices: str) -> forms.ChoiceField:
     return forms.ChoiceField(
-        label=label, required=False, choices=[("", "not said here"), *((c, c) for c in choices)]
+        label=label, required=False, choices=[("", "inherited"), *((c, c) for c in choices)]
     )
 
 
@@ -64,38 +64,38 @@ class PolicyForm(forms.Form):
     """What one scope says. Its fields are those of domain.policies.Policy."""
 
     autocompact_threshold = _number_or_none(
-        "Compact by itself from, in tokens", "never by its size"
+        "Compact automatically above (tokens)", "no automatic compaction by size"
     )
     every_hours = _number_or_none(
-        "Compact by the clock, every so many hours, if messages came since", "not by the clock"
+        "Compact every (hours), if there are new messages", "no scheduled compaction"
     )
-    mode = _choice("Which messages stay", *MODES)
-    raw_suffix_messages = _count("Messages that stay, by keep_recent_raw_suffix", 0)
-    min_recent_messages = _count("Messages that stay, by compact_to_safe_frontier", 0)
-    min_gain_tokens = _count("Least tokens worth folding", 0)
+    mode = _choice("Boundary mode", *MODES)
+    raw_suffix_messages = _count("Messages to keep with keep_recent_raw_suffix", 0)
+    min_recent_messages = _count("Messages to keep with compact_to_safe_frontier", 0)
+    min_gain_tokens = _count("Minimum tokens to summarize", 0)
     min_savings_ratio = forms.FloatField(
-        label="Least share to save, 0 to 1", required=False, min_value=0, max_value=1
+        label="Minimum savings (0 to 1)", required=False, min_value=0, max_value=1
     )
-    summarizer = _choice("Who writes the summary", EXTRACTIVE, BY_MODEL, NONE)
+    summarizer = _choice("Summarizer", EXTRACTIVE, BY_MODEL, NONE)
     summary_model = forms.CharField(
-        label="Model, by its id", required=False, max_length=128, widget=forms.TextInput(_TEXT)
+        label="Model id", required=False, max_length=128, widget=forms.TextInput(_TEXT)
     )
-    summary_max_tokens = _count("Most tokens of a summary")
+    summary_max_tokens = _count("Maximum tokens of a summary")
     prompt = forms.CharField(
         label="Instructions for the model",
         required=False,
         max_length=LONGEST_PROMPT,
-        help_text="Instead of our own. The rules against instructions in the conversation stay.",
+        help_text="Replaces the default instructions. The protection against instructions in the conversation is always added.",
         widget=forms.Textarea(attrs={"rows": 6}),
     )
-    fallback = _choice("When the model cannot be had", EXTRACTIVE, NONE)
+    fallback = _choice("Summarizer if the model is unavailable", EXTRACTIVE, NONE)
     snapshot_keep_last = _number_or_none(
-        "Newest snapshots of a thread that stay",
-        "by itself nothing goes. The others do not come back",
+        "Newest snapshots to keep per thread",
+        "keep all snapshots. Removed snapshots cannot be restored",
     )
-    snapshot_keep_every = _number_or_none("Of the older ones stays every n-th", "none of them")
-    max_context_tokens = _count("Context window, in tokens")
-    max_output_tokens = _count("Of it for the answer, in tokens")
+    snapshot_keep_every = _number_or_none("Of older snapshots, keep every n-th", "keep none")
+    max_context_tokens = _count("Context window (tokens)")
+    max_output_tokens = _count("Reserved for the response (tokens)")
     reason = forms.CharField(required=False, max_length=500)
     # The version that was edited.
     version = forms.IntegerField(
@@ -183,7 +183,7 @@ def policy_detail(request: Request) -> HttpResponse:
     except VersionConflict:
         noun = "thread" if scope == "thread" else "policy"
         message = (
-            f"This {noun} was changed since you opened the form. Reload to see it as it is now."
+            f"This {noun} was changed since you opened the form. Reload to see the current version."
         )
         form.add_error(None, message)
         return _show(request, view, form, status=409)
@@ -227,7 +227,7 @@ def _asked(request: Request) -> tuple[Scope, str]:
     """The scope and whose it is, from the query."""
     scope = request.GET.get("scope", "workspace")
     if scope not in SCOPES:
-        raise NotFound(f"no such scope: {scope}")
+        raise NotFound(f"unknown scope: {scope}")
     return cast(Scope, scope), request.GET.get("name", "").strip()
 
 
@@ -235,13 +235,13 @@ def _said_before(request: Request) -> Raw:
     try:
         return values.read(request.POST.get("before", ""))
     except (values.MalformedJSON, values.RefusedJSON) as bad:
-        raise BadRequest("an undo says what the policy said") from bad
+        raise BadRequest("an undo requires the previous policy") from bad
 
 
 def _version(request: Request) -> int:
     version = paging.read_number("version", request.POST.get("version", ""))
     if version is None:
-        raise BadRequest("an undo names the version that it takes back")
+        raise BadRequest("an undo requires the version to undo")
     return version
 
 

@@ -29,7 +29,7 @@ from .id_address import id_page, id_path
 
 # Entries whose versions are weighed before somebody decides.
 _WEIGHED = 1_000
-_FOR_GOOD = "What goes does not come back: there is no undo."
+_FOR_GOOD = "Removed data cannot be restored."
 
 
 @require_http_methods(["GET", "POST"])
@@ -38,7 +38,7 @@ def compact_snapshots(request: Request, thread_id: str) -> HttpResponse:
     back = thread_url(thread_id, tab="compactions")
     if request.method == "POST":
         request_snapshots(actor=request.actor, thread_id=thread_id, reason=_reason(request))
-        toast(request, "Snapshot compaction asked for; a worker takes it")
+        toast(request, "Snapshot compaction requested")
         return see_other(request, back, part="thread")
     preview = preview_snapshots(actor=request.actor, thread_id=thread_id)
     every = f", every {preview.keep_every}th" if preview.keep_every else ""
@@ -48,10 +48,10 @@ def compact_snapshots(request: Request, thread_id: str) -> HttpResponse:
         url=thread_action_url("compact-snapshots", thread_id),
         back=back,
         lines=[
-            f"{preview.dropped:,} of {plural(preview.snapshots, 'snapshot,snapshots')} go, with "
+            f"{preview.dropped:,} of {plural(preview.snapshots, 'snapshot,snapshots')} will be removed, with "
             f"{_share(preview.weight, 'value,values')}.",
-            f"The newest {preview.keep_last:,} stay{every}, the last of each run, and those with a "
-            "label or a pin.",
+            f"The newest {preview.keep_last:,}{every}, the last of each run, and those with a "
+            "label or a pin are kept.",
             _FOR_GOOD,
         ],
     )
@@ -63,7 +63,7 @@ def compact_snapshots(request: Request, thread_id: str) -> HttpResponse:
 def compact_history(request: Request, name: str) -> HttpResponse:
     if request.method == "POST":
         request_history(actor=request.actor, namespace=name, reason=_reason(request))
-        toast(request, "History compaction asked for; a worker takes it")
+        toast(request, "History compaction requested")
         return see_other(request, namespace_url(name))
     weight = preview_history(actor=request.actor, namespace=name, most=_WEIGHED)
     partly = weight.rows >= _WEIGHED
@@ -73,9 +73,9 @@ def compact_history(request: Request, name: str) -> HttpResponse:
         url=namespace_url(name, "compact"),
         back=namespace_url(name),
         lines=[
-            f"{_share(weight, 'version,versions')} go, as the history of this namespace says."
-            + (f" That is counted over its first {_WEIGHED:,} entries." if partly else ""),
-            "The newest of each entry and those with a pin stay.",
+            f"{_share(weight, 'version,versions')} will be removed, as set for this namespace."
+            + (f" Counted over its first {_WEIGHED:,} entries only." if partly else ""),
+            "The newest version of each entry and pinned versions are kept.",
             _FOR_GOOD,
         ],
     )
@@ -87,10 +87,10 @@ def compact_history(request: Request, name: str) -> HttpResponse:
 def entry_pin(request: Request, namespace: str, key: str) -> HttpResponse:
     version = paging.whole_number(request, "version")
     if version is None:
-        raise BadRequest("name the version: ?version=")
+        raise BadRequest("version is required: ?version=")
     pinned = request.POST.get("pinned") == "on"
     pin_version(actor=request.actor, namespace=namespace, key=key, version=version, pinned=pinned)
-    kept = "stays through compaction" if pinned else "is free to be compacted"
+    kept = "is pinned: compaction keeps it" if pinned else "is no longer pinned"
     toast(request, f"Version {version} {kept}")
     return see_other(request, entry_url(namespace, key, tab="history"), part="entry")
 

@@ -73,8 +73,8 @@ ACTS = {
     "resume": Act(
         "Resume this run?",
         "Resume run",
-        "It goes on with a new fencing token and lease, without the answers "
-        "it waits for: its pending tickets become void. Do this when an agent is there to go on.",
+        "The run continues with a new fencing token and lease, without the answers "
+        "it waits for: its pending tickets become void. Resume it when an agent can continue.",
         "Run resumed",
         _resume,
         "primary",
@@ -82,15 +82,15 @@ ACTS = {
     "release": Act(
         "Release the lease?",
         "Release lease",
-        "The worker that holds the run is refused from now on, if it shows its fencing token. "
-        "The run stays as it is and needs a person until another worker takes it over.",
+        "Commits of the worker that holds the run are refused if they have its fencing token. "
+        "The run counts as stuck until another worker takes it.",
         "Lease released",
         _release,
     ),
     "renew": Act(
         "Renew the lease?",
         "Renew lease",
-        "The run counts as alive for one more lease. Do this when you know that its agent still "
+        "The lease is extended by one period. Renew it only when you know that the agent still "
         "works.",
         "Lease renewed",
         _renew,
@@ -111,8 +111,8 @@ def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
         lines = [f"Run {run_id} on thread {run.thread.public_id}, now {run.status}.", act.line]
         if revision is not None:
             lines.append(
-                f"The state of revision {revision} comes back as a new revision; what was "
-                "committed since stays readable, and the messages stay."
+                f"The state of revision {revision} is restored as a new revision. Later "
+                "revisions stay readable, and the messages are kept."
             )
         confirm = Confirm(
             title=act.title if revision is None else f"Resume from revision {revision}?",

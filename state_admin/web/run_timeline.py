@@ -135,7 +135,7 @@ def _moments(run: Run, found: Sequence[Revision]) -> list[Moment]:
 def _of_tickets(tickets: Sequence[Ticket]) -> Iterator[Event]:
     for ticket in tickets:
         name = ticket.tool_name or ticket.public_id
-        yield Event(ticket.created_at, "circle-check", "waiting", "asked", name, ticket.reason)
+        yield Event(ticket.created_at, "circle-check", "waiting", "requested", name, ticket.reason)
         if ticket.status == TicketStatus.PENDING or ticket.decided_at is None:
             continue
         state, said = _DECIDED[TicketStatus(ticket.status)]

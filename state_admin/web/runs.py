@@ -42,14 +42,14 @@ _AGES = {
 }
 _STATUSES = ("active", "stuck", *RunStatus.values)
 
-# What a run waits for, by the reason of semantics §7.
+# What a run waits for, by its waiting reason.
 WAITS_FOR = {
-    "tool_permission": "a person's permission for a tool call",
-    "user_input": "an answer from the user",
-    "background_tasks": "background tasks to finish",
-    "external_event": "an event from outside",
-    "rate_limit": "a rate limit to pass",
-    "manual_pause": "somebody to resume it: it was paused by hand",
+    "tool_permission": "permission for a tool call",
+    "user_input": "user input",
+    "background_tasks": "background tasks",
+    "external_event": "an external event",
+    "rate_limit": "a rate limit to reset",
+    "manual_pause": "a manual resume (paused by a user)",
 }
 
 
@@ -206,7 +206,7 @@ def run_detail(request: Request, run_id: str) -> HttpResponse:
 def run_tabs(run_id: str) -> list[tuple[str, str, str]]:
     return [
         ("timeline", "Timeline", run_url(run_id)),
-        ("knowledge", "What it knew", run_action_url("knowledge", run_id)),
+        ("knowledge", "Context by step", run_action_url("knowledge", run_id)),
     ]
 
 

@@ -87,7 +87,7 @@ def view_save(request: Request) -> HttpResponse:
         chosen,
         query,
         lambda: save_view(actor=request.actor, page=chosen, name=given, query=query, shared=shared),
-        f"Saved the view {' '.join(given.split())}",
+        f"Saved view {' '.join(given.split())}",
     )
 
 
@@ -104,17 +104,17 @@ def view_change(request: Request, view_id: int) -> HttpResponse:
             chosen,
             query,
             lambda: delete_view(actor=request.actor, view_id=view_id),
-            "Deleted the view",
+            "View deleted",
         )
     if what not in ("default", "undefault"):
-        raise BadRequest("not something to do with a view")
+        raise BadRequest("unknown action")
     begins = what == "default"
     return _then(
         request,
         chosen,
         query,
         lambda: choose_default(actor=request.actor, view_id=view_id, chosen=begins),
-        "This list now opens with the view" if begins else "This list now opens with everything",
+        "Default view set" if begins else "Default view removed",
     )
 
 
@@ -134,7 +134,7 @@ def _then(
 def _page(request: Request) -> ViewPage:
     given = request.POST.get("page", "")
     if given not in ViewPage.values:
-        raise BadRequest("no such list")
+        raise BadRequest("unknown list")
     return ViewPage(given)
 
 

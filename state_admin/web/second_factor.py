@@ -68,7 +68,7 @@ def login_code(request: HttpRequest) -> HttpResponse:
         said = errors.sentences_of(problem)
         return render(request, "account/code.html", {"error": said}, status=problem.status)
     if not right:
-        said = "This code is wrong or was used already. Wait for the next one."
+        said = "This code is incorrect or already used. Wait for the next code."
         return render(request, "account/code.html", {"error": said}, status=422)
     request.session.flush()
     return account.enter(
@@ -159,7 +159,7 @@ def _check_again(request: Request) -> None:
     if not request.user.has_usable_password():
         code = request.POST.get("code", "")[:32]
         if not second_factors.check_code(user=request.user, code=code):
-            raise Invalid("this code is wrong or was used already")
+            raise Invalid("this code is incorrect or already used")
 
 
 def _ask_again(request: Request, what: str, problem: Problem | None = None) -> HttpResponse:
@@ -193,8 +193,8 @@ def reset(request: Request, member_id: int) -> HttpResponse:
         url=reverse("web:member-totp", args=[member_id]),
         back=root,
         lines=[
-            "From then on the password alone lets this person in. Be sure that it is they who "
-            "ask: whoever stole the password would say the same.",
+            "The user can then sign in with the password only. Verify the identity of the "
+            "person who asks: an attacker with the password would ask the same.",
         ],
     )
     return ask(request, confirm, part="members")

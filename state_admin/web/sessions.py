@@ -78,7 +78,7 @@ def end_session(request: Request, session_id: str) -> HttpResponse:
     """End one session; the own one is left by signing out."""
     found = next((s for row, s in _rows(request) if row.id == session_id), None)
     if found is None:
-        raise NotFound("no such session")
+        raise NotFound("session not found")
     end_own_sessions(actor=request.actor, key_digest=found.session_key)
     toast(request, "Session ended")
     return redirect("web:sessions")

@@ -96,7 +96,7 @@ class Adapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         if "email" not in claims and "userinfo_endpoint" in self.openid_config:
             told = self._fetch_user_info(token.token)
             if told.get("sub") != claims["sub"]:
-                raise OAuth2Error("userinfo is about somebody else")
+                raise OAuth2Error("userinfo is about another subject")
         held = SocialAccount(provider=_sso().issuer, uid=claims["sub"])
         login = SocialLogin(account=held, provider=self.get_provider())
         login.identity = Identity(_sso().issuer, claims["sub"], _verified_email(told))
@@ -179,12 +179,19 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         extra_context: dict[str, Any] | None = None,
     ) -> None:
         if error == AuthError.CANCELLED:
-            answer = _refuse(request, "nothing was signed in", "You left it at the provider.", 403)
+            answer = _refuse(
+                request,
+                "sign-in cancelled",
+                "The identity provider reported that the sign-in was cancelled.",
+                403,
+            )
         elif exception is None and "state" not in (extra_context or {}):
-            hint = "It took longer than ten minutes, or began in another browser. Try again."
+            hint = "It took longer than ten minutes, or started in another browser. Try again."
             answer = _refuse(request, "this sign-in has expired", hint, 400)
         else:
-            answer = _failed(request, exception or f"it answered {request.GET.get('error')!r:.80}")
+            answer = _failed(
+                request, exception or f"the provider returned {request.GET.get('error')!r:.80}"
+            )
         raise ImmediateHttpResponse(answer)
 
 
@@ -269,8 +276,8 @@ def _failed(request: HttpRequest, why: object) -> HttpResponse:
     if text.startswith("Error retrieving access token"):
         text = f"no access token: {code[1] if code else 'not in the answer'}"
     log.warning("login.oidc_failed", why=text[:300])
-    hint = "The log of the server says why. Try again, or sign in another way."
-    return _refuse(request, f"{_sso().name} did not sign you in", hint, 502)
+    hint = "The server log has the cause. Try again, or sign in another way."
+    return _refuse(request, f"sign-in with {_sso().name} failed", hint, 502)
 
 
 def _refuse(request: HttpRequest, message: str, hint: str, status: int) -> HttpResponse:

@@ -145,11 +145,15 @@ def _said(value: object) -> str:
 def _links() -> list[tuple[str, str, str]]:
     """Address, name, what it is."""
     return [
-        (reverse("api:docs"), "API", "every call, to try out"),
-        (reverse("api:schema"), "OpenAPI", "the same for programs"),
-        (reverse("web:metrics"), "/metrics", "gauges for Prometheus, with METRICS_TOKEN as bearer"),
-        (reverse("web:healthz"), "/healthz", "whether a process answers"),
-        (reverse("web:readyz"), "/readyz", "whether requests can be served"),
+        (reverse("api:docs"), "API", "interactive API reference"),
+        (reverse("api:schema"), "OpenAPI", "OpenAPI document"),
+        (
+            reverse("web:metrics"),
+            "/metrics",
+            "metrics for Prometheus; requires METRICS_TOKEN as bearer token",
+        ),
+        (reverse("web:healthz"), "/healthz", "liveness probe"),
+        (reverse("web:readyz"), "/readyz", "readiness probe"),
     ]
 
 

@@ -63,7 +63,7 @@ def compact(request: Request, thread_id: str) -> HttpResponse:
     request_compaction(
         actor=request.actor, thread_id=thread_id, reason=request.POST.get("reason", "")
     )
-    toast(request, "Compaction asked for; a worker takes it")
+    toast(request, "Compaction requested")
     return see_other(request, thread_url(thread_id, tab="compactions"), part="thread")
 
 

@@ -50,10 +50,10 @@ def _ask(request: Request, thread_id: str) -> HttpResponse:
         lines.append("A run is active on it; the agent's next commit will fail.")
     choices: tuple[Choice, ...] = ()
     if below:
-        lines.append(f"{plural(below, 'thread descends,threads descend')} from it.")
+        lines.append(f"It has {plural(below, 'descendant thread,descendant threads')}.")
         choices = (
-            Choice("reject", "Refuse as long as it has children", checked=True),
-            Choice("detach", "Keep them; its children lose their parent"),
+            Choice("reject", "Refuse if it has children", checked=True),
+            Choice("detach", "Keep them as threads without a parent"),
             Choice("cascade", f"Delete them too: {_counted(all_of_them)} in all"),
         )
     confirm = Confirm(
@@ -64,7 +64,7 @@ def _ask(request: Request, thread_id: str) -> HttpResponse:
         lines=lines,
         fields=() if below else [("children", "reject")],
         choices_name="children",
-        choices_label="Its children",
+        choices_label="Child threads",
         choices=choices,
     )
     return ask(request, confirm)

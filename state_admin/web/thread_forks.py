@@ -49,9 +49,9 @@ def _ask(request: Request, thread: Thread, at: int) -> HttpResponse:
         url=thread_action_url("fork", thread.public_id, at=at),
         back=thread_url(thread.public_id, tab="state", at=at),
         lines=[
-            f"A new thread begins with the state of revision {at} and the first "
-            f"{plural(messages, 'message,messages')}. This one stays as it is.",
-            "Runs, tickets and what lives only until its run ends do not come along.",
+            f"A new thread starts with the state of revision {at} and the first "
+            f"{plural(messages, 'message,messages')}. This thread does not change.",
+            "Runs, tickets and state of scope run are not copied.",
         ],
         fields=[("fork", uuid7())],
         kind="primary",

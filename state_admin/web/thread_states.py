@@ -88,7 +88,9 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     at = paging.whole_number(request, "at")
     at = newest if at is None else at
     if at > newest:
-        raise NotFound(f"no revision {at} of thread {public_id}", hint=f"The newest is {newest}.")
+        raise NotFound(
+            f"revision {at} not found: thread {public_id}", hint=f"The newest is {newest}."
+        )
     revisions = Revision.objects.filter(thread=thread)
     chosen = revisions.filter(number=at).select_related("run").first()
     gone = chosen is not None and chosen.dropped
@@ -226,7 +228,7 @@ def value_piece(request: Request, thread_id: str, revision: int, key: str) -> Ht
     """The children of a part of a large state value, as they are opened."""
     snapshot = read_snapshot(actor=request.actor, thread_id=thread_id, revision=revision)
     if key not in snapshot.extensions:
-        raise NotFound(f"revision {revision} holds no {key}")
+        raise NotFound(f"revision {revision} has no {key}")
     url = thread_action_url(f"value/{revision}/{key}", thread_id)
     return answer_piece(request, values.load(snapshot.extensions[key]), url)
 
@@ -248,7 +250,7 @@ def mark(request: Request, thread_id: str) -> HttpResponse:
     except Conflict:
         toast(request, REFUSED, kind="failed")
         return see_other(request, _at_url(thread_id, at), part="thread")
-    kept = "kept through compaction" if row.label or row.pinned else "free to be compacted"
+    kept = "pinned: compaction keeps it" if row.label or row.pinned else "no longer pinned"
     changed = old != (row.label, row.pinned) and not undoes
     undo = _undo_of_mark(thread_id, row, old) if changed else None
     toast(request, f"Revision {at} is {kept}", undo=undo)
@@ -291,13 +293,13 @@ def _ask_restore(request: Request, thread: Thread, at: int) -> HttpResponse:
     for state in (before, after):  # restoring neither restarts nor ends a run
         state.pop(LIFECYCLE, None)
     rows = diffs.rows(before, after)
-    verbs = {"added": "comes back", "removed": "goes", "changed": "changes"}
+    verbs = {"added": "restored", "removed": "goes", "changed": "changes"}
     lines = [
         f"The state becomes what it was at revision {at}, as the new revision "
-        f"{thread.revision + 1}. Nothing of the history is lost, and runs go on as they are.",
-        f"{plural(len(rows), 'place differs,places differ')} from now."
+        f"{thread.revision + 1}. The history is kept, and runs are not affected.",
+        f"{plural(len(rows), 'difference,differences')} from the current state."
         if rows
-        else "Nothing differs from now.",
+        else "No differences from the current state.",
     ]
     confirm = Confirm(
         title=f"Restore revision {at}?",
@@ -317,7 +319,7 @@ def asked_revision(request: Request) -> int:
     """The revision that an action is about."""
     at = paging.whole_number(request, "at")
     if at is None:
-        raise BadRequest("name the revision: ?at=")
+        raise BadRequest("revision is required: ?at=")
     return at
 
 

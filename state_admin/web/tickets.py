@@ -69,7 +69,7 @@ def _read(text: str) -> Raw:
     try:
         return values.read(text)
     except values.MalformedJSON as malformed:
-        raise Invalid("the answer is not JSON", [Fault("", str(malformed))]) from malformed
+        raise Invalid("the answer is not valid JSON", [Fault("", str(malformed))]) from malformed
     except values.RefusedJSON as refused:
         raise Invalid("the answer cannot be stored", refused.faults) from refused
 

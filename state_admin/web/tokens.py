@@ -35,7 +35,7 @@ _LIVES = {"": None, "1": _DAY, "7": 7 * _DAY, "30": 30 * _DAY, "90": 90 * _DAY, 
 
 # How long the old secret of a rotated token works beside the new one.
 _OVERLAPS = {
-    "0": ("not at all: it stops now", timedelta(0)),
+    "0": ("immediately", timedelta(0)),
     "1h": ("for an hour", timedelta(hours=1)),
     "1d": ("for a day", timedelta(days=1)),
     "7d": ("for a week", timedelta(days=7)),
@@ -48,7 +48,7 @@ class TokenForm(forms.Form):
 
     name = forms.CharField(
         max_length=128,
-        help_text="The program that will use it.",
+        help_text="The application that uses the token.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     role = forms.ChoiceField(
@@ -68,7 +68,7 @@ class TokenForm(forms.Form):
     thread_prefixes = forms.CharField(
         required=False,
         max_length=2000,
-        help_text="Beginnings of thread ids, separated by spaces. Empty means all.",
+        help_text="Prefixes of thread ids, separated by spaces. Empty means all.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     lives = forms.ChoiceField(
@@ -177,9 +177,8 @@ def revoke(request: Request, token_id: int) -> HttpResponse:
             url=reverse("web:token-revoke", args=[token_id]),
             back=root,
             lines=[
-                "Whoever uses it is refused from now on. This cannot be undone; make a new "
-                "token instead.",
-                f"{used} It begins with {token.beginning}.",
+                "Requests with this token are refused immediately. This cannot be undone.",
+                f"{used} It starts with {token.beginning}.",
             ],
         )
         return ask(request, confirm, part="tokens")
@@ -199,16 +198,16 @@ def rotate(request: Request, token_id: int) -> HttpResponse:
         token = _find(request, token_id)
         confirm = Confirm(
             title=f"Rotate the token “{token.name}”?",
-            verb="Make the new secret",
+            verb="Rotate token",
             url=reverse("web:token-rotate", args=[token_id]),
             back=reverse("web:token-list"),
             lines=[
-                "A new token with the same name, role and reach takes its place. Its secret is "
+                "A new token with the same name, role and access replaces it. The new token is "
                 "shown once, on the next page.",
-                f"The old one begins with {token.beginning}.",
+                f"The old token starts with {token.beginning}.",
             ],
             choices_name="overlap",
-            choices_label="The old secret goes on working",
+            choices_label="Old token keeps working",
             choices=[
                 Choice(value, label, checked=value == "1d")
                 for value, (label, _) in _OVERLAPS.items()
@@ -218,7 +217,7 @@ def rotate(request: Request, token_id: int) -> HttpResponse:
         return ask(request, confirm, part="tokens")
     chosen = request.POST.get("overlap", "")
     if chosen not in _OVERLAPS:
-        raise Invalid("choose how long the old secret goes on working")
+        raise Invalid("choose how long the old token keeps working")
     token, secret = rotate_token(
         actor=request.actor,
         token_id=token_id,

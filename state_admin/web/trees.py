@@ -22,5 +22,5 @@ def answer_piece(request: Request, value: JSON, pieces_url: str) -> HttpResponse
     except places.Mismatch as mismatch:
         raise NotFound(f"no value at this pointer: {mismatch}") from mismatch
     if not isinstance(found, (dict, list)):
-        raise NotFound("there is nothing to open at this place")
+        raise NotFound("no value to expand at this pointer")
     return HttpResponse(tree_piece(found, pieces_url, pointer, start))

@@ -107,7 +107,7 @@ def _items(request: Request, name: str, webhook_id: str) -> tuple[list[dict[str,
 @page(role=Role.ADMIN)
 def replay(request: Request, delivery_id: str) -> HttpResponse:
     row = webhook_flow.replay_delivery(actor=request.actor, delivery_id=delivery_id)
-    toast(request, "It goes out again")
+    toast(request, "Delivery requeued")
     back = reverse("web:webhook-detail", args=[row.webhook.public_id])
     return see_other(request, back, part="webhook")
 

@@ -19,6 +19,7 @@ from state_admin.models import Webhook, WebhookStatus
 from state_admin.services import webhook_flow, webhooks
 from state_admin.services.errors import Invalid, QuotaExceeded
 from state_admin.services.webhooks import Filter, find_webhook
+from state_admin.templatetags.ui import plural
 
 from . import snippets, webhook_deliveries
 from .actors import page
@@ -43,7 +44,7 @@ class WebhookForm(forms.Form):
     url = forms.CharField(
         label="URL",
         max_length=egress.LONGEST_URL,
-        help_text="Where requests are posted to. Redirects are not followed.",
+        help_text="Receives the POST requests. Redirects are not followed.",
         widget=forms.TextInput(attrs={**_TEXT, "inputmode": "url"}),
     )
     kinds = forms.CharField(
@@ -55,7 +56,7 @@ class WebhookForm(forms.Form):
     namespaces = forms.CharField(
         required=False,
         max_length=2000,
-        help_text="Globs: team_* notes. Empty means all, and threads and runs too.",
+        help_text="Globs, separated by spaces: team_* notes. Empty means all, including threads and runs.",
         widget=forms.TextInput(attrs=_TEXT),
     )
     key = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
@@ -197,14 +198,14 @@ def _back(request: Request, webhook_id: str, said: str) -> HttpResponse:
 @page(role=Role.ADMIN)
 def pause(request: Request, webhook_id: str) -> HttpResponse:
     webhook_flow.pause_webhook(actor=request.actor, webhook_id=webhook_id)
-    return _back(request, webhook_id, "Paused: its place in the feed is kept")
+    return _back(request, webhook_id, "Webhook paused")
 
 
 @require_POST
 @page(role=Role.ADMIN)
 def send_test(request: Request, webhook_id: str) -> HttpResponse:
     webhook_flow.send_test(actor=request.actor, webhook_id=webhook_id)
-    return _back(request, webhook_id, "A test event is on its way")
+    return _back(request, webhook_id, "Test event queued")
 
 
 def _asked(
@@ -230,10 +231,10 @@ def resume(request: Request, webhook_id: str) -> HttpResponse:
             back=_url(hook),
             lines=[hook.status_reason] if hook.status_reason else [],
             choices_name="from",
-            choices_label="Where it goes on",
+            choices_label="Resume position",
             choices=[
-                Choice("place", "Where it stopped: everything since then is delivered", True),
-                Choice("now", "From now: what waits becomes dead letters"),
+                Choice("place", "Last position: deliver everything since then", True),
+                Choice("now", "Now: queued deliveries become dead letters"),
             ],
             kind="primary",
         )
@@ -245,7 +246,7 @@ def resume(request: Request, webhook_id: str) -> HttpResponse:
             skip=request.POST.get("from") == "now",
             reason=request.POST.get("reason", ""),
         )
-        return _back(request, webhook_id, "Resumed")
+        return _back(request, webhook_id, "Webhook resumed")
 
     return _asked(request, webhook_id, confirm, do)
 
@@ -256,15 +257,15 @@ def resume(request: Request, webhook_id: str) -> HttpResponse:
 def rotate(request: Request, webhook_id: str) -> HttpResponse:
     def confirm(hook: Webhook) -> Confirm:
         return Confirm(
-            title="Make a new signing secret?",
-            verb="Make a new secret",
+            title="Rotate the signing secret?",
+            verb="Rotate secret",
             url=_url(hook, "rotate"),
             back=_url(hook),
             choices_name="overlap",
-            choices_label="The present secret",
+            choices_label="Current secret",
             choices=[
-                Choice(str(webhooks.DEFAULT_OVERLAP), "signs beside the new one for a day", True),
-                Choice("0", "ends now: it leaked"),
+                Choice(str(webhooks.DEFAULT_OVERLAP), "also signs for one more day", True),
+                Choice("0", "stops now, because it leaked"),
             ],
         )
 
@@ -286,11 +287,13 @@ def rotate(request: Request, webhook_id: str) -> HttpResponse:
 def replay_dead(request: Request, webhook_id: str) -> HttpResponse:
     def confirm(hook: Webhook) -> Confirm:
         return Confirm(
-            title="Deliver all dead letters again?",
-            verb="Deliver again",
+            title="Redeliver all dead letters?",
+            verb="Redeliver",
             url=_url(hook, "replay"),
             back=_url(hook),
-            lines=[f"{hook.dead} events go out before those that wait, with the ids they had."],
+            lines=[
+                f"{hook.dead} events are delivered before queued ones, with their original ids."
+            ],
             kind="primary",
         )
 
@@ -298,7 +301,7 @@ def replay_dead(request: Request, webhook_id: str) -> HttpResponse:
         number = webhook_flow.replay_dead_letters(
             actor=request.actor, webhook_id=webhook_id, reason=request.POST.get("reason", "")
         )
-        return _back(request, webhook_id, f"{number} queued again")
+        return _back(request, webhook_id, f"{plural(number, 'delivery,deliveries')} requeued")
 
     return _asked(request, webhook_id, confirm, do)
 
@@ -314,8 +317,8 @@ def delete(request: Request, webhook_id: str) -> HttpResponse:
             url=_url(hook, "delete"),
             back=_url(hook),
             lines=[
-                f"{waiting} deliveries that wait and {dead} dead letters go with it, and its "
-                "secret. This cannot be undone; pausing it can.",
+                f"{waiting} queued deliveries and {dead} dead letters are deleted with it, and "
+                "its secret. This cannot be undone. To stop deliveries temporarily, pause it.",
             ],
         )
 

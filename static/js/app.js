@@ -77,7 +77,7 @@ const isLive = (ctx) => ["live", "every"].includes(ctx.sourceEvent?.type);
 document.addEventListener("htmx:error", (event) => {
   const { ctx } = event.detail;
   if (ctx && !isLive(ctx)) {
-    showToast({ text: "The server does not answer. Nothing was changed; try again.", kind: "failed" });
+    showToast({ text: "The server did not respond. Check whether the change was saved, then try again.", kind: "failed" });
   }
 });
 

@@ -49,7 +49,7 @@ function diagnostics(marks, length) {
 }
 
 function told({ message, errors }) {
-  if (!message) return "Fits the schema.";
+  if (!message) return "Valid: matches the schema.";
   const [first] = errors;
   if (!first) return `${message}.`;
   const place = [first.line && `line ${first.line}`, first.pointer].filter(Boolean).join(", ");
@@ -92,7 +92,7 @@ function checker(area, show) {
         if (!response.ok || mine !== asked || !area.isConnected) return;
         show(await response.json());
       } catch {
-        says(area, "The server does not answer: not checked.");
+        says(area, "Not checked: the server did not respond.");
       }
     }, PAUSE);
   };

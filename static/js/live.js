@@ -51,8 +51,8 @@ const HINTS = {
   connecting: "Pause live updates (p)",
   live: "Pause live updates (p)",
   paused: "Resume live updates (p)",
-  reconnecting: "The server does not answer; this page tries again by itself",
-  ended: "You are logged out, or chose another workspace: load the page again",
+  reconnecting: "The server did not respond; retrying automatically",
+  ended: "You signed out or switched workspace. Reload the page.",
 };
 /** Which field of a change an attribute of a region must equal. @type {Record<string, keyof Change>} */
 const FIELDS = {

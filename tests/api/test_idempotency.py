@@ -1,4 +1,4 @@
-"""Idempotency-Key (semantics §10, T4): the first answer again, and never a second effect."""
+"""Idempotency-Key: the first answer again, and never a second effect."""
 
 from __future__ import annotations
 

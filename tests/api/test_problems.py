@@ -265,7 +265,7 @@ def read_only(alice: Person) -> Iterator[Person]:
 def test_write__that_the_database_refuses__is_503_and_nothing_is_stored(
     alice: Person, refused: str, method: str, path: str, body: Any, request: Any
 ) -> None:
-    """No audit, no write (T9)."""
+    """No audit, no write."""
     make_namespace(alice.actor)
     before = fingerprint()
     request.getfixturevalue(refused)

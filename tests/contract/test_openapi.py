@@ -1,4 +1,4 @@
-"""The OpenAPI document: committed, current, complete, and true (semantics §10, T16)."""
+"""The OpenAPI document: committed, current, complete, and true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a narrowed token is told does not depend on what it may not see (semantics §1, §10).
+"""What a narrowed token is told does not depend on what it may not see.
 
 Two workspaces that differ only in what lies outside a token answer every row of the table of
 permissions alike: no id, count, status, header or end of a page tells of the rest.

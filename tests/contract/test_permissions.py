@@ -1,4 +1,4 @@
-"""Who may do what, as one table (S1). A path of the API without a row fails; so does a method.
+"""Who may do what, as one table. A path of the API without a row fails; so does a method.
 
 Nobody can tell what is hidden from what is absent: their answers differ in the name alone.
 """

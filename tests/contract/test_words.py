@@ -59,6 +59,27 @@ DIALECT = [
 DIALECT_WORDS = re.compile("|".join(rf"(?:\b(?:{words}))" for words in DIALECT), re.IGNORECASE)
 
 
+# What only people read in the admin: the words of its templates, scripts and messages.
+UI_DIALECT = [
+    r"made (?:by|token|webhook)|make (?:token|webhook|new codes)",
+    r"at work|in line again|goes out again|asked again|ask again",
+    r"what (?:it|the run|a run) knew|says it read|holds? no\b",
+    r"stands? (?:for|here|now|under)|stood (?:here|under)",
+    r"nobody|somebody|whoever|anybody",
+    r"left alone|leave[sd]? alone|take (?:it|them) back|takes back",
+    r"look(?:ed)? (?:now|at\b)|to look at",
+    r"present (?:password|schema|secret|value|version|one)",
+    r"(?:were|was|is) (?:said|asked|told) (?:here|for)|said (?:by|here)",
+    r"for good|for programs|from a program|by hand|by itself",
+    r"(?:does|do) not fit\b|fits? (?:these|the) (?:filters?|schema)",
+    r"refuses this value|where this is|raw log|biggest",
+    r"an undo (?:names|says)|so nothing was (?:done|undone)",
+]
+UI_DIALECT_WORDS = re.compile(
+    "|".join(rf"(?:\b(?:{words})\b)" for words in [*DIALECT, *UI_DIALECT]), re.IGNORECASE
+)
+
+
 def name_of(call: ast.Call) -> str:
     return getattr(call.func, "id", None) or getattr(call.func, "attr", "")
 
@@ -102,6 +123,35 @@ def prose(text: str) -> str:
     return re.sub(r"`[^`\n]*`", "``", text)
 
 
+def literals(path: Path) -> Iterator[tuple[int, str]]:
+    """Every literal of a module but its docstrings."""
+    tree = ast.parse(path.read_text())
+    docstrings = {
+        node.body[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node)
+        if isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if node not in docstrings and isinstance(node, (ast.Constant, ast.JoinedStr)):
+            yield from strings(node)
+
+
+def template_texts(text: str) -> Iterator[str]:
+    """What a template shows: its text, the literals in its tags, the attributes that are read."""
+    text = re.sub(r"\{#.*?#\}", "", text)
+    yield from re.findall(r'(?:aria-label|title|placeholder|alt|data-label)="([^"]*)"', text)
+    for tag in re.findall(r"\{[%{].*?[%}]\}", text):
+        yield from re.findall(r'"([^"]*)"', tag)
+    yield from re.split(r"<[^>]*>|\{[%{].*?[%}]\}|\n", text)
+
+
+def script_texts(text: str) -> Iterator[str]:
+    """The literals with a space in a script, without its comments."""
+    text = re.sub(r"^\s*(?://|\*|/\*).*$", "", text, flags=re.MULTILINE)
+    yield from (found for found in re.findall(r"""["'`]([^"'`\n]*)["'`]""", text) if " " in found)
+
+
 def descriptions(document: object) -> Iterator[str]:
     if isinstance(document, dict):
         for name, member in document.items():
@@ -129,6 +179,34 @@ def test_page__has_no_dialect(path: str) -> None:
     assert [
         f"line {text.count(chr(10), 0, found.start()) + 1}: {found[0]}"
         for found in DIALECT_WORDS.finditer(text)
+    ] == []
+
+
+@pytest.mark.parametrize("package", ["web", "templatetags"])
+def test_web_messages__have_no_dialect(package: str) -> None:
+    assert [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in sorted((ROOT / "state_admin" / package).rglob("*.py"))
+        for line, text in literals(path)
+        if UI_DIALECT_WORDS.search(text)
+    ] == []
+
+
+def test_templates__have_no_dialect() -> None:
+    assert [
+        f"{path.relative_to(ROOT)}: {text.strip()}"
+        for path in sorted((ROOT / "templates").rglob("*.html"))
+        for text in template_texts(path.read_text())
+        if UI_DIALECT_WORDS.search(text)
+    ] == []
+
+
+def test_scripts__have_no_dialect() -> None:
+    assert [
+        f"{path.relative_to(ROOT)}: {text}"
+        for path in sorted((ROOT / "static/js").glob("*.js"))
+        for text in script_texts(path.read_text())
+        if UI_DIALECT_WORDS.search(text)
     ] == []
 
 

@@ -1,4 +1,4 @@
-"""Roles, reach of an actor, narrowing of tokens (semantics §10)."""
+"""Roles, reach of an actor, narrowing of tokens."""
 
 from __future__ import annotations
 

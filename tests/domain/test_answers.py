@@ -145,7 +145,7 @@ def test_compose__no_object__the_answer_itself(schema: Any, typed: str, answer: 
     assert (json.loads(text), faults) == (answer, [])
 
 
-# What a value may hold (semantics §2).
+# What a value may hold.
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
 
 

@@ -1,4 +1,4 @@
-"""Folding and cutting a conversation (semantics §8; awaken-facts §5.4, §8.5)."""
+"""Folding and cutting a conversation."""
 
 from __future__ import annotations
 

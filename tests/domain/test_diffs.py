@@ -1,4 +1,4 @@
-"""Differences: JSON Patch, rows, three-way merge (semantics §4)."""
+"""Differences: JSON Patch, rows, three-way merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UUIDv7 (RFC 9562; semantics §1)."""
+"""UUIDv7 (RFC 9562)."""
 
 from __future__ import annotations
 

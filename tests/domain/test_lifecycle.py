@@ -1,4 +1,4 @@
-"""Runs: legal moves and reasons (semantics §7, awaken-facts §3.5)."""
+"""Runs: legal moves and reasons."""
 
 from __future__ import annotations
 

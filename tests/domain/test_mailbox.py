@@ -1,4 +1,4 @@
-"""How long a failed dispatch rests, and when it is dead (semantics §7)."""
+"""How long a failed dispatch rests, and when it is dead."""
 
 from __future__ import annotations
 

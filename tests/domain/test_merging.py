@@ -1,4 +1,4 @@
-"""Joining parallel batches (semantics §6; awaken-facts §2.3, §8.2 no. 17)."""
+"""Joining parallel batches."""
 
 from __future__ import annotations
 

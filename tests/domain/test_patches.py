@@ -1,4 +1,4 @@
-"""Merge patch, JSON patch, update verbs (semantics §4)."""
+"""Merge patch, JSON patch, update verbs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction policies: their fields, their layers, a model's window (semantics §8, awaken-facts §5.1)."""
+"""Compaction policies: their fields, their layers, a model's window."""
 
 from __future__ import annotations
 

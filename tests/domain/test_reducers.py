@@ -1,4 +1,4 @@
-"""What an update does to a state key (semantics §5; awaken-facts §3.5, §3.6)."""
+"""What an update does to a state key."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_commutative__union__holds_the_same_members_in_any_order(
 
 
 def test_runtime_keys__marks__are_the_references() -> None:
-    """awaken-facts §2.9, the keys that begin with `__`: merge, scope, all persistent."""
+    """The keys of the reference runtime that begin with `__`: merge, scope, all persistent."""
     marks = {name: (key["merge"], key["scope"]) for name, key in RUNTIME_KEYS.items()}
     assert marks == {
         "__runtime.run_lifecycle": ("exclusive", "run"),

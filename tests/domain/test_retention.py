@@ -1,4 +1,4 @@
-"""What may be removed (semantics §8)."""
+"""What may be removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON Schema: what may be registered, what fits (semantics §3)."""
+"""JSON Schema: what may be registered, what fits."""
 
 from __future__ import annotations
 

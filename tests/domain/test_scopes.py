@@ -1,4 +1,4 @@
-"""Names, keys, ids and scope kinds (semantics §1)."""
+"""Names, keys, ids and scope kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search asks and what meets it (semantics §4, "Search")."""
+"""What a search asks and what meets it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact token estimate (semantics §8)."""
+"""The exact token estimate."""
 
 from __future__ import annotations
 

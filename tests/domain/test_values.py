@@ -1,4 +1,4 @@
-"""JSON in and out (semantics §2; reliability T15: the JSON edge matrix)."""
+"""JSON in and out."""
 
 from __future__ import annotations
 

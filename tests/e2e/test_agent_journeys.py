@@ -74,13 +74,13 @@ def test_compaction__undone__the_model_sees_everything_again(page: Page, alice: 
     page.goto("/threads/t1")
     page.get_by_role("link", name="Compactions").last.click()
     expect(page).to_have_url(re.compile(r"tab=compactions"))
-    expect(page.locator("#thread")).to_contain_text("The summary that stands now")
+    expect(page.locator("#thread")).to_contain_text("Current summary")
     page.get_by_role("link", name="Undo…").click()
     dialog = page.get_by_role("dialog", name="Undo this compaction?")
     dialog.get_by_label("Reason").fill("it lost the amounts")
     dialog.get_by_role("button", name="Undo compaction").click()
     expect(page.locator("#thread-jobs")).to_contain_text("undone")
-    expect(page.locator("#thread")).not_to_contain_text("The summary that stands now")
+    expect(page.locator("#thread")).not_to_contain_text("Current summary")
     assert read_context(actor=alice.actor, thread_id="t1").folded_to_seq is None
 
 
@@ -112,8 +112,8 @@ def test_thread__slider_then_restore_then_undo(page: Page, alice: Person) -> Non
 def test_token__made_copied_used_revoked(page: Page) -> None:
     page.goto("/tokens")
     page.get_by_label("Name", exact=True).fill("ci")
-    page.get_by_role("button", name="Make token").click()
-    expect(page.get_by_role("heading", name="The token “ci” is ready")).to_be_focused()
+    page.get_by_role("button", name="Create token").click()
+    expect(page.get_by_role("heading", name="Token “ci” created")).to_be_focused()
     page.get_by_role("button", name="Copy Token").click()
     expect(page.locator("[data-toast]").last).to_contain_text("Copied")
     secret = page.evaluate("navigator.clipboard.readText()")
@@ -150,7 +150,7 @@ def test_without_javascript__filter_read_compare_cancel__work(
     page.get_by_role("button", name="Filter").click()
     page.get_by_role("link", name="Refund of order 9921").click()
     page.get_by_role("link", name="State", exact=True).click()
-    page.get_by_role("link", name="The revision before").click()
+    page.get_by_role("link", name="Previous revision").click()
     expect(page).to_have_url(re.compile(r"tab=state&at=\d+$"))
     page.get_by_label("Compare", exact=True).fill("2")
     page.get_by_role("button", name="Compare").click()

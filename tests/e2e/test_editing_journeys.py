@@ -63,7 +63,7 @@ def test_journey__wrong_value__is_found_shown_in_place_and_fixed(
     expect(page.get_by_role("alert").filter(has_text="does not satisfy")).to_contain_text("line 2")
     expect(page.locator(".cm-lintRange-error")).to_have_text(["7", '"x"'])
     editor(page).fill('{\n  "goal": "rest",\n  "steps": ["x"]\n}')
-    expect(page.locator("[data-check-says]")).to_have_text("Fits the schema.")
+    expect(page.locator("[data-check-says]")).to_have_text("Valid: matches the schema.")
     editor(page).press("Control+s")
     expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
     assert value(alice) == {"goal": "rest", "steps": ["x"]}
@@ -136,7 +136,7 @@ def test_journey__conflict__is_resolved_by_editing_the_merge(
     put(alice.actor, "team", "thread::t1", {"goal": "theirs", "steps": ["a", "b"]})
     editor(page).fill('{"goal": "mine", "steps": ["a"]}')
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("heading", name="changed while you edited")).to_be_visible()
+    expect(page.get_by_role("heading", name="changed while you were editing")).to_be_visible()
     expect(page.get_by_role("region", name="The three versions")).to_contain_text("mine")
     expect(page.locator(".cm-lintRange-warning")).to_have_text(['"theirs"'])
     assert violations(page) == []
@@ -180,7 +180,7 @@ def test_journey__no_javascript__edits_and_merges(
     put(alice.actor, "team", "thread::t1", {"goal": "theirs", "steps": ["a"]})
     page.fill("#value", '{"goal": "ship", "steps": ["mine"]}')
     page.get_by_role("button", name="Save").click()
-    expect(page.locator("main")).to_contain_text("No place clashes")
+    expect(page.locator("main")).to_contain_text("No conflicts")
     page.get_by_role("button", name="Save merged").click()
     expect(page.get_by_role("heading", name="thread::t1")).to_be_visible()
     assert value(alice) == {"goal": "theirs", "steps": ["mine"]}
@@ -196,7 +196,7 @@ def test_editor__large_value__stays_a_textarea_and_says_why(page: Page, alice: P
     expect(page.locator("textarea#value")).to_be_visible()
     page.fill("#reason", "still quick")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator("[data-toast]")).to_contain_text("Nothing changed")
+    expect(page.locator("[data-toast]")).to_contain_text("No changes")
 
 
 @pytest.mark.usefixtures("team")
@@ -242,7 +242,7 @@ def test_config__conflict__shows_both_without_secrets(watched: Watched, alice: P
     mine = json.loads(page.locator("textarea#value").input_value())
     editor(page).fill(json.dumps(mine | {"timeout_secs": 20}))
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("heading", name="changed while you edited")).to_be_visible()
+    expect(page.get_by_role("heading", name="changed while you were editing")).to_be_visible()
     assert "canary" not in page.content()
     assert violations(page) == []
 
@@ -254,8 +254,8 @@ def test_journey__bulk_tag__by_filter_with_preview_and_undo(
     put(alice.actor, "team", "global", {})
     page = watched.page
     page.goto("/state?namespace=team&prefix=thread")
-    page.get_by_label("What to do").select_option("tag")
-    page.get_by_role("button", name="All that match…").click()
+    page.get_by_label("Bulk action").select_option("tag")
+    page.get_by_role("button", name="All matching…").click()
     dialog = page.get_by_role("dialog", name="Tag 2 entries?")
     expect(dialog).to_contain_text("team/thread::t2")
     expect(dialog).not_to_contain_text("global")
@@ -267,7 +267,7 @@ def test_journey__bulk_tag__by_filter_with_preview_and_undo(
     expect(page.locator("[data-toast]")).to_contain_text("Tagged 2 entries")
     expect(page.locator("tbody .tag")).to_have_text(["vip", "vip"])
     page.locator("[data-undo] button").click()
-    expect(page.locator("[data-toast]").last).to_contain_text("Took it back for 2 entries")
+    expect(page.locator("[data-toast]").last).to_contain_text("Undone for 2 entries")
     expect(page.locator("tbody .tag")).to_have_count(0)
 
 
@@ -275,16 +275,16 @@ def test_journey__bulk_tag__by_filter_with_preview_and_undo(
 def test_journey__bulk__tells_what_was_left_and_exports(watched: Watched, alice: Person) -> None:
     page = watched.page
     page.goto("/state?namespace=team")
-    page.get_by_label("Tick all").check()
+    page.get_by_label("Select all").check()
     put(alice.actor, "team", "thread::t2", {"goal": "changed"})
-    page.get_by_role("button", name="Ticked…").click()
+    page.get_by_role("button", name="Selected…").click()
     dialog = page.get_by_role("dialog", name="Delete 2 entries?")
     dialog.get_by_role("button", name="Delete 2 entries").click()
     expect(page.locator("#entry-browser")).to_contain_text("alice wrote version 2 in the meantime")
     assert violations(page) == []
     page.get_by_role("link", name="Back to the list").click()
-    page.get_by_label("What to do").select_option("export")
-    page.get_by_role("button", name="All that match…").click()
+    page.get_by_label("Bulk action").select_option("export")
+    page.get_by_role("button", name="All matching…").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Export 1 entry").click()
     lines = download.value.path().read_text().splitlines()
@@ -297,14 +297,14 @@ def test_journey__saved_view__of_filters_swapped_in_opens_the_list(page: Page) -
     page.goto("/threads")
     page.get_by_label("Agent").fill("courier")
     expect(page).to_have_url(re.compile(r"/threads\?agent=courier$"))
-    page.get_by_text("Save or change").click()
+    page.get_by_text("Manage views").click()
     page.get_by_label("Save these filters as").fill("Courier's")
     page.get_by_role("button", name="Save view").click()
-    expect(page.locator("[data-toast]")).to_contain_text("Saved the view Courier's")
-    page.get_by_text("Save or change").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Saved view Courier's")
+    page.get_by_text("Manage views").click()
     assert violations(page) == []
-    page.get_by_role("button", name="Open the list with Courier's").click()
-    expect(page.locator("[data-toast]")).to_contain_text("now opens with the view")
+    page.get_by_role("button", name="Make Courier's the default view").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Default view set")
     page.goto("/threads")
     expect(page).to_have_url(re.compile(r"/threads\?agent=courier$"))
     page.get_by_role("navigation", name="Saved views").get_by_role("link", name="All").click()
@@ -324,7 +324,7 @@ def test_journey__keyboard_only__merge_and_save(watched: Watched, alice: Person)
     press(page, "Control+a")
     page.keyboard.type('{"goal": "mine"}')
     press(page, "Control+Enter")
-    expect(page.get_by_role("heading", name="changed while you edited")).to_be_visible()
+    expect(page.get_by_role("heading", name="changed while you were editing")).to_be_visible()
     expect(editor(page)).to_be_focused()
     press(page, "Control+a")
     page.keyboard.type('{"goal": "both"}')

@@ -100,12 +100,12 @@ def test_focus__after_each_swap__stays_where_a_person_was(page: Page, alice: Per
     page.get_by_role("link", name="thread::t2").focus()
     press(page, "Tab")
     press(page, "Space")  # ticks the row below
-    expect(page.get_by_label("Tick thread::t3")).to_be_focused()
-    page.get_by_role("button", name="Ticked…").press("Enter")
+    expect(page.get_by_label("Select thread::t3")).to_be_focused()
+    page.get_by_role("button", name="Selected…").press("Enter")
     dialog = page.get_by_role("dialog", name="Delete 1 entry?")
     expect(dialog.get_by_label("Reason")).to_be_focused()
     press(page, "Escape")
-    expect(page.get_by_role("button", name="Ticked…")).to_be_focused()
+    expect(page.get_by_role("button", name="Selected…")).to_be_focused()
     press(page, "Enter")
     expect(dialog.get_by_label("Reason")).to_be_focused()
     press(page, "Enter")
@@ -176,8 +176,8 @@ def test_edit__someone_wrote__merges_in_place(watched: Watched, alice: Person) -
     put(alice.actor, "team", "thread::t1", {"goal": "ship", "steps": ["a", "theirs"]})
     page.locator(".cm-content").fill('{"goal": "mine", "steps": ["a"]}')
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("heading", name="changed while you edited")).to_be_visible()
-    expect(page.locator("main")).to_contain_text("No place clashes")
+    expect(page.get_by_role("heading", name="changed while you were editing")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("No conflicts")
     page.get_by_role("button", name="Save merged").click()
     expect(page.locator("[data-toast]")).to_contain_text("Saved version 3")
     assert value(alice) == {"goal": "mine", "steps": ["a", "theirs"]}
@@ -212,7 +212,7 @@ def test_undo__someone_wrote_since__refuses(page: Page, alice: Person) -> None:
     expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
     put(alice.actor, "team", "thread::t1", {"goal": "later"})
     page.locator("[data-undo] button").click()
-    expect(page.locator("[data-toast]")).to_contain_text("nothing was undone")
+    expect(page.locator("[data-toast]")).to_contain_text("Not undone")
     assert value(alice) == {"goal": "later"}
 
 
@@ -238,9 +238,9 @@ def test_delete__dialog__asks_first_and_undo_brings_back(page: Page, alice: Pers
 @pytest.mark.usefixtures("team")
 def test_list__delete_ticked__asks_deletes_and_undoes(page: Page, alice: Person) -> None:
     page.goto("/state?namespace=team")
-    expect(page.get_by_role("button", name="Ticked…")).to_be_hidden()
-    page.get_by_label("Tick all").check()
-    page.get_by_role("button", name="Ticked…").click()
+    expect(page.get_by_role("button", name="Selected…")).to_be_hidden()
+    page.get_by_label("Select all").check()
+    page.get_by_role("button", name="Selected…").click()
     dialog = page.get_by_role("dialog", name="Delete 2 entries?")
     expect(dialog).to_contain_text("team/thread::t2")
     dialog.get_by_role("button", name="Delete 2 entries").click()
@@ -273,7 +273,7 @@ def test_history__two_versions__compare_and_restore(page: Page, alice: Person) -
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("#changes")).to_contain_text("/steps")
     page.locator("#entry tbody").get_by_role("link", name="1", exact=True).click()
-    expect(page.locator("#entry")).to_contain_text("You are looking at version 1")
+    expect(page.locator("#entry")).to_contain_text("This is version 1")
     page.get_by_role("link", name="Restore…").click()
     dialog = page.get_by_role("dialog", name="Restore version 1?")
     dialog.get_by_role("button", name="Restore version 1").click()
@@ -294,7 +294,7 @@ def test_tree__large__opens_pieces_on_demand(page: Page, alice: Person) -> None:
 
 def test_theme__chosen__stays(page: Page) -> None:
     page.goto("/namespaces")
-    page.get_by_role("button", name="You and the look of these pages").click()
+    page.get_by_role("button", name="Account and appearance").click()
     page.get_by_role("button", name="Dark").click()
     page.get_by_role("button", name="Compact").click()
     root = page.locator("html")

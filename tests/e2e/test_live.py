@@ -231,9 +231,9 @@ def test_inbox__agent_asks__is_told_and_swaps_nobodys_form_away(page: Page, erin
     make_thread(erin.actor, "t2")
     make_run(erin.actor, "t2", "r2")
     wait_for(erin, "r2", asked | {"ticket_id": "k2", "tool_call_id": "c2"})
-    expect(page.locator("#inbox-now")).to_contain_text("1 new ticket waits: show")
+    expect(page.locator("#inbox-now")).to_contain_text("1 new ticket: refresh")
     decide_ticket(actor=erin.actor, ticket_id="k1", action="cancel", payload=raw(None))
-    expect(page.locator("#inbox-now")).to_contain_text("1 of these is decided: show")
+    expect(page.locator("#inbox-now")).to_contain_text("1 ticket decided: refresh")
     expect(reason).to_have_value("half a sente")
 
 

@@ -78,7 +78,7 @@ def log_in(page: Page) -> None:
 
 
 def log_out(page: Page, check: Check) -> None:
-    page.get_by_role("button", name="You and the look of these pages").click()
+    page.get_by_role("button", name="Account and appearance").click()
     page.get_by_role("button", name="Sign out").click()
     check(page, "Sign in to Commonhold")
 
@@ -92,32 +92,32 @@ def test_authenticator__enrolled__asks_at_the_next_login(
     page.on("console", lambda said: blocked.append(said.text) if "Policy" in said.text else None)
     log_in(page)
     page.goto("/sign-in")
-    check(page, "How you sign in")
+    check(page, "Sign-in methods")
     page.get_by_role("link", name="Set up").click()
     check(page, "Set up an authenticator app")
     picture = page.get_by_role("img", name="QR code")
     assert picture.evaluate("image => image.complete && image.naturalWidth > 0")
     secret = page.locator("figure code").inner_text().replace(" ", "")
     page.get_by_label("Your password").fill(GOOD)
-    page.get_by_label("Code that the app shows now").fill(code_of(secret))
+    page.get_by_label("Authenticator code").fill(code_of(secret))
     page.get_by_role("button", name="Turn on").click()
     check(page, "Your recovery codes")
     recovery = page.locator("figure code").inner_text().splitlines()
     assert len(recovery) == 10
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I have saved them").click()
     expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
     log_out(page, check)
     device = Authenticator.objects.get(type="totp")
     device.data["used"] -= 2  # as if it had been a minute ago
     device.save()
     log_in(page)
-    check(page, "One more step")
+    check(page, "Two-factor authentication")
     assert blocked == []
-    page.get_by_label("Code of your authenticator app").fill("000000")
+    page.get_by_label("Authenticator code").fill("000000")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert").filter(has_text="wrong")).to_be_visible()
-    check(page, "One more step")
-    page.get_by_label("Code of your authenticator app").fill(code_of(secret))
+    check(page, "Two-factor authentication")
+    page.get_by_label("Authenticator code").fill(code_of(secret))
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
 
@@ -131,12 +131,12 @@ def test_single_sign_on__there_and_back(
     page.goto("/login?next=/sessions")
     check(page, "Sign in to Commonhold")
     page.get_by_role("link", name="Sign in with Acme SSO").click()
-    check(page, "Nothing was signed in")
+    check(page, "Sign-in cancelled")
     provider.error = ""
     page.goto("/login?next=/sessions")
     page.get_by_role("link", name="Sign in with Acme SSO").click()
     expect(page).to_have_url(re.compile("/sessions$"))
-    expect(page.locator("main")).to_contain_text("by Acme SSO")
+    expect(page.locator("main")).to_contain_text("with Acme SSO")
 
 
 def test_single_sign_on__linked_by_hand__lets_in(
@@ -151,7 +151,7 @@ def test_single_sign_on__linked_by_hand__lets_in(
     page.get_by_role("button", name="Link").click()
     check(page, "Link Acme SSO")
     page.get_by_role("link", name="Continue at Acme SSO").click()
-    expect(page.locator("main")).to_contain_text("Linked: signing in there lets you in here.")
+    expect(page.locator("main")).to_contain_text("Linked. You can sign in with")
     log_out(page, check)
     page.goto("/login")
     page.get_by_role("link", name="Sign in with Acme SSO").click()

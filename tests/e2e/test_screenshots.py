@@ -156,7 +156,7 @@ def show_keys(page: Page) -> None:
 
 def show_me(page: Page) -> None:
     page.goto("/")
-    page.get_by_role("button", name="You and the look").click()
+    page.get_by_role("button", name="Account and appearance").click()
     expect(page.locator("#me")).to_be_visible()
 
 
@@ -168,7 +168,7 @@ def show_side(page: Page) -> None:
 
 def show_views(page: Page) -> None:
     page.goto("/state")
-    page.get_by_text("Save or change").click()
+    page.get_by_text("Manage views").click()
 
 
 def show_dialog(page: Page) -> None:
@@ -179,10 +179,10 @@ def show_dialog(page: Page) -> None:
 
 def show_bulk(page: Page) -> None:
     page.goto("/state?namespace=fare_quotes")
-    page.get_by_label("What to do").select_option("tag")
-    page.get_by_label("Tick HAM-OPO").check()
-    page.get_by_label("Tick HAM-LIS").check()
-    page.get_by_role("button", name="Ticked…").click()
+    page.get_by_label("Bulk action").select_option("tag")
+    page.get_by_label("Select HAM-OPO").check()
+    page.get_by_label("Select HAM-LIS").check()
+    page.get_by_role("button", name="Selected…").click()
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
@@ -223,7 +223,7 @@ def show_conflict(page: Page) -> None:
     put(demo_person(), "traveller", "customer-204", tomas)
     page.locator(".cm-content").fill('{"name": "Tomas", "allergies": ["nuts"], "miles": 7}')
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("heading", name="changed while you edited")).to_be_visible()
+    expect(page.get_by_role("heading", name="changed while you were editing")).to_be_visible()
 
 
 def show_late_answer(page: Page) -> None:
@@ -234,8 +234,8 @@ def show_late_answer(page: Page) -> None:
 def show_made_token(page: Page) -> None:
     page.goto("/tokens")
     page.get_by_label("Name", exact=True).fill("ci")
-    page.get_by_role("button", name="Make token").click()
-    expect(page.get_by_role("heading", name="is ready")).to_be_visible()
+    page.get_by_role("button", name="Create token").click()
+    expect(page.get_by_role("heading", name="created")).to_be_visible()
 
 
 # What takes a hand: by the name of its picture.

@@ -25,10 +25,10 @@ def test_journey__webhook__made_tested_replayed_rotated_deleted(
         page.goto("/webhooks")
         page.get_by_label("Name", exact=True).fill("billing")
         page.get_by_label("URL", exact=True).fill("ftp://nowhere")
-        page.get_by_role("button", name="Make webhook").click()
+        page.get_by_role("button", name="Create webhook").click()
         expect(page.get_by_text("must begin with https")).to_be_visible()
         page.get_by_label("URL", exact=True).fill(receiver.url)
-        page.get_by_role("button", name="Make webhook").click()
+        page.get_by_role("button", name="Create webhook").click()
         snippet = page.locator("section.made pre")
         expect(snippet).to_contain_text("whsec_")
         secret = snippet.inner_text().strip()
@@ -36,8 +36,8 @@ def test_journey__webhook__made_tested_replayed_rotated_deleted(
         expect(page.get_by_role("heading", name="billing")).to_be_visible()
         expect(page.get_by_text(secret)).to_have_count(0)
 
-        page.get_by_role("button", name="Send a test").click()
-        expect(page.locator("[data-toast]")).to_contain_text("on its way")
+        page.get_by_role("button", name="Send test event").click()
+        expect(page.locator("[data-toast]")).to_contain_text("Test event queued")
         assert deliveries.deliver(WebhookDelivery.objects.get().public_id) == "dead"
         # The table follows by itself.
         expect(page.get_by_text("the receiver returned 500")).to_be_visible()
@@ -45,15 +45,15 @@ def test_journey__webhook__made_tested_replayed_rotated_deleted(
 
     WebhookDelivery.objects.update(test=False)
     page.reload()
-    page.get_by_role("button", name="Deliver webhook.test again").click()
+    page.get_by_role("button", name="Redeliver webhook.test").click()
     expect(page.locator("#delivery-table").get_by_text("queued")).to_be_visible()
     page.get_by_label("Status", exact=True).select_option("dead")
-    expect(page.get_by_text("No delivery is dead")).to_be_visible()
+    expect(page.get_by_text("No deliveries with status dead")).to_be_visible()
     expect(page).to_have_url(re.compile("status=dead"))
 
-    page.get_by_role("link", name="New secret…").click()
-    page.get_by_label("ends now: it leaked").check()
-    page.get_by_role("button", name="Make a new secret").click()
+    page.get_by_role("link", name="Rotate secret…").click()
+    page.get_by_label("stops now, because it leaked").check()
+    page.get_by_role("button", name="Rotate secret").click()
     expect(page.locator("section.made pre")).to_contain_text("whsec_")
     assert page.locator("section.made pre").inner_text().strip() != secret
 

@@ -1,4 +1,4 @@
-"""manage.py verify_state, and that compaction leaves what it keeps alone (semantics §8)."""
+"""manage.py verify_state, and that compaction leaves what it keeps alone."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_tools__each__answers_what_its_schema_promises(mcp: MCP, alice: Person, 
 
 @pytest.mark.usefixtures("world")
 def test_tools__viewer__reads_but_writes_nothing(mcp: MCP, bob: Person) -> None:
-    """deny unless granted (semantics §10)"""
+    """deny unless granted"""
 
     async def everything(client: Any) -> Any:
         listed = await client.list_tools()
@@ -115,7 +115,7 @@ def test_tools__viewer__reads_but_writes_nothing(mcp: MCP, bob: Person) -> None:
 def test_tools__outside_the_grant__as_if_absent(
     mcp: MCP, alice: Person, mallory: Person, who: str
 ) -> None:
-    """nothing of another workspace, nor outside a token's narrowing (S1)"""
+    """nothing of another workspace, nor outside a token's narrowing"""
     token = {
         "foreign": lambda: mallory.token,
         "other namespaces": lambda: make_token(alice, Role.ADMIN, ["other"])[0],

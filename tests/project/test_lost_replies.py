@@ -1,4 +1,4 @@
-"""Lost acknowledgements (semantics §10, T4): the work is done, and the word of it never comes.
+"""Lost acknowledgements: the work is done, and the word of it never comes.
 
 Real connections through a real proxy, cut between us and PostgreSQL, and between the client and us.
 """

@@ -1,4 +1,4 @@
-"""A database that fails at the nth statement of a service (reliability T7).
+"""A database that fails at the nth statement of a service.
 
 The failure comes before the statement or behind it, as a lost connection or a deadlock would. Both
 ways in are covered: Django's cursors, and the hand-written statements of models/hot.py.

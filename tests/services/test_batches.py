@@ -1,4 +1,4 @@
-"""Batches: all or nothing, or each on its own; reads of one moment; no deadlocks (semantics §4)."""
+"""Batches: all or nothing, or each on its own; reads of one moment; no deadlocks."""
 
 from __future__ import annotations
 

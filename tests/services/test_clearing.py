@@ -1,4 +1,4 @@
-"""Clearing in bulk: by namespace, prefix, scope kind (semantics §4)."""
+"""Clearing in bulk: by namespace, prefix, scope kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The atomic step against semantics §6: order of checks, exact texts, merging, races."""
+"""The atomic step: order of checks, exact texts, merging, races."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_commit__nothing_at_all__answers_the_revision_even_with_a_stale_base(
 
 
 def test_commit__empty_batches_of_different_bases__are_nothing_at_all(run: Person) -> None:
-    """Emptiness is looked at first, before bases are compared (awaken-facts §2.4)."""
+    """Emptiness is looked at first, before bases are compared."""
     assert do(run, {}, {}, bases=(1, 2)).revision == 1
 
 
@@ -427,7 +427,7 @@ def test_commit__viewer_or_stranger__is_refused(run: Person, bob: Person, mallor
 def test_commit__several_reasons_to_refuse__the_first_of_the_contract_is_told(
     run: Person,
 ) -> None:
-    """Semantics §6: merge, base, known keys, updates and schemas, run transition, message guard."""
+    """Merge, base, known keys, updates and schemas, run transition, message guard."""
     everything: dict[str, Any] = {
         "base_revision": 7,
         "run": RunChange(status="created"),
@@ -515,7 +515,7 @@ def test_transient_key__run_ends__is_gone_with_its_last_step(run: Person) -> Non
 def test_transient_key__any_end_of_its_run__is_gone_at_once(
     alice: Person, how: str, status: str
 ) -> None:
-    """Semantics §6: `persistent: false` keys live only until their run ends."""
+    """`persistent: false` keys live only until their run ends."""
     a = alice.actor
     for name, scope in (("grants", "run"), ("visible", "thread")):
         make_state_key(a, name, persistent=False, scope=scope)
@@ -541,7 +541,7 @@ def test_transient_key__any_end_of_its_run__is_gone_at_once(
 
 
 def test_runtime_keys__unregistered__keep_the_marks_of_the_reference(run: Person) -> None:
-    """Semantics §5: parallel branches join on the commutative ones, and clash on the others."""
+    """Parallel branches join on the commutative ones, and clash on the others."""
     messages, throttle = "__runtime.context_message_store", "__runtime.context_throttle"
     do(run, {messages: {"a": 1}}, {messages: {"b": 2}}, {throttle: {"x": 1}})
     held = snapshots.read_snapshot(actor=run.actor, thread_id="t1").parsed()
@@ -551,7 +551,7 @@ def test_runtime_keys__unregistered__keep_the_marks_of_the_reference(run: Person
 
 
 def test_extension_keys__registered_commutative__join_as_in_the_reference(run: Person) -> None:
-    """Semantics §5, awaken-facts §2.9: their members are independent."""
+    """Their members are independent."""
     for name in sorted(EXTENSION_KEYS):
         marks = {"merge": "commutative", "reducer": "merge", "default": {}}
         assert run.api("PUT", f"/state-keys/{name}", marks).status_code == 201

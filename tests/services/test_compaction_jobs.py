@@ -1,5 +1,5 @@
 """Jobs of compaction: whose turn it is, where they are, and that none pays for what is not wanted any
-more (semantics §8.6)."""
+more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Context compaction as a job: one at a time, done once, visible, reversible (semantics §8)."""
+"""Context compaction as a job: one at a time, done once, visible, reversible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dead letters: replayed, cleared; and the end of what is finished (semantics §7)."""
+"""Dead letters: replayed, cleared; and the end of what is finished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mailbox: who gets what, for how long, and what becomes of it (semantics §7)."""
+"""The mailbox: who gets what, for how long, and what becomes of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries against semantics §4: preconditions, versions, patches, TTL, past, races."""
+"""Entries: preconditions, versions, patches, TTL, past, races."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Export and import in the reference's wire form against semantics §6 and awaken-facts §2.6."""
+"""Export and import in the reference's wire form."""
 
 from __future__ import annotations
 

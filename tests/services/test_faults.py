@@ -1,4 +1,4 @@
-"""Every verb that writes, failed at each of its SQL statements: all of it or nothing (T7)."""
+"""Every verb that writes, failed at each of its SQL statements: all of it or nothing."""
 
 from __future__ import annotations
 

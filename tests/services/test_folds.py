@@ -1,4 +1,4 @@
-"""Planning a fold in the database: as the rules say it over a list, and without the log (semantics §8)."""
+"""Planning a fold in the database: as the rules say it over a list, and without the log."""
 
 from __future__ import annotations
 

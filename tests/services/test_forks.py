@@ -1,4 +1,4 @@
-"""Copies of threads against semantics §6: as of a revision and a message count, nothing shared."""
+"""Copies of threads: as of a revision and a message count, nothing shared."""
 
 from __future__ import annotations
 

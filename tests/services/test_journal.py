@@ -1,4 +1,4 @@
-"""No audit, no write (semantics §10): an audit table that takes nothing lets nothing through."""
+"""No audit, no write: an audit table that takes nothing lets nothing through."""
 
 from __future__ import annotations
 

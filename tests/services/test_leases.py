@@ -1,4 +1,4 @@
-"""Leases and fencing tokens: a worker that was replaced can do nothing any more (semantics §7)."""
+"""Leases and fencing tokens: a worker that was replaced can do nothing any more."""
 
 from __future__ import annotations
 

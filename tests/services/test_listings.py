@@ -1,4 +1,4 @@
-"""Lists of entries: over all namespaces, by tags, by validity within bounds (semantics §4, "List")."""
+"""Lists of entries: over all namespaces, by tags, by validity within bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sweeps: idempotent, on record, once at a time (semantics §4, §7-§10)."""
+"""The sweeps: idempotent, on record, once at a time."""
 
 from __future__ import annotations
 

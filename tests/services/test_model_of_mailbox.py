@@ -1,4 +1,4 @@
-"""Random histories of mailboxes against a model in plain Python (reliability T6).
+"""Random histories of mailboxes against a model in plain Python.
 
 Time is the model's: a rule lets it go by, and shifts the rows accordingly. The sweep runs in some
 histories and in others never: nothing may depend on it.

@@ -1,5 +1,5 @@
 """Summaries by the models of the config registry: what is found there, and what is said when
-something is missing (semantics §8.3, awaken-facts §5.1)."""
+something is missing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Random histories against models in plain Python (reliability T6): entries, and threads.
+"""Random histories against models in plain Python: entries, and threads.
 
 Each example runs in a transaction that is rolled back. After every rule the store must agree with
-the model; at the end every version and every revision is read again, and the trail is counted (T9).
+the model; at the end every version and every revision is read again, and the trail is counted.
 """
 
 from __future__ import annotations

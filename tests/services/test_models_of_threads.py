@@ -1,4 +1,4 @@
-"""Random histories of a forest of threads against dicts (reliability T6): runs, steps of every
+"""Random histories of a forest of threads against dicts: runs, steps of every
 reducer, waits and decisions, restores, exports, imports, forks, deletions.
 
 After every rule the newest state of each thread must agree; at the end every revision is read

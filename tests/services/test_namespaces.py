@@ -1,4 +1,4 @@
-"""Namespaces against semantics §3: registering, changing, dry runs, whose they are."""
+"""Namespaces: registering, changing, dry runs, whose they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugins against semantics §5: all or none, one revision per thread, retained values (T1)."""
+"""Plugins: all or none, one revision per thread, retained values."""
 
 from __future__ import annotations
 

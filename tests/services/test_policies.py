@@ -1,4 +1,4 @@
-"""Which compaction policy holds where, who may say so, and what it would do now (semantics §8)."""
+"""Which compaction policy holds where, who may say so, and what it would do now."""
 
 from __future__ import annotations
 

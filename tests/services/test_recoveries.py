@@ -1,4 +1,4 @@
-"""The ways out of a stuck run: fail, resume from a snapshot (semantics §7)."""
+"""The ways out of a stuck run: fail, resume from a snapshot."""
 
 from __future__ import annotations
 

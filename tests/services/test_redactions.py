@@ -1,4 +1,4 @@
-"""Removing a secret from every version of an entry (semantics §4)."""
+"""Removing a secret from every version of an entry."""
 
 from __future__ import annotations
 

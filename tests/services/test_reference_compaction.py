@@ -1,5 +1,5 @@
-"""What the reference promises of compaction, a test for each behaviour (awaken-facts §5, §8.5), and
-what holds of any conversation whatever is done to it (semantics §8)."""
+"""What the reference promises of compaction, a test for each behaviour, and
+what holds of any conversation whatever is done to it."""
 
 from __future__ import annotations
 

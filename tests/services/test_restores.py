@@ -1,4 +1,4 @@
-"""Taking many entries back to a moment (semantics §4, "Restore")."""
+"""Taking many entries back to a moment."""
 
 from __future__ import annotations
 

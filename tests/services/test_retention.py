@@ -1,4 +1,4 @@
-"""Snapshot and history compaction: what goes, what stays, and what comes in between (semantics §8)."""
+"""Snapshot and history compaction: what goes, what stays, and what comes in between."""
 
 from __future__ import annotations
 

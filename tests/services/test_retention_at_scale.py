@@ -1,4 +1,4 @@
-"""Compaction of a million rows: in bounded pieces, by indexes, beside a writer (semantics §8).
+"""Compaction of a million rows: in bounded pieces, by indexes, beside a writer.
 
 How long things take is printed (`make chaos`, with -s), never asserted; but no writer may wait longer
 than LONGEST_WAIT for a lock, and the server sees to that.

@@ -1,4 +1,4 @@
-"""Runs against semantics §7: every move, one active per thread, leases, stuck runs."""
+"""Runs: every move, one active per thread, leases, stuck runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searching live values (semantics §4, "Search"): right at once, whatever the index knows."""
+"""Searching live values: right at once, whatever the index knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction by a model: retries, the circuit breaker, the cost cap, the fallback (semantics §8.3).
+"""Compaction by a model: retries, the circuit breaker, the cost cap, the fallback.
 
 The provider is a real socket; what a registry of configuration would say comes from the tests.
 """

@@ -1,4 +1,4 @@
-"""Threads and their log against semantics §6."""
+"""Threads and their log."""
 
 from __future__ import annotations
 
@@ -488,7 +488,7 @@ def test_create__again_after_its_parent_is_gone__is_the_stored_thread(alice: Per
 
 
 def test_delete__everything_in_it__is_nowhere_but_in_the_history_of_entries(alice: Person) -> None:
-    """Deleted entries keep their history (semantics §4); nothing else of a thread stays."""
+    """Deleted entries keep their history; nothing else of a thread stays."""
     a, secret = alice.actor, "canary-7fd1"
     builders.make_namespace(a, "notes")
     builders.make_state_key(a, "plan")

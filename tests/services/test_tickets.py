@@ -1,4 +1,4 @@
-"""Tickets: the first decision wins, the last one wakes the run (semantics §7)."""
+"""Tickets: the first decision wins, the last one wakes the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times follow versions, however long a transaction was open before it wrote (semantics §1, §4)."""
+"""Times follow versions, however long a transaction was open before it wrote."""
 
 from __future__ import annotations
 

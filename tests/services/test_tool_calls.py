@@ -1,4 +1,4 @@
-"""The mirror of tool calls stays as small as what can still go on (semantics §7)."""
+"""The mirror of tool calls stays as small as what can still go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built-in summariser: honest, useful, within its limits (semantics §8)."""
+"""The built-in summariser: honest, useful, within its limits."""
 
 from __future__ import annotations
 

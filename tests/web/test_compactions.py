@@ -26,7 +26,7 @@ def test_compactions__filtered__only_those(
 ) -> None:
     tell(alice.actor)
     assert len(admin.get(f"/compactions.json?{query}").json()["items"]) == found
-    assert ("No compaction fits" in page(admin, f"/compactions?{query}")) == (not found)
+    assert ("No compactions match" in page(admin, f"/compactions?{query}")) == (not found)
 
 
 def test_compaction__done__summary_beside_the_messages(admin: Client, alice: Person) -> None:
@@ -43,7 +43,7 @@ def test_compaction__undone__the_model_sees_the_originals_again(
 ) -> None:
     job = tell(alice.actor).compaction
     before = read_context(actor=alice.actor, thread_id="t1")
-    assert "stays in the log" in page(admin, f"/compactions/{job.public_id}/undo")
+    assert "stays in the thread" in page(admin, f"/compactions/{job.public_id}/undo")
     response = admin.post(f"/compactions/{job.public_id}/undo", {"reason": "lost the amounts"})
     assert response["Location"] == f"/compactions/{job.public_id}"
     after = read_context(actor=alice.actor, thread_id="t1")
@@ -74,10 +74,10 @@ def test_compaction__a_later_one_builds_on_it__undo_is_refused_and_not_offered(
     assert second.status == "done"
     inner = page(admin, f"/compactions/{first.public_id}")
     assert "Undo…" not in inner
-    assert "It cannot be undone by itself" in inner
+    assert "Undo a later compaction first" in inner
     assert f"/compactions/{second.public_id}" in inner
     outer = page(admin, f"/compactions/{second.public_id}")
-    assert "The summary before it" in outer
+    assert "Previous summary, updated by this compaction" in outer
     assert f"/compactions/{first.public_id}" in outer
     assert f"summary of messages 1 to {first.boundary_seq}" in page(
         admin, f"/compactions/{second.public_id}/undo"
@@ -88,13 +88,13 @@ def test_compaction__a_later_one_builds_on_it__undo_is_refused_and_not_offered(
 def test_compact__asked_on_the_thread__one_job_in_flight(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(8))
-    assert "Fold messages 1 to" in page(admin, "/threads/t1?tab=compactions")
+    assert "Summarizes messages 1 to" in page(admin, "/threads/t1?tab=compactions")
     for _ in range(2):
         admin.post("/thread/compact/t1", {"reason": "too long"})
     job = Compaction.objects.get()
     assert job.status == "queued"
     shown = page(admin, f"/compactions/{job.public_id}")
-    assert "Waits for a worker" in shown
+    assert "Waiting for a worker" in shown
     assert 'data-live="compaction."' in shown
     assert 'data-live="compaction."' in page(admin, "/threads/t1?tab=compactions")
 
@@ -108,8 +108,8 @@ def test_compaction__at_work__says_where_it_is(admin: Client, alice: Person) -> 
         detail="provider acme returned 503",
     )  # fmt: skip
     shown = " ".join(page(admin, f"/compactions/{job.public_id}").split())
-    assert "<strong>Waiting for the summary</strong> of small-1 at acme, attempt 2 of 3." in shown
-    assert "Last time: provider acme returned 503." in shown
+    assert "<strong>Waiting for the summary</strong> from small-1 at acme, attempt 2 of 3." in shown
+    assert "Last error: provider acme returned 503." in shown
     assert "data-live" in shown
     assert "waiting for the summary, attempt 2" in page(admin, "/threads/t1?tab=compactions")
 
@@ -142,11 +142,11 @@ def test_compaction__fallback_after_a_paid_answer__shows_its_cost(
     admin: Client, alice: Person
 ) -> None:
     job = tell(alice.actor).compaction
-    assert "Cost of all answers" not in page(admin, f"/compactions/{job.public_id}")
+    assert "Cost of model calls" not in page(admin, f"/compactions/{job.public_id}")
     Compaction.objects.filter(pk=job.pk).update(cost_usd="0.0011", model="")
     shown = page(admin, f"/compactions/{job.public_id}")
-    assert "<dt>Cost of all answers</dt><dd>$0.001100</dd>" in shown
-    assert "Tokens read, written" in shown
+    assert "<dt>Cost of model calls</dt><dd>$0.001100</dd>" in shown
+    assert "Tokens in, out" in shown
 
 
 def test_compaction__queued__can_be_cancelled_and_asked_again(admin: Client, alice: Person) -> None:
@@ -166,8 +166,8 @@ def test_compaction__queued__can_be_cancelled_and_asked_again(admin: Client, ali
 def test_compaction__nothing_to_fold__says_why(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", {"role": "user", "content": "hello"})
-    assert "Nothing: fewer than 2 messages" in page(admin, "/threads/t1?tab=compactions")
+    assert "Nothing to compact: fewer than 2 messages" in page(admin, "/threads/t1?tab=compactions")
     job = compact(alice.actor, "t1")
     shown = page(admin, f"/compactions/{job.public_id}")
     assert "Skipped:" in shown
-    assert "Ask again" in shown
+    assert "Retry" in shown

@@ -162,7 +162,7 @@ def test_edit__someone_wrote_meanwhile__shows_three_versions_without_secrets(
     page = save(
         admin, '{"adapter": "openai", "timeout_secs": 9}', 1, reason="slow"
     ).content.decode()
-    assert "changed while you edited" in page
+    assert "changed while you were editing" in page
     assert page.count("timeout_secs") > 3
     assert 'name="base" value="2"' in page
     assert 'value="slow"' in page
@@ -404,7 +404,7 @@ def test_form__someone_wrote_meanwhile__only_my_change_is_mine(
     page = admin.post(url, sent | {"answer/base_url": "https://example.com"})
     assert page.status_code == 409
     shown = html.unescape(page.content.decode())
-    assert "No place clashes" in shown
+    assert "No conflicts" in shown
     merged = Controls(page.content.decode()).sent
     assert "canary" not in shown
     assert admin.post(url, merged).status_code == 302

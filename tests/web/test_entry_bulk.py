@@ -68,7 +68,7 @@ def test_delete__undo__brings_back_what_nobody_wrote_since(
     put(alice.actor, "n", "a", "written since")
     admin.post(url, fields)
     assert tags(alice) == {"a": [], "b": ["b"], "c/d": ["c/d"]}
-    assert b"Took it back for 2 entries; 1 entry changed since" in admin.get("/state").content
+    assert b"Undone for 2 entries; 1 entry changed since" in admin.get("/state").content
 
 
 def test_tag__all_that_match__asks_with_a_preview_and_is_undone_exactly(
@@ -99,7 +99,7 @@ def test_all__written_after_the_question__is_left_alone(
     fields = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', question))
     fields["seen_at"] = "2020-01-01T00:00:00+00:00"
     page = admin.post(URL, fields).content.decode()
-    assert "it was written after the question" in page
+    assert "it was written after you confirmed" in page
     assert len(tags(alice)) == 3
 
 

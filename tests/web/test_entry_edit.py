@@ -63,7 +63,7 @@ def test_edit__nothing_changed__writes_nothing(
 ) -> None:
     save(admin, '{ "goal": "ship", "count": 1, "constraints": ["eu"] }', team.version)
     assert stored(alice).version == team.version
-    assert b"Nothing changed" in admin.get("/state/team/global").content
+    assert b"No changes" in admin.get("/state/team/global").content
 
 
 def test_edit__schema_refuses__says_where_and_keeps_the_text(
@@ -82,8 +82,8 @@ def test_edit__schema_refuses__says_where_and_keeps_the_text(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "This is not JSON"),
-        ("", "This is not JSON"),
+        ("{", "The value is not valid JSON"),
+        ("", "The value is not valid JSON"),
         ('{"goal": 1, "goal": 2}', "twice"),
         ('{"goal": "\\u0000"}', "NUL"),
         ("1e999", "outside the range"),
@@ -157,8 +157,8 @@ def test_edit__deleted_meanwhile__is_a_conflict(
     response = save(admin, {"goal": "mine"}, team.version)
     assert response.status_code == 409
     page = response.content.decode()
-    assert "it was deleted since" in page
-    assert "Save to write your value again" in page
+    assert "the entry has been deleted since" in page
+    assert "Save to create the entry again with your value" in page
     assert '<input type="hidden" name="base" value="0">' in page
     assert save(admin, {"goal": "mine"}, 0).status_code == 302
 
@@ -227,7 +227,7 @@ def test_create__someone_created_it_meanwhile__starts_from_the_default(
     path = "/entry/edit/team/thread::new"
     page = save(admin, {"goal": "", "count": 1}, 0, path=path).content.decode()
     assert "the default" in page
-    assert "No place clashes" in page
+    assert "No conflicts" in page
     merged = re.search(r'<textarea class="editor"[^>]*>\n(.*?)</textarea>', page, re.S)
     assert merged
     assert json.loads(unescape(merged[1])) == {"goal": "theirs", "count": 1}
@@ -269,7 +269,7 @@ def test_check__not_json__says_where_it_stopped(
     text: str, line: int, start: int, admin: Client, team: EntryView
 ) -> None:
     told = check(admin, text).json()
-    assert told["message"] == "This is not JSON"
+    assert told["message"] == "The value is not valid JSON"
     (error,) = told["errors"]
     assert (error["line"], error["start"]) == (line, start)
     assert "char" not in error["message"]
@@ -384,7 +384,7 @@ def test_undo__someone_wrote_since__refuses(admin: Client, alice: Person, team: 
     put(alice.actor, "team", "global", {"goal": "later"})
     admin.post(url, fields)
     assert json.loads(stored(alice).value) == {"goal": "later"}
-    assert b"nothing was undone" in admin.get("/state/team/global").content
+    assert b"Not undone" in admin.get("/state/team/global").content
 
 
 def test_undo__creation__deletes(admin: Client, alice: Person, team: EntryView) -> None:
@@ -425,7 +425,7 @@ def test_delete__changed_since_seen__does_nothing(
     put(alice.actor, "team", "global", {"goal": "newer"})
     admin.post("/entry/delete/team/global", {"seen": 1})
     assert stored(alice).exists
-    assert b"nothing was done" in admin.get("/state/team/global").content
+    assert b"Nothing was done" in admin.get("/state/team/global").content
 
 
 def test_restore__old_version__writes_it_again(

@@ -124,7 +124,7 @@ def test_entry__past_version__is_marked_and_restorable(admin: Client, alice: Per
     put(alice.actor, "n", "k", {"v": "first"})
     put(alice.actor, "n", "k", {"v": "second"})
     page = admin.get("/state/n/k?version=1").content.decode()
-    assert "You are looking at <strong>version 1</strong>" in page
+    assert "This is <strong>version 1</strong>" in page
     assert "first" in page
     assert "/entry/restore/n/k?version=1" in page
     assert admin.get("/state/n/k?version=9").status_code == 404
@@ -172,14 +172,14 @@ def test_entry__schema_moved_on__is_marked_invalid(admin: Client, alice: Person)
     schema = {"properties": {"v": {"type": "integer"}}}
     make_namespace(alice.actor, "n", schema=schema)
     page = admin.get("/state/n/bad").content.decode()
-    assert "The present schema refuses this value" in page
+    assert "This value does not match the current schema" in page
     assert "<code>/v</code>" in page
     edit = admin.get("/entry/edit/n/bad").content.decode()
     assert 'id="value-errors"' in edit
     assert "<code>/v</code>" in edit
     assert "data-unsaved" not in edit
     listed = admin.get("/state?namespace=n&show=invalid").content.decode()
-    assert re.findall(r"Tick (\w+)", listed) == ["all", "bad"]
+    assert re.findall(r"Select (\w+)", listed) == ["all", "bad"]
     assert "<code>" not in listed or "bad" in listed
 
 
@@ -348,9 +348,6 @@ def test_entry__who_may_read_it__by_name_for_admins_in_words_for_others(
     for url in urls:
         assert admin.get(url).status_code == 200, url
     told = viewer.get("/state/n/k&1").content.decode()
-    assert "Every member of this workspace" in told
+    assert "All members of this workspace" in told
     assert "granted" not in told
-    assert (
-        "/access"
-        not in told.partition('aria-label="Who may read it"')[2].partition("</section>")[0]
-    )
+    assert "/access" not in told.partition('aria-label="Read access"')[2].partition("</section>")[0]

@@ -48,7 +48,7 @@ def test_inbox__pending__says_what_who_where_and_until_when(admin: Client, alice
     ask(alice, refund(reason="Above 100", expires_at=until, on_expiry="cancel"), refund(2))
     shown = page(admin, "/inbox")
     for said in (
-        "issue_refund", "<strong>helper</strong> asked", "9921", "Above 100", 'href="/runs/r1"',
+        "issue_refund", "<strong>helper</strong> requested", "9921", "Above 100", 'href="/runs/r1"',
         'href="/threads/t-r1"', "then the call is refused", "no deadline",
     ):  # fmt: skip
         assert said in shown
@@ -65,12 +65,12 @@ def test_inbox__schema_beyond_a_form__falls_back_to_json(admin: Client, alice: P
 
 
 def test_inbox__empty__shows_how_a_run_asks(admin: Client) -> None:
-    assert "Nobody waits for you" in page(admin, "/inbox")
+    assert "No pending tickets" in page(admin, "/inbox")
 
 
 def test_inbox__viewer__reads_and_cannot_decide(viewer: Client, alice: Person) -> None:
     ask(alice, refund())
-    assert "An editor of this workspace can decide" in page(viewer, "/inbox")
+    assert "Only editors and admins can decide" in page(viewer, "/inbox")
     assert viewer.post("/ticket/k1", FORM | GOOD).status_code == 403
     assert Ticket.objects.get().status == "pending"
 
@@ -182,7 +182,7 @@ def test_poll__news__tells_and_swaps_no_form(admin: Client, alice: Person) -> No
     admin.post("/ticket/k1", FORM | {"action": "cancel"})
     ask(alice, refund(3), run="r2")
     part = page(admin, at, headers=htmx("inbox-now"))
-    assert "1 new ticket waits, 1 of these is decided: show" in part
+    assert "1 new ticket, 1 ticket decided: refresh" in part
     assert "<form" not in part
 
 

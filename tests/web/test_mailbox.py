@@ -77,7 +77,7 @@ def test_mailbox__filtered__only_those(
 ) -> None:
     rows = admin.get(f"/mailbox.json?{query}").json()["items"]
     assert [row["id"] for row in rows] == [box[status] for status in found]
-    assert ("No dispatch fits" in page(admin, f"/mailbox?{query}")) == (not found)
+    assert ("No dispatches match" in page(admin, f"/mailbox?{query}")) == (not found)
 
 
 def test_mailbox__many__pages_newest_first(alice: Person, admin: Client) -> None:
@@ -119,7 +119,7 @@ def test_letters__cleared__by_admins_only_and_with_a_reason(
 ) -> None:
     assert editor.get("/mailbox/clear").status_code == 403
     assert "Clear dead letters" not in page(editor, "/mailbox")
-    assert "deleted for good" in page(admin, "/mailbox/clear")
+    assert "deleted permanently" in page(admin, "/mailbox/clear")
     assert Dispatch.objects.filter(public_id=box["DeadLetter"]).exists()
     admin.post("/mailbox/clear", {"reason": "old news"})
     assert not Dispatch.objects.filter(public_id=box["DeadLetter"]).exists()
@@ -127,7 +127,7 @@ def test_letters__cleared__by_admins_only_and_with_a_reason(
 
 
 def test_dispatch__cancelled__only_when_queued(box: dict[str, str], admin: Client) -> None:
-    assert "Nobody will work on it" in page(admin, f"/mailbox/{box['Queued']}/cancel")
+    assert "No worker will process it" in page(admin, f"/mailbox/{box['Queued']}/cancel")
     admin.post(f"/mailbox/{box['Queued']}/cancel", {"reason": "not needed"})
     assert status(box["Queued"]) == "Cancelled"
     assert admin.post(f"/mailbox/{box['Claimed']}/cancel").status_code == 409

@@ -125,7 +125,7 @@ def test_sessions__own__listed_ended_one_by_one_and_everywhere(
     log_in(phone, "Phone")
     log_in(office, "Office")
     shown = page(client, "/sessions")
-    for said in ("Laptop &lt;b&gt;", "Phone", "Office", "this one", "127.0.0.1"):
+    for said in ("Laptop &lt;b&gt;", "Phone", "Office", "this browser", "127.0.0.1"):
         assert said in shown
     for browser in (client, phone, office):
         assert browser.cookies["commonhold_session"].value not in shown
@@ -149,7 +149,7 @@ def test_token__rotated__both_work_and_the_new_one_is_shown_once(
 ) -> None:
     secret, _ = make_token(alice)
     old = ApiToken.objects.latest("pk")
-    assert "goes on working" in page(admin, f"/tokens/{old.pk}/rotate")
+    assert "keeps working" in page(admin, f"/tokens/{old.pk}/rotate")
     response = admin.post(f"/tokens/{old.pk}/rotate", {"overlap": "1h", "reason": "yearly"})
     assert response.status_code == 201
     found = re.search(r"ch_[0-9a-f]{12}_[0-9a-f]{64}", response.content.decode())

@@ -34,11 +34,11 @@ def test_register__valid__is_there_for_programs(admin: Client, alice: Person) ->
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"schema": "{"}, "The schema is not JSON"),
+        ({"schema": "{"}, "The schema is not valid JSON"),
         ({"schema": '{"type": "strange"}'}, "The schema is not valid"),
         ({"schema": '{"$ref": "http://169.254.169.254/"}'}, "nothing is fetched"),
         ({"default": "3"}, "The default does not satisfy the schema"),
-        ({"default": "nope"}, "The default is not JSON"),
+        ({"default": "nope"}, "The default is not valid JSON"),
         ({"name": "no spaces"}, "Invalid namespace name"),
         ({"name": ""}, "This field is required"),
         ({"ttl_seconds": "-1"}, "greater than or equal to 1"),
@@ -67,7 +67,7 @@ STRICTER = '{\n  "properties": {"n": {"type": "integer"}}\n}'
 def test_edit__check__shows_what_would_break_and_saves_nothing(admin: Client) -> None:
     response = admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, check="yes"))
     page = response.content.decode()
-    assert "1 entry does not fit" in page
+    assert "1 entry does not match" in page
     assert re.findall(r'href="(/state/team/[^"]+)"', page) == ["/state/team/breaks"]
     assert Namespace.objects.open().get().schema_version == 1
 
@@ -80,7 +80,7 @@ def test_edit__breaks_entries__saves_only_when_agreed(admin: Client) -> None:
     admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, agreed=1))
     assert Namespace.objects.open().get().schema_version == 2
     page = admin.get("/namespaces/team").content.decode()
-    assert "Entries that the schema refuses" in page
+    assert "Entries that do not match the schema" in page
     assert "/state/team/breaks" in page
 
 
@@ -89,7 +89,7 @@ def test_edit__changed_meanwhile__refuses_and_keeps_the_text(admin: Client) -> N
     admin.post("/namespaces/team/edit", fields(base=1))
     response = admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, agreed=1))
     assert response.status_code == 422
-    assert b"someone changed this namespace meanwhile" in response.content.lower()
+    assert b"this namespace was changed in the meantime" in response.content.lower()
     assert b"integer" in response.content
 
 
@@ -99,13 +99,13 @@ def test_edit__same_meaning_other_spelling__changes_nothing(admin: Client) -> No
     assert "<textarea" in form
     admin.post("/namespaces/team/edit", fields(schema="{ }", default="{ }", base=1))
     assert Namespace.objects.open().get().schema_version == 1
-    assert b"Nothing changed" in admin.get("/namespaces/team").content
+    assert b"No changes" in admin.get("/namespaces/team").content
 
 
 @pytest.mark.usefixtures("numbers")
 def test_unregister__retain__keeps_entries_and_undo_registers_again(admin: Client) -> None:
     question = admin.get("/namespaces/team/unregister").content.decode()
-    assert "It holds 2 entries." in question
+    assert "It has 2 entries." in question
     admin.post("/namespaces/team/unregister", {"entries": "retain", "reason": "over"})
     assert Namespace.objects.open().get().unregistered_at
     page = admin.get("/namespaces/team").content.decode()

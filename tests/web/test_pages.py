@@ -175,10 +175,10 @@ def test_page__user_without_workspace__says_so(client: Client, alice: Person) ->
     client.force_login(ensure_user("dave")[0])
     response = client.get("/")
     assert response.status_code == 403
-    assert b"not a member of any workspace" in response.content
+    assert b"not a member of a workspace" in response.content
 
 
 def test_page__unknown_address__is_our_404(admin: Client) -> None:
     response = admin.get("/nothing/here")
     assert response.status_code == 404
-    assert b"There is nothing here" in response.content
+    assert b"Page not found" in response.content

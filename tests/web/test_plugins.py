@@ -59,7 +59,7 @@ def test_state_keys__plugin__shown_with_its_parts_and_who_holds_them(
     assert HOSTILE[0] not in shown
     assert "after uninstall" in shown
     assert "Uninstall…" in shown
-    assert "Held, but not registered" not in shown
+    assert "Unregistered keys with values" not in shown
     assert "__runtime.run_lifecycle" in shown
 
 
@@ -77,7 +77,7 @@ def test_uninstall__asked__says_what_goes_and_what_stays(admin: Client, kit: Per
     assert "kit.facts (values stay)" in shown
     assert "What becomes of the entries" not in shown
     put(kit.actor, "kit.notes", "k", 1)
-    assert "Its namespaces hold 1 entry." in page(admin, "/plugins/kit/uninstall")
+    assert "Its namespaces have 1 entry." in page(admin, "/plugins/kit/uninstall")
 
 
 def test_uninstall__confirmed__is_done_and_what_is_retained_is_told(
@@ -92,7 +92,7 @@ def test_uninstall__confirmed__is_done_and_what_is_retained_is_told(
     assert AuditRow.objects.filter(action="plugin.uninstall", reason="unused").exists()
     shown = page(admin, "/state-keys")
     assert "Uninstalled kit; cleared 1 value" in shown
-    assert "Held, but not registered" in shown
+    assert "Unregistered keys with values" in shown
     assert holders(shown) == {"own": "1"}
 
 
@@ -155,15 +155,15 @@ def test_install__shown_before__is_done_with_its_reason(admin: Client, alice: Pe
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ("{", "This is not JSON"),
-        ("[]", "an object belongs here"),
-        ({}, "name is missing"),
+        ("{", "The plugin is not valid JSON"),
+        ("[]", "must be an object"),
+        ({}, "name is required"),
         ({"name": "no spaces"}, "Invalid plugin name"),
         ({"name": "p", "more": 1}, "/more</code> unknown"),
         ({"name": "p", "state_keys": {}}, "a list of at most"),
-        ({"name": "p", "state_keys": [1]}, "/state_keys/0</code> an object belongs here"),
-        ({"name": "p", "state_keys": [{}]}, "key is missing"),
-        ({"name": "p", "state_keys": [{"key": 7}]}, "a text of at most 128"),
+        ({"name": "p", "state_keys": [1]}, "/state_keys/0</code> must be an object"),
+        ({"name": "p", "state_keys": [{}]}, "key is required"),
+        ({"name": "p", "state_keys": [{"key": 7}]}, "a string of at most 128"),
         ({"name": "p", "state_keys": [{"key": "k", "persistent": 1}]}, "true or false"),
         ({"name": "p", "state_keys": [{"key": "k", "reducer": "x"}]}, "one of replace, add"),
         ({"name": "p", "namespaces": [{"name": "n", "ttl_seconds": True}]}, "a whole number"),

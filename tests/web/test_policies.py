@@ -22,8 +22,8 @@ def say(person: Person, scope: Any, name: str = "", **body: Any) -> None:
 
 def test_policies__none_said__shows_the_workspace_and_how_to_begin(admin: Client) -> None:
     shown = page(admin, "/policies")
-    assert "nothing: the defaults hold" in shown
-    assert "Policy of this agent" in shown
+    assert "none: defaults apply" in shown
+    assert "Show agent policy" in shown
 
 
 def test_policies__said__each_with_its_fields(viewer: Client, alice: Person) -> None:
@@ -33,7 +33,7 @@ def test_policies__said__each_with_its_fields(viewer: Client, alice: Person) -> 
     assert "autocompact_threshold 900" in shown
     assert "fallback none" in shown
     assert HOSTILE[0] not in shown
-    assert "Policy of this agent" not in shown, "a viewer changes nothing"
+    assert "Show agent policy" not in shown, "a viewer changes nothing"
 
 
 def test_policy__of_an_agent__shows_what_holds_and_who_says_so(
@@ -104,7 +104,7 @@ def test_policy__of_a_thread__is_an_editors(editor: Client, viewer: Client, alic
     make_thread(alice.actor, "t1")
     url = "/policy?scope=thread&name=t1"
     assert viewer.post(url, {"min_gain_tokens": "2"}).status_code == 403
-    assert "What is said here" not in page(viewer, url)
+    assert "Settings" not in page(viewer, url)
     response = editor.post(url, {"min_gain_tokens": "2"})
     assert response["Location"] == "/threads/t1?tab=compactions"
     assert editor.post("/policy", {"min_gain_tokens": "2"}).status_code == 403
@@ -138,8 +138,8 @@ def test_thread__preview__says_savings_and_what_stands_in_the_way(
     make_thread(alice.actor, "t1", policy=raw({**policy, "summary_max_tokens": 200}))
     append(alice.actor, "t1", *conversation(8))
     shown = page(admin, "/threads/t1?tab=compactions")
-    assert "Fold messages 1 to" in shown
+    assert "Summarizes messages 1 to" in shown
     assert "% less" in shown
     assert "provider not configured: gpt-7" in shown
-    assert "The extractive summariser would stand in" in shown
+    assert "The extractive summarizer will be used instead" in shown
     assert "/policy?scope=thread&amp;name=t1" in shown

@@ -17,18 +17,18 @@ def test_snapshots__asked_for__after_a_look_at_how_much(admin: Client, alice: Pe
     policies.put_policy(actor=alice.actor, scope="thread", name="t1", body=said)
     assert "Remove old snapshots…" in page(admin, "/threads/t1?tab=compactions")
     question = page(admin, "/thread/compact-snapshots/t1")
-    assert "1 of 6 snapshots go, with " in question
-    assert "there is no undo" in question
+    assert "1 of 6 snapshots will be removed, with " in question
+    assert "cannot be restored" in question
     response = admin.post("/thread/compact-snapshots/t1", {"reason": "tidy"})
     assert response.status_code == 302
     job = Compaction.objects.get(kind="snapshot")
     assert (job.requested_by, job.reason) == ("alice", "tidy")
     assert retention.run_retention(job.public_id) == "done"
     shown = page(admin, f"/compactions/{job.public_id}")
-    for text in ("1 snapshots deleted", "Rows removed, for good", "Bytes before", "tidy"):
+    for text in ("1 snapshots deleted", "Rows removed permanently", "Bytes before", "tidy"):
         assert text in shown
     assert "no undo" in page(admin, "/threads/t1?tab=compactions")
-    assert "The state at revision 1 is not kept any more" in page(
+    assert "The state at revision 1 was removed by snapshot compaction" in page(
         admin, "/threads/t1?tab=state&at=1"
     )
 
@@ -47,7 +47,9 @@ def test_history__asked_for__after_a_look_at_how_much(admin: Client, alice: Pers
     for number in range(3):
         put(alice.actor, "notes", "k", number)
     assert "Remove old versions now…" in page(admin, "/namespaces/notes")
-    assert "2 of 3 versions (2 B of 3 B) go" in page(admin, "/namespaces/notes/compact")
+    assert "2 of 3 versions (2 B of 3 B) will be removed" in page(
+        admin, "/namespaces/notes/compact"
+    )
     admin.post("/namespaces/notes/compact", {"reason": "tidy"})
     job = Compaction.objects.get(kind="history")
     assert retention.run_retention(job.public_id) == "done"

@@ -60,17 +60,17 @@ def test_knowledge__step__shows_what_stood_there_and_lights_stale_reads(
     then = page(admin, "/run/knowledge/r1?step=2")
     assert "first thought" in then
     assert "second thought" not in then
-    assert "gone since" in then
+    assert "deleted since" in then
     assert "stale now" in then
     assert "1 value it read is</strong>" not in then
-    assert "1 value it read is not the newest." in then
+    assert "1 value read by this step is outdated." in then
     assert 'href="/run/knowledge/r1?step=1"' in then
     assert 'href="/run/knowledge/r1?step=3"' in then
     later = page(admin, "/run/knowledge/r1")
     assert "second thought" in later
     assert "it was wrong" in later
-    assert "It reported no reads with this step" in later
-    assert page(admin, "/run/knowledge/r1?step=1").count("Nothing stood under its scopes") == 1
+    assert "No reads reported" in later
+    assert page(admin, "/run/knowledge/r1?step=1").count("No entries in its scopes") == 1
 
 
 def test_knowledge__htmx__answers_the_part(admin: Client, run: Person) -> None:
@@ -99,7 +99,7 @@ def test_readers__of_a_version__lead_to_the_step(admin: Client, run: Person) -> 
     assert 'href="/runs/r1"' in shown
     assert 'href="/run/knowledge/r1?step=2"' in shown
     nobody = page(admin, "/entry/readers/notes/global?version=2")
-    assert "No run has reported that it read this" in nobody
+    assert "No run has reported reading this" in nobody
 
 
 def test_readers__many__are_paged(
@@ -121,7 +121,7 @@ def test_readers__many__are_paged(
 
 def test_run__release__takes_it_from_its_worker(admin: Client, run: Person) -> None:
     assert "Release lease…" in page(admin, "/runs/r1")
-    assert "refused from now on" in page(admin, "/run/release/r1")
+    assert "Commits of the worker that holds the run are refused" in page(admin, "/run/release/r1")
     assert admin.post("/run/release/r1", {"reason": "gone"})["Location"] == "/runs/r1"
     assert Run.objects.get().fencing_token == 2
     shown = page(admin, "/runs/r1")
@@ -145,7 +145,7 @@ def test_ticket__expired__offers_no_form_and_says_so(admin: Client, alice: Perso
     tell(alice.actor)
     Ticket.objects.update(expires_at="2020-01-01T00:00:00Z")
     shown = page(admin, "/runs/r1")
-    assert "Its time to be decided is over" in shown
+    assert "The deadline has passed" in shown
     assert "<textarea" not in shown
     assert "Resume…" in shown
     assert admin.post("/ticket/tk1", {"action": "cancel"}).status_code == 409

@@ -112,7 +112,7 @@ def make_stuck(alice: Person) -> None:
 def test_runs__stuck_one__stands_first_with_the_reason(admin: Client, alice: Person) -> None:
     make_stuck(alice)
     shown = page(admin, "/runs")
-    assert "1 run needs a person" in shown
+    assert "1 run needs attention" in shown
     assert "Silent for 14 min: no commit or heartbeat since" in shown
     assert shown.index("/runs/r1") < shown.index("/runs/r2")
     assert shown.count('href="/runs/r1"') == 1
@@ -122,7 +122,7 @@ def test_run__stuck__says_what_an_editor_can_do(
     admin: Client, viewer: Client, alice: Person
 ) -> None:
     make_stuck(alice)
-    assert "If its agent still works, renew the lease." in page(admin, "/runs/r1")
+    assert "If the agent is still working, renew the lease." in page(admin, "/runs/r1")
     assert "renew the lease" not in page(viewer, "/runs/r1")
 
 
@@ -152,7 +152,7 @@ def test_runs__none__shows_how_to_start_one(admin: Client) -> None:
 def test_run__waiting__says_for_what_and_lists_its_revisions(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     shown = page(admin, "/runs/r1")
-    assert "Waits for a person&#x27;s permission for a tool call" in shown
+    assert "Waiting for permission for a tool call" in shown
     assert "May I?" in shown
     assert "Revision 5" in shown
     assert "Message 34" in shown
@@ -277,14 +277,14 @@ def test_timeline__everything_that_happened__newest_first(admin: Client, alice: 
         actor=alice.actor, run_id="r1", change=RunChange(status="waiting", waiting=waiting)
     )
     asked = page(admin, "/runs/r1")
-    assert "asked</span>" in asked
+    assert "requested</span>" in asked
     assert "approved</span>" not in asked
     admin.post("/ticket/tk1", {"action": "resume", "payload": '{"approved": true}'})
     shown = page(admin, "/runs/r1")
     places = [
         shown.index(said)
         for said in (
-            "dispatch queued", "approved</span>", "asked</span>", "search, issue_refund",
+            "dispatch queued", "approved</span>", "requested</span>", "search, issue_refund",
             ">Revision 1<",
         )
     ]  # fmt: skip
@@ -302,7 +302,9 @@ def test_timeline__long__each_event_stands_on_one_page(admin: Client, alice: Per
     older_url = re.search(r"/runs/r1\?before=\d+", newest)
     assert older_url
     older = page(admin, older_url[0])
-    shown = [part.count("refused</span>") + part.count("asked</span>") for part in (newest, older)]
+    shown = [
+        part.count("refused</span>") + part.count("requested</span>") for part in (newest, older)
+    ]
     assert shown == [0, 2]
     numbers = [int(number) for number in re.findall(r">Revision (\d+)<", newest + older)]
     assert numbers == list(range(len(numbers), 0, -1))

@@ -185,7 +185,11 @@ def test_page__long_text__shows_its_beginning_and_leads_to_all_of_it(
     ("path", "link", "found"),
     [
         ("/entry/edit/team/k", "/entry/edit/team/k?whole=yes", "<textarea"),
-        ("/state/team/k?tab=blame", "/state/team/k?tab=blame&whole=yes", "Places and the versions"),
+        (
+            "/state/team/k?tab=blame",
+            "/state/team/k?tab=blame&whole=yes",
+            "JSON pointers and the versions",
+        ),
         ("/state/team/k", "/state/team/k?tab=history&diff=1..2", "<del>"),
         ("/threads/t1?tab=state", "/thread/value/3/plan/t1", "word word"),
         ("/threads/t1?tab=state", "/threads/t1?tab=state&at=3&from=2&to=3", "<del>"),
@@ -231,10 +235,12 @@ def test_compactions_tab__long_thread__plans_when_asked(
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(10))
     monkeypatch.setattr(thread_compactions, "_PLANNED_AT_ONCE", 10)
-    assert "Fold messages 1 to" not in admin.get("/threads/t1?tab=compactions").content.decode()
+    assert (
+        "Summarizes messages 1 to" not in admin.get("/threads/t1?tab=compactions").content.decode()
+    )
     htmx = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "section#thread-plan"}
     part = admin.get("/threads/t1?tab=compactions&plan=now", headers=htmx).content.decode()
-    assert "Fold messages 1 to" in part
+    assert "Summarizes messages 1 to" in part
     assert "<html" not in part
 
 

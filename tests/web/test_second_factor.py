@@ -103,7 +103,7 @@ def test_enrol__right_code_and_password__shows_recovery_codes_once(
 
 @pytest.mark.parametrize(
     ("password", "right", "said"),
-    [(GOOD, False, "code is incorrect"), ("wrong", True, "present password is another")],
+    [(GOOD, False, "code is incorrect"), ("wrong", True, "password is incorrect")],
 )
 def test_enrol__wrong__changes_nothing_and_keeps_the_secret(
     password: str, right: bool, said: str, client: Client, known: Person
@@ -142,11 +142,11 @@ def test_login__enrolled__password_alone_lets_nobody_in(client: Client, secret: 
     response = log_in(client, next="/threads")
     assert response["Location"] == "/login/code"
     assert not logged_in(client)
-    assert "One more step" in client.get("/login/code").content.decode()
+    assert "Two-factor authentication" in client.get("/login/code").content.decode()
     assert give(client, "000000").status_code == 422
     assert not logged_in(client)
     assert give(client, code_of(secret))["Location"] == "/threads"
-    assert "by password and code" in client.get("/sessions").content.decode()
+    assert "with password and code" in client.get("/sessions").content.decode()
 
 
 def test_login__by_link__asks_for_the_code_too(client: Client, secret: str, known: Person) -> None:

@@ -195,7 +195,7 @@ def test_error__database_gone__is_a_503_that_says_so(
     monkeypatch.setattr("state_admin.web.overview._newest", broken)
     response = admin.get("/")
     assert response.status_code == 503
-    assert b"The database does not answer now" in response.content
+    assert b"The database is not available" in response.content
     part = admin.get("/", headers={"HX-Request": "true", "HX-Request-Type": "partial"})
     assert part["HX-Retarget"] == "#problem"
     assert b"<html" not in part.content

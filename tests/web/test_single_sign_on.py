@@ -77,7 +77,7 @@ def test_sign_in__member_by_verified_email__comes_in_and_is_linked(
 ) -> None:
     response = sign_in(client, "/login/oidc?next=/threads")
     assert response["Location"] == "/threads"
-    assert "by Acme SSO" in client.get("/sessions").content.decode()
+    assert "with Acme SSO" in client.get("/sessions").content.decode()
     assert UserSession.objects.filter(user=ann.user).count() == 1
     account = SocialAccount.objects.get()
     assert (account.user, account.provider, account.uid) == (ann.user, provider.url, "u1")
@@ -280,7 +280,7 @@ def test_id_token__not_signed_by_the_provider__is_refused(
     provider.sign = sign
     response = sign_in(client)
     assert response.status_code == 502
-    assert "Acme SSO did not sign you in" in response.content.decode()
+    assert "with Acme SSO failed" in response.content.decode()
     assert not logged_in(client)
 
 
@@ -349,8 +349,8 @@ def test_callback__code_of_another_login__is_refused_by_pkce(
 @pytest.mark.parametrize(
     ("error", "status", "said"),
     [
-        ("access_denied", 403, "You left it at the provider"),
-        ("server_error<script>", 502, "did not sign you in"),
+        ("access_denied", 403, "reported that the sign-in was cancelled"),
+        ("server_error<script>", 502, "with Acme SSO failed"),
     ],
 )
 def test_callback__provider_says_no__is_a_page(
@@ -417,7 +417,7 @@ def test_link__password_again__then_the_account_lets_in(
     page = client.post("/sign-in/oidc", {"password": GOOD}).content.decode()
     assert "Continue at Acme SSO" in page
     assert sign_in(client, "/login/oidc?link")["Location"] == "/sign-in"
-    assert "Linked: signing in there" in client.get("/sign-in").content.decode()
+    assert "Linked. You can sign in with" in client.get("/sign-in").content.decode()
     other = Client()
     assert sign_in(other)["Location"] == "/"
     assert client.get("/login/oidc?link")["Location"] == "/sign-in"  # one link for one password

@@ -102,7 +102,7 @@ def test_page__viewer__reads_but_does_not_act(name: str, viewer: Client, story: 
         "Delete…",
         "Compact now",
         "Resume with",
-        "Ask again",
+        "Retry",
     ):
         assert act not in page
 

@@ -108,7 +108,7 @@ def test_threads__by_size__looks_at_a_window_and_goes_on(
     expected = [["n4"], ["n1"], []] if not sort else [["n1"], [], ["n4"]]
     assert pages == expected
     shown = page(admin, f"/threads?size=100&sort={sort}")
-    assert "None among the 2 threads looked at" in shown
+    assert "No match in these 2 threads" in shown
     assert 'rel="next"' in shown
 
 
@@ -135,7 +135,7 @@ def test_threads__filtered__only_those(
 
 def test_threads__filter_finds_none__offers_all(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
-    assert "No thread fits these filters" in page(admin, "/threads?prefix=zzz")
+    assert "No threads match these filters" in page(admin, "/threads?prefix=zzz")
 
 
 def test_threads__filter_form__leaves_a_short_address(admin: Client) -> None:
@@ -251,7 +251,7 @@ def test_conversation__long_text__is_clipped_and_shown_whole(admin: Client, alic
     part = page(admin, "/thread/message/1/t1", headers=htmx("x"))
     assert part.startswith('<div class="text">word')
     assert part.rstrip().endswith("end</div>")
-    assert "As it was sent" in page(admin, "/thread/message/1/t1")
+    assert "Original message" in page(admin, "/thread/message/1/t1")
 
 
 def test_message_piece__large_result__comes_in_parts(admin: Client, alice: Person) -> None:
@@ -353,7 +353,7 @@ def test_state__dropped_revision__says_so_and_leads_to_the_nearest(
     tell(alice.actor)
     Revision.objects.filter(number__in=(2, 3)).update(dropped=True)
     shown = page(admin, "/threads/t1?tab=state&at=3")
-    assert "not kept any more" in shown
+    assert "was removed by snapshot compaction" in shown
     assert "tab=state&amp;at=1" in shown
     assert "tab=state&amp;at=4" in shown
 
@@ -418,7 +418,7 @@ def test_delete__asked__says_what_and_how_many(admin: Client, alice: Person) -> 
     tell(alice.actor)
     asked = page(admin, "/thread/delete/t1")
     assert "1 thread, " in asked
-    assert "1 thread descends from it" in asked
+    assert "It has 1 descendant thread" in asked
     assert 'value="cascade"' in asked
     assert Thread.objects.count() == 2
 
@@ -453,8 +453,8 @@ def test_compactions_tab__mine__shows_summary_beside_messages(admin: Client, ali
     append(alice.actor, "t1", *conversation(8)[1:])
     compact(alice.actor, "t1")
     shown = page(admin, "/threads/t1?tab=compactions")
-    assert "The summary that stands now" in shown
-    assert "a later one builds on it" in shown
+    assert "Current summary" in shown
+    assert "a later compaction builds on it" in shown
     assert shown.count("Undo…") == 1
 
 
@@ -468,7 +468,7 @@ def test_state__shared_entries__are_listed_and_left_alone_by_the_slider(
         put(alice.actor, "team", key, 1)
     seen, url = [], "/threads/t1?tab=state&at=3"
     while url:
-        shown = page(admin, url).partition("Shared entries that it can see")[2]
+        shown = page(admin, url).partition("Visible shared entries")[2]
         seen += re.findall(r'<span class="muted">team/</span>([^<]+)</a>', shown)
         more = re.search(r'href="([^"]+)" rel="next"', shown)
         url = more[1].replace("&amp;", "&") if more else ""

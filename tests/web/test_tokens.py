@@ -30,7 +30,7 @@ def make(client: Client, **changes: str) -> tuple[str, str]:
 
 def test_token__made__works_and_is_shown_exactly_once(admin: Client) -> None:
     shown, secret = make(admin)
-    assert "Copy it now" in shown
+    assert "Copy the token now" in shown
     assert f"Authorization: Bearer {secret}" in shown
     assert actor_of_token(secret) is not None
     assert secret not in page(admin, "/tokens")

@@ -22,7 +22,7 @@ from tests.web.stories import tell
 from tests.web.test_entry_edit import undo_fields
 
 RECORD = "/config/providers/openai"
-REFUSED = "so nothing was undone"
+REFUSED = "Not undone"
 SECRET = "canary-of-the-undo"
 
 

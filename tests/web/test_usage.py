@@ -44,7 +44,7 @@ def test_usage__measured__shows_what_is_stored_and_how_it_grew(
     admin: Client, measured: Person
 ) -> None:
     page = text(admin, "/usage")
-    assert "Biggest namespaces" in page
+    assert "Largest namespaces" in page
     assert ">notes</a>" in page
     assert ">t1</a>" in page
     assert "Stored from 500 B on" in page
@@ -72,7 +72,7 @@ def test_usage__tokens__over_time_by_day(admin: Client, measured: Person) -> Non
 
 def test_usage__never_measured__says_how_to_measure(admin: Client) -> None:
     page = text(admin, "/usage")
-    assert "Nothing is measured yet" in page
+    assert "No measurements yet" in page
     assert "/api/v1/usage/storage/namespaces/team_context" in page
 
 
@@ -119,7 +119,7 @@ def test_other_pages__measured__have_a_line(path: str, admin: Client, measured: 
 
 def test_usage__nothing_saved__says_so(admin: Client, measured: Person) -> None:
     StorageSample.objects.update(tokens_saved=0)
-    assert "No compaction saved tokens in these 30 days" in text(admin, "/usage")
+    assert "No compaction saved tokens in the last 30 days" in text(admin, "/usage")
 
 
 def test_overview__polled_part__does_not_draw_the_trends_again(
@@ -170,7 +170,7 @@ def test_worker__just_started__is_not_called_silent(monkeypatch: pytest.MonkeyPa
     assert health.worker_state(long_ago) == "starting"
     monkeypatch.setattr(health, "_STARTED", health.monotonic() - health.STARTING_SECONDS)
     assert health.worker_state(None) == health.worker_state(long_ago) == "silent"
-    assert health.worker_state(timezone.now()) == "at work"
+    assert health.worker_state(timezone.now()) == "running"
 
 
 def test_daily__days_without_a_value__are_gaps() -> None:

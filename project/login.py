@@ -72,13 +72,13 @@ def totp() -> str:
 
 def apps(sso: SingleSignOn | None, codes: str) -> list[str]:
     """What INSTALLED_APPS needs for them: nothing where neither is on."""
-    wanted = ["allauth.socialaccount"] if sso else []
-    wanted += ["allauth.mfa"] if codes != "off" else []
-    if not wanted:
+    extras = ["allauth.socialaccount"] if sso else []
+    extras += ["allauth.mfa"] if codes != "off" else []
+    if not extras:
         return []
     if find_spec("allauth") is None:
         raise BadSetting(
             "OIDC_ISSUER and LOGIN_TOTP need the login extra, which is not installed: "
             "pip install --require-hashes -r requirements-login.txt"
         )
-    return ["allauth.account", *wanted]
+    return ["allauth.account", *extras]

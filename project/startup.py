@@ -153,15 +153,15 @@ def collect_static() -> bool:
         return False  # whitenoise finds them where they are
     root = Path(settings.STATIC_ROOT)
     stamp = root / ".stamp"
-    wanted = _fingerprint()
-    if stamp.exists() and stamp.read_text() == wanted:
+    fingerprint = _fingerprint()
+    if stamp.exists() and stamp.read_text() == fingerprint:
         return False
     try:
         root.mkdir(parents=True, exist_ok=True)
         with (root / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             call_command("collectstatic", interactive=False, verbosity=0)
-            stamp.write_text(wanted)
+            stamp.write_text(fingerprint)
     except OSError as error:
         raise BadSetting(
             f"Cannot write the static files to {root}: {error.strerror}; make the folder writable"

@@ -28,7 +28,7 @@ def list_changes(call: Endpoint) -> HttpResponse:
         end = feed_sql.read_end(call.actor.workspace_id)
         after = open_cursor(cursor, end) if cursor else Position()
         rows = feed_sql.read_page(
-            call.actor, after=after, until=end.position, wanted=filters, limit=limit
+            call.actor, after=after, until=end.position, filters=filters, limit=limit
         )
         if len(rows) == limit:
             return _Found(list(rows), cursors.seal(rows[-1].position, rows[-1].at))

@@ -55,7 +55,7 @@ def write_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
         kind=Kind(kind),
         identity=record_id,
         value=call.body(contract.RecordWrite).value,
-        when=etags.precondition(call.request),
+        precondition=etags.precondition(call.request),
         reason=call.reason,
     )
     shown = contract.Record.of_kind(Kind(kind), written.entry)
@@ -71,7 +71,7 @@ def patch_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
         identity=record_id,
         patch=patch,
         operations=operations,
-        when=etags.precondition(call.request),
+        precondition=etags.precondition(call.request),
         reason=call.reason,
     )
     shown = contract.Record.of_kind(Kind(kind), written.entry)
@@ -84,7 +84,7 @@ def delete_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
         actor=call.actor,
         kind=Kind(kind),
         identity=record_id,
-        when=etags.precondition(call.request),
+        precondition=etags.precondition(call.request),
         force=call.query.force,
         dry_run=call.dry_run,
         reason=call.reason,
@@ -112,7 +112,7 @@ def restore_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
         kind=Kind(kind),
         identity=record_id,
         version=call.body(VersionToRestore).version,
-        when=etags.precondition(call.request),
+        precondition=etags.precondition(call.request),
         reason=call.reason,
     )
     shown = contract.Record.of_kind(Kind(kind), written.entry)

@@ -22,7 +22,7 @@ from state_admin.rest.pagination import Page, answer_rows, read_page
 from state_admin.services import clearing, entries, listings, namespaces, retention
 from state_admin.services.entries import EntryView, PatchKind, Put
 from state_admin.services.errors import BadRequest
-from state_admin.services.listings import Listed, Wanted
+from state_admin.services.listings import Listed, ListFilters
 
 
 @handles(contract.READ_ENTRY)
@@ -74,7 +74,7 @@ def write_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
         actor=call.actor,
         namespace=namespace,
         key=key,
-        when=etags.precondition(call.request),
+        precondition=etags.precondition(call.request),
         reason=call.reason,
         **call.body(contract.Write).given(),
     )
@@ -91,7 +91,7 @@ def patch_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
         key=key,
         kind=kind,
         operations=operations,
-        when=etags.precondition(call.request),
+        precondition=etags.precondition(call.request),
         reason=call.reason,
     )
     return _show_written(written)
@@ -119,7 +119,7 @@ def delete_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
         actor=call.actor,
         namespace=namespace,
         key=key,
-        when=etags.precondition(call.request),
+        precondition=etags.precondition(call.request),
         reason=call.reason,
     )
     return _show_cleared(call, 1 if version else 0) if call.dry_run else no_content()
@@ -133,7 +133,7 @@ def restore_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
         namespace=namespace,
         key=key,
         version=call.body(contract.VersionToRestore).version,
-        when=etags.precondition(call.request),
+        precondition=etags.precondition(call.request),
         reason=call.reason,
     )
     return answer(contract.Entry.of(written.entry), etag=written.entry.version)
@@ -189,7 +189,7 @@ def list_state(call: Endpoint) -> HttpResponse:
     page = read_page(call, str)
     listed = listings.list_entries(
         actor=call.actor,
-        wanted=_filters_of(call.query),
+        filters=_filters_of(call.query),
         plugin=call.query.plugin or "",
         limit=page.limit,
         after=page.after,
@@ -203,7 +203,7 @@ def list_entries(call: Endpoint, namespace: str) -> HttpResponse:
     listed = listings.list_namespace(
         actor=call.actor,
         namespace=namespace,
-        wanted=_filters_of(call.query),
+        filters=_filters_of(call.query),
         last_first=call.query.order == "desc",
         before=call.query.before or "",
         limit=page.limit,
@@ -212,10 +212,10 @@ def list_entries(call: Endpoint, namespace: str) -> HttpResponse:
     return _show_listed(call, page, listed)
 
 
-def _filters_of(query: contract.ListFilters) -> Wanted:
+def _filters_of(query: contract.ListFilters) -> ListFilters:
     # A tag may hold a comma: `tag` takes it as it is.
     tags = query.tag + ",".join(query.tags).split(",")
-    return Wanted(
+    return ListFilters(
         prefix=query.prefix or "",
         scope_kind=scopes.ScopeKind(query.scope_kind) if query.scope_kind else None,
         updated_since=query.updated_since,

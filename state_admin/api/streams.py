@@ -52,7 +52,7 @@ def stream_changes(call: Endpoint) -> HttpResponse:
     if hub is None:
         start, at = after or (end.position, end.at)
         rows = feed_sql.read_page(
-            call.actor, after=start, until=end.position, wanted=filters, limit=_FINITE
+            call.actor, after=start, until=end.position, filters=filters, limit=_FINITE
         )
         parts = [
             events.hello(start, at),

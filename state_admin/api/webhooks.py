@@ -60,7 +60,7 @@ def create_webhook(call: Endpoint) -> HttpResponse:
         actor=call.actor,
         name=body.name,
         url=body.url,
-        wanted=_filter_of(body.filter) or Filter(),
+        filters=_filter_of(body.filter) or Filter(),
         cursor=body.cursor or "",
         reason=call.reason,
     )
@@ -82,7 +82,7 @@ def change_webhook(call: Endpoint, webhook_id: str) -> HttpResponse:
         webhook_id=webhook_id,
         name=None if body.name is UNSET else body.name,
         url=None if body.url is UNSET else body.url,
-        wanted=_filter_of(body.filter),
+        filters=_filter_of(body.filter),
         reason=call.reason,
     )
     return _show(call, hook)

@@ -111,7 +111,7 @@ class _Place:
     held: JSON = MISSING
     edits: bool = False
 
-    def made(self, schema: Mapping[str, JSON], kind: str, **more: Any) -> Field:
+    def build(self, schema: Mapping[str, JSON], kind: str, **more: Any) -> Field:
         return Field(
             name=self.pointer,
             label=(f"{self.group} / " if self.group else "") + self.label,
@@ -143,7 +143,7 @@ def _fields(schema: JSON, place: _Place) -> Iterator[Field]:
         if not (place.edits and place.pointer):
             raise
         about = schema if isinstance(schema, dict) else {}
-        found = [place.made(about, "json", nullable=nullable)]
+        found = [place.build(about, "json", nullable=nullable)]
     yield from found
 
 
@@ -175,31 +175,31 @@ def _leaf(schema: Mapping[str, Any], place: _Place, *, nullable: bool) -> Field:
     items = schema.get("items")
     if "enum" in schema or "const" in schema:
         choices = _choices(schema)
-        made = place.made(schema, "choice", choices=choices, typed=_default(schema, "choice"))
+        field = place.build(schema, "choice", choices=choices, typed=_default(schema, "choice"))
     elif kind == "boolean":
         _only(schema, kind)
         choices = _choices({"enum": [True, False]})
-        made = place.made(schema, "choice", choices=choices, typed=_default(schema, "choice"))
+        field = place.build(schema, "choice", choices=choices, typed=_default(schema, "choice"))
     elif not isinstance(kind, str) or kind not in _RULES:
         raise _Beyond
     elif kind == "array" and isinstance(items, dict) and "enum" in items:
         _only(schema, kind)
-        made = place.made(schema, "several", choices=_choices(items), nullable=nullable)
+        field = place.build(schema, "several", choices=_choices(items), nullable=nullable)
     else:
         _only(schema, kind)
         if kind == "array":
             _only(items, "string")
-        shown = _KINDS.get(kind, kind)
-        made = place.made(
+        input_kind = _KINDS.get(kind, kind)
+        field = place.build(
             schema,
-            "date" if kind == "string" and schema.get("format") == "date" else shown,
+            "date" if kind == "string" and schema.get("format") == "date" else input_kind,
             typed=_default(schema, kind),
             rules={rule: value for rule, value in schema.items() if rule in _RULES[kind]},
             nullable=nullable,
         )
-    if _shown(made, place.held) is None:
+    if _shown(field, place.held) is None:
         raise _Beyond
-    return made
+    return field
 
 
 def _only(schema: JSON, kind: str) -> None:
@@ -297,27 +297,27 @@ def compose(
     An optional field left empty is left out, and its object with it when nothing else is there; a
     required one is a fault, an empty list excepted. Numbers stay as they were written.
     """
-    made = {} if held is None else held
+    value = {} if held is None else held
     wrong: dict[str, list[Fault]] = {}
     for each in fields:
         text, path = _normal(typed.get(each.name, "")), places.parts_of(each.name)
-        node = _at(made, each.name) if path else MISSING
+        node = _at(value, each.name) if path else MISSING
         if node is not MISSING and text == _normal(_shown(each, node) or ""):
             continue
         if text.strip():
             part = _part(each, text)
             if isinstance(part, str):
-                made = places.put(made, path, load(part))
+                value = places.put(value, path, load(part))
             else:
                 wrong[each.name] = part
         elif each.required and each.kind in _LISTS:
-            made = places.put(made, path, [])
+            value = places.put(value, path, [])
         elif node is not MISSING:
-            made = _without(made, path)
+            value = _without(value, path)
     for each in fields:
-        if each.name not in wrong and _lacks(each, made, typed):
+        if each.name not in wrong and _lacks(each, value, typed):
             wrong[each.name] = [Fault(each.name, "a value is required")]
-    return dump(made), [fault for each in fields for fault in wrong.get(each.name, [])]
+    return dump(value), [fault for each in fields for fault in wrong.get(each.name, [])]
 
 
 def _normal(text: str) -> str:

@@ -323,10 +323,10 @@ class Secret:
 
     @property
     def marker(self) -> dict[str, str]:
-        made = {"$secret": self.id}
+        document = {"$secret": self.id}
         if len(self.plain) >= _HINTED:
-            made["hint"] = "…" + self.plain[-_SHOWN:]
-        return made
+            document["hint"] = "…" + self.plain[-_SHOWN:]
+        return document
 
     def __repr__(self) -> str:
         return f"Secret({self.id}, {self.pointer})"

@@ -109,13 +109,13 @@ def _merged(base: JSON, theirs: JSON, yours: JSON, pointer: str, clashes: list[C
     sides = (base, theirs, yours)
     if isinstance(theirs, dict) and isinstance(yours, dict):
         common = base if isinstance(base, dict) else {}
-        made = {}
+        merged = {}
         for name in dict.fromkeys([*theirs, *yours]):
             parts = [side.get(name, MISSING) for side in (common, theirs, yours)]
             member = _merged(parts[0], parts[1], parts[2], pointer + pointer_of(name), clashes)
             if member is not MISSING:
-                made[name] = member
-        return made
+                merged[name] = member
+        return merged
     if all(isinstance(side, list) for side in sides) and len(set(map(len, sides))) == 1:
         return [
             _merged(*triple, f"{pointer}/{index}", clashes)

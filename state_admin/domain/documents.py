@@ -243,7 +243,7 @@ def _deeper_than(value: JSON, limit: int) -> bool:
 def pointer_of(*parts: str | int) -> str:
     """A JSON Pointer (RFC 6901) from its parts. What no value may hold, NUL and lone surrogates,
     comes out escaped, so that a pointer to it can be sent and stored."""
-    made = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
-    if not made.isascii():
-        made = made.encode("utf-8", "backslashreplace").decode()
-    return made.replace("\0", "\\u0000")
+    pointer = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+    if not pointer.isascii():
+        pointer = pointer.encode("utf-8", "backslashreplace").decode()
+    return pointer.replace("\0", "\\u0000")

@@ -163,11 +163,11 @@ def find(value: JSON, query: Query) -> list[Match] | None:
 
 
 def _place(spelled: list[Word], term: Term) -> int | None:
-    wanted, count = term.words, len(term.words)
+    lexemes, count = term.words, len(term.words)
     for at in range(len(spelled) - count + 1):
-        if all(spelled[at + i].text == wanted[i] for i in range(count - 1)):
+        if all(spelled[at + i].text == lexemes[i] for i in range(count - 1)):
             last = spelled[at + count - 1].text
-            if last == wanted[-1] or (term.prefix and last.startswith(wanted[-1])):
+            if last == lexemes[-1] or (term.prefix and last.startswith(lexemes[-1])):
                 return at
     return None
 
@@ -184,38 +184,38 @@ def _cut(text: str) -> str:
 
 def lexemes(value: JSON, homes: Sequence[str]) -> list[str]:
     """What an index holds of a value: its words, its facts, and `homes`, where it lives."""
-    made = set(homes)
+    found = set(homes)
     for pointer, leaf in _leaves(value):
-        made.add(_fact(pointer, leaf))
+        found.add(_fact(pointer, leaf))
         if isinstance(leaf, str):
-            made.update(word.text[:_LONGEST] for word in words(leaf))
-    if sum(len(lexeme.encode()) for lexeme in made) > _MOST_BYTES:
+            found.update(word.text[:_LONGEST] for word in words(leaf))
+    if sum(len(lexeme.encode()) for lexeme in found) > _MOST_BYTES:
         return sorted({*homes, _EVERY})
-    return sorted(made)
+    return sorted(found)
 
 
 def tsquery(query: Query, home: str) -> str:
     """The lexemes that a match must have, as PostgreSQL's tsquery."""
-    wanted = []
+    lexemes = []
     for term in query.terms:
         *before, last = term.words
-        wanted += [_quoted(word[:_LONGEST]) for word in before]
-        wanted.append(_quoted(last[:_LONGEST]) + (":*" if term.prefix else ""))
+        lexemes += [_quoted(word[:_LONGEST]) for word in before]
+        lexemes.append(_quoted(last[:_LONGEST]) + (":*" if term.prefix else ""))
     for pointer, equals in query.where:
-        wanted += [_quoted(_fact(pointer + below, leaf)) for below, leaf in _leaves(equals)]
-    return f"{_quoted(home)} & ({_quoted(_EVERY)} | ({' & '.join(dict.fromkeys(wanted))}))"
+        lexemes += [_quoted(_fact(pointer + below, leaf)) for below, leaf in _leaves(equals)]
+    return f"{_quoted(home)} & ({_quoted(_EVERY)} | ({' & '.join(dict.fromkeys(lexemes))}))"
 
 
 def spellings(query: Query) -> list[str]:
     """For each word of the terms a regular expression, the same to Python and PostgreSQL, that is
     found in the lowered JSON text of a value that meets the query, if that is ASCII without `\\u`:
     JSON escapes nothing else that could belong to a word."""
-    wanted = []
+    lexemes = []
     for term in query.terms:
         *before, last = term.words
-        wanted += [_BEFORE_WORD + word + _BEHIND_WORD for word in before]
-        wanted.append(_BEFORE_WORD + last + ("" if term.prefix else _BEHIND_WORD))
-    return list(dict.fromkeys(wanted))
+        lexemes += [_BEFORE_WORD + word + _BEHIND_WORD for word in before]
+        lexemes.append(_BEFORE_WORD + last + ("" if term.prefix else _BEHIND_WORD))
+    return list(dict.fromkeys(lexemes))
 
 
 def home_of(kind: str, identity: int) -> str:

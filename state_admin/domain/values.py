@@ -78,9 +78,9 @@ class Float(float):
     literal: str
 
     def __new__(cls, literal: str) -> Float:
-        made = super().__new__(cls, literal)
-        made.literal = literal
-        return made
+        number = super().__new__(cls, literal)
+        number.literal = literal
+        return number
 
     def __copy__(self) -> Float:
         return self

@@ -133,74 +133,76 @@ class EntryFilter(NamedTuple):
 
 
 def entry_page(
-    actor: Actor, wanted: EntryFilter, *, limit: int, window: int = 0
+    actor: Actor, filters: EntryFilter, *, limit: int, window: int = 0
 ) -> list[EntryLine]:
     """Up to `limit` live entries of a wanted, by namespace and key.
 
     Where no index leads to what is chosen (`wanted.sparse`), only the first `window` entries are
     looked at, so that the cost has a bound; `window_end` says where to go on.
     """
-    sparse = wanted.sparse
+    sparse = filters.sparse
     live = "" if sparse else f" AND {_LIVE}"
     statement = _FOUND.format(
         columns=_LINE,
-        stretch=_stretch(actor, wanted, live),
+        stretch=_stretch(actor, filters, live),
         sparse=f"{_LIVE} AND {sparse}" if sparse else "true",
     )
-    parameters = _parameters(actor, wanted, max(window, limit) if sparse else limit)
+    parameters = _parameters(actor, filters, max(window, limit) if sparse else limit)
     rows = hot.fetch_all(statement, {**parameters, "limit": limit})
     return [EntryLine._make(row) for row in rows]
 
 
-def entry_places(actor: Actor, wanted: EntryFilter, *, limit: int, window: int) -> list[EntryPlace]:
+def entry_places(
+    actor: Actor, filters: EntryFilter, *, limit: int, window: int
+) -> list[EntryPlace]:
     """The places of up to `limit` live entries of a wanted, by namespace and key, among the first
     `window` entries, dead ones counted."""
-    parts = [_LIVE, wanted.sparse] if wanted.sparse else [_LIVE]
+    parts = [_LIVE, filters.sparse] if filters.sparse else [_LIVE]
     statement = _FOUND.format(
-        columns=_PLACE, stretch=_stretch(actor, wanted, ""), sparse=" AND ".join(parts)
+        columns=_PLACE, stretch=_stretch(actor, filters, ""), sparse=" AND ".join(parts)
     )
-    rows = hot.fetch_all(statement, {**_parameters(actor, wanted, window), "limit": limit})
+    rows = hot.fetch_all(statement, {**_parameters(actor, filters, window), "limit": limit})
     return [EntryPlace._make(row) for row in rows]
 
 
-def window_end(actor: Actor, wanted: EntryFilter, window: int) -> tuple[str, str] | None:
+def window_end(actor: Actor, filters: EntryFilter, window: int) -> tuple[str, str] | None:
     """The namespace and key at which a window of `window` entries ends, None when fewer are left.
     Dead entries count, so that no row but the index is read."""
-    statement = _WINDOW_END.format(stretch=_stretch(actor, wanted, ""))
-    row = hot.fetch_one(statement, _parameters(actor, wanted, window))
+    statement = _WINDOW_END.format(stretch=_stretch(actor, filters, ""))
+    row = hot.fetch_one(statement, _parameters(actor, filters, window))
     return (row[0], row[1]) if row else None
 
 
-def _stretch(actor: Actor, wanted: EntryFilter, conditions: str) -> str:
+def _stretch(actor: Actor, filters: EntryFilter, conditions: str) -> str:
     namespaces = ""
-    if wanted.namespace:
+    if filters.namespace:
         namespaces += " AND n.name = %(namespace)s"
     if actor.namespaces:
         namespaces += " AND n.name ~ %(globs)s"
-    if wanted.plugin:
+    if filters.plugin:
         namespaces += " AND n.plugin = %(plugin)s"
-    if wanted.orphans:
+    if filters.orphans:
         namespaces += " AND n.unregistered_at IS NOT NULL"
-    if wanted.stale:  # a schema that never changed has no entries of an older one
+    if filters.stale:  # a schema that never changed has no entries of an older one
         namespaces += " AND n.schema_version > 1"
-    if wanted.prefix:
+    if filters.prefix:
         conditions += " AND e.key >= %(prefix)s AND e.key < %(prefix_end)s"
-    ranges = [f" AND {each}" for each in _ranges(wanted.scope)] if wanted.scope else [""]
+    ranges = [f" AND {each}" for each in _ranges(filters.scope)] if filters.scope else [""]
     return _STRETCH.format(
         ranges=" UNION ALL ".join(_RANGE.format(conditions=conditions + each) for each in ranges),
         namespaces=namespaces,
     )
 
 
-def _parameters(actor: Actor, wanted: EntryFilter, window: int) -> dict[str, Any]:
+def _parameters(actor: Actor, filters: EntryFilter, window: int) -> dict[str, Any]:
     return {
-        **wanted._asdict(),
-        "tags": list(wanted.tags),
+        **filters._asdict(),
+        "tags": list(filters.tags),
         "workspace": actor.workspace_id,
         "globs": glob_regex(actor.namespaces),
-        "prefix_end": wanted.prefix + _LAST,
-        "after_namespace": wanted.after[0],
-        "after_key": wanted.after[1],
+        "prefix_end": filters.prefix + _LAST,
+        "after_namespace": filters.after[0],
+        "after_key": filters.after[1],
         "window": window,
     }
 

@@ -166,7 +166,7 @@ def end_of(row: hot.Row) -> FeedEnd:
 
 
 def read_page(
-    actor: Actor, *, after: Position, until: Position, wanted: FeedFilter, limit: int
+    actor: Actor, *, after: Position, until: Position, filters: FeedFilter, limit: int
 ) -> Sequence[FeedRow]:
     """Up to `limit` changes behind `after`, in commit order, `until` included.
 
@@ -177,7 +177,7 @@ def read_page(
     rows = hot.fetch_all(
         _PAGE,
         {
-            **_conditions(wanted),
+            **_conditions(filters),
             "workspace": actor.workspace_id,
             "after_xid": str(after.xid),
             "after_id": after.id,
@@ -195,7 +195,7 @@ def read_back(
     workspace_id: int,
     *,
     before: Position,
-    wanted: FeedFilter,
+    filters: FeedFilter,
     actor_name: str,
     limit: int,
     window: int,
@@ -208,29 +208,29 @@ def read_back(
         "before_id": before.id,
         "window": window,
     }
-    parameters = {**_conditions(wanted), **place, "actor": actor_name, "limit": limit + 1}
+    parameters = {**_conditions(filters), **place, "actor": actor_name, "limit": limit + 1}
     rows = [FeedRow._make(row) for row in hot.fetch_all(_BACK, parameters)]
     if len(rows) > limit:
         return rows[:limit], rows[limit - 1].position
-    end = hot.fetch_one(_WINDOW_END, place) if any(wanted) or actor_name else None
+    end = hot.fetch_one(_WINDOW_END, place) if any(filters) or actor_name else None
     return rows, Position(*end) if end else None
 
 
-def _conditions(wanted: FeedFilter) -> dict[str, object]:
-    return {**wanted._asdict(), "kinds": list(wanted.kinds) or None}
+def _conditions(filters: FeedFilter) -> dict[str, object]:
+    return {**filters._asdict(), "kinds": list(filters.kinds) or None}
 
 
-def matcher(actor: Actor, wanted: FeedFilter) -> Callable[[FeedRow], bool]:
+def matcher(actor: Actor, filters: FeedFilter) -> Callable[[FeedRow], bool]:
     """The same choice as the page's WHERE, for rows of the actor's workspace that are at hand."""
     checks = [
         _equals(attrgetter(field), value)
         for field in ("namespace", "key", "thread", "run")
-        if (value := getattr(wanted, field))
+        if (value := getattr(filters, field))
     ]
-    if wanted.kinds:
-        checks.append(lambda row: row.kind in wanted.kinds)
-    if wanted.prefix:
-        checks.append(lambda row: row.key.startswith(wanted.prefix))
+    if filters.kinds:
+        checks.append(lambda row: row.kind in filters.kinds)
+    if filters.prefix:
+        checks.append(lambda row: row.key.startswith(filters.prefix))
     if actor.namespaces:
         checks.append(lambda row: not row.namespace or actor.sees_namespace(row.namespace))
     if actor.thread_prefixes:

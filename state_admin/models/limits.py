@@ -50,8 +50,8 @@ SELECT (%(wanted)s - {_FILLED}) / %(per_second)s FROM rate_buckets b WHERE token
 """
 
 
-def take_tokens(*, token_id: int, per_minute: int, wanted: int) -> tuple[float, float]:
-    """Take `wanted` calls out of a token's bucket, which holds a minute's worth and fills evenly;
+def take_tokens(*, token_id: int, per_minute: int, requested: int) -> tuple[float, float]:
+    """Take `requested` calls out of a token's bucket, which holds a minute's worth and fills evenly;
     fewer than 0 go back into it.
 
     Returns the calls left in the bucket and 0.0; or, if nothing was taken, 0.0 and the seconds until
@@ -61,7 +61,7 @@ def take_tokens(*, token_id: int, per_minute: int, wanted: int) -> tuple[float, 
         "token": token_id,
         "size": float(per_minute),
         "per_second": per_minute / 60,
-        "wanted": float(wanted),
+        "wanted": float(requested),
     }
     if taken := hot.fetch_one(_TAKE, parameters):
         return taken[0], 0.0

@@ -18,9 +18,9 @@ METRICS: Final = {
     ),
     "commonhold_compaction_rows_removed_today": ("Rows removed today (UTC)", ""),
     "commonhold_dispatches": ("Dispatches in mailboxes", "status"),
-    "commonhold_compactions": ("Compactions that wait or run", "status"),
-    "commonhold_calls_total": ("Calls of the API that were counted", "outcome"),
-    "commonhold_sweep_age_seconds": ("Seconds since a sweep last ended", "sweep"),
+    "commonhold_compactions": ("Queued and running compactions", "status"),
+    "commonhold_calls_total": ("API requests", "outcome"),
+    "commonhold_sweep_age_seconds": ("Seconds since the last sweep finished", "sweep"),
 }
 STORAGE: Final = ("entries", "history", "messages", "state")
 

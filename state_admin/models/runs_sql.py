@@ -39,8 +39,8 @@ def lock(*, workspace_id: int, run_id: str, prefixes: Sequence[str]) -> Run | No
     if row is None:
         return None
     of_run = len(_fields(Run))
-    run = _made(Run, row[:of_run])
-    run.thread = _made(Thread, row[of_run:-1])
+    run = _build(Run, row[:of_run])
+    run.thread = _build(Thread, row[of_run:-1])
     run.read_at = row[-1]
     return run
 
@@ -57,7 +57,7 @@ def _column(table: str, field: models.Field[Any, Any]) -> str:
     return f"{table}.{field.column}{as_text}"
 
 
-def _made(model: type[_M], row: Sequence[Any]) -> _M:
+def _build(model: type[_M], row: Sequence[Any]) -> _M:
     fields = _fields(model)
     held = [
         json.loads(value) if value is not None and isinstance(field, models.JSONField) else value

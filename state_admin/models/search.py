@@ -162,11 +162,11 @@ def find_candidates(
     if reach.filled_to is not None:
         unfilled = rows.filter(id__gt=reach.filled_to).order_by("-id")
         found.append(list(unfilled.values_list("id", "size_bytes")[:limit]))
-    made: list[tuple[int, int]] = []
+    unique: list[tuple[int, int]] = []
     for each in merge(*found, reverse=True):
-        if not made or made[-1][0] != each[0]:
-            made.append(each)
-    return made[:limit]
+        if not unique or unique[-1][0] != each[0]:
+            unique.append(each)
+    return unique[:limit]
 
 
 # The spellings hold for text that is all ASCII and without \\u: other text is always opened.

@@ -63,8 +63,8 @@ class StateValueQuerySet(models.QuerySet["StateValue"]):
     def holding(self, part: Any) -> Self:
         """Values that are this or, where they are objects or lists, contain it."""
         # As a Value, None is the JSON null; Django refuses to filter by a bare None.
-        wanted = models.Value(part, models.JSONField())
-        return self.annotate(held=Cast("value", models.JSONField())).filter(held__contains=wanted)
+        document = models.Value(part, models.JSONField())
+        return self.annotate(held=Cast("value", models.JSONField())).filter(held__contains=document)
 
 
 class StateValue(models.Model):

@@ -135,7 +135,7 @@ class Webhook(models.Model):
         return Choice(tuple(self.namespaces), tuple(self.kinds))
 
     @property
-    def wanted(self) -> FeedFilter:
+    def feed_filter(self) -> FeedFilter:
         """The rest of its filter."""
         return FeedFilter(key=self.key, prefix=self.prefix, thread=self.thread, run=self.run)
 

@@ -53,10 +53,10 @@ class _Thread:
         seen = self._seq
         log = self._read_log(thread)
         fresh = [said for said in log if said.seq > seen]
-        made = ag_ui_events.message_events(fresh)
-        if made is None or len(fresh) == MOST_MESSAGES:
-            made = [ag_ui_events.messages_snapshot(log)]
-        return [*ag_ui_events.state_change(before, self._state), *made]
+        events = ag_ui_events.message_events(fresh)
+        if events is None or len(fresh) == MOST_MESSAGES:
+            events = [ag_ui_events.messages_snapshot(log)]
+        return [*ag_ui_events.state_change(before, self._state), *events]
 
     def _read_state(self) -> JSON:
         """The reference's persisted state: what is not persistent does not leave the server."""
@@ -90,11 +90,11 @@ class Onlooker(_Thread):
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
         thread = threads.read_thread(self.actor, self.thread_id)
-        made = self._whole(thread) + self._runs(thread, missed)
+        events = self._whole(thread) + self._runs(thread, missed)
         active = thread.active_run
         if active is not None and active.public_id != self._open:
-            made += self._tell_run(active, started=True, ended=False)
-        return _encode(made)
+            events += self._tell_run(active, started=True, ended=False)
+        return _encode(events)
 
     def tell(self, rows: Sequence[FeedRow]) -> bytes:
         thread = threads.find_thread(self.actor, self.thread_id)
@@ -121,15 +121,15 @@ class Onlooker(_Thread):
     def _tell_run(self, run: Run, started: bool, ended: bool) -> list[Event]:
         """`started`, `ended`: whether the changes say so. A run that asks people something ends for
         AG-UI, and begins again with their answer."""
-        made = []
+        events = []
         going = run.status in _GOING
         if self._open != run.public_id and (started or going):
-            made.append(self._started(run.public_id, run))
+            events.append(self._started(run.public_id, run))
             self._open = run.public_id
         if not going and (ended or self._open == run.public_id):
-            made.append(self._end(run))
+            events.append(self._end(run))
             self._open = ""
-        return made
+        return events
 
 
 class Participant(_Thread):
@@ -187,5 +187,5 @@ def join_run(call: Endpoint, thread_id: str) -> HttpResponse:
     return answer_stream(call, thread_id, Participant(call.actor, thread_id, run_id))
 
 
-def _encode(made: Sequence[Event]) -> bytes:
-    return b"".join(event(values.dump(each)) for each in made)
+def _encode(events: Sequence[Event]) -> bytes:
+    return b"".join(event(values.dump(each)) for each in events)

@@ -28,10 +28,10 @@ def state_change(before: JSON, after: JSON) -> list[Event]:
     if any(_REFUSED.intersection(each["path"].split("/")) for each in operations):
         return snapshot
     try:
-        made = patches.json_patch(before, operations)
+        patched = patches.json_patch(before, operations)
     except (patches.PatchRefused, patches.PatchTestFailed):
         return snapshot
-    if not values.same(made, after) or len(values.dump(operations)) > len(values.dump(after)):
+    if not values.same(patched, after) or len(values.dump(operations)) > len(values.dump(after)):
         return snapshot
     return [{"type": "STATE_DELTA", "delta": operations}]
 
@@ -93,12 +93,12 @@ def _parts(said: Said) -> Iterator[dict[str, JSON]]:
 
 def message_events(log: Sequence[Said]) -> list[Event] | None:
     """New messages as events of their kinds. None: they hold what only a snapshot can say."""
-    made: list[Event] = []
+    events: list[Event] = []
     for said in log:
         if not said.is_plain or said.failed:
             return None
         if said.role == "tool":
-            made.append(
+            events.append(
                 {
                     "type": "TOOL_CALL_RESULT",
                     "messageId": said.id,
@@ -110,13 +110,13 @@ def message_events(log: Sequence[Said]) -> list[Event] | None:
             continue
         if said.text:
             opened = {"type": "TEXT_MESSAGE_START", "messageId": said.id, "role": said.role}
-            made += [
+            events += [
                 opened | ({"name": said.name} if said.name else {}),
                 {"type": "TEXT_MESSAGE_CONTENT", "messageId": said.id, "delta": said.text},
                 {"type": "TEXT_MESSAGE_END", "messageId": said.id},
             ]
         for call in said.calls:
-            made.append(
+            events.append(
                 {
                     "type": "TOOL_CALL_START",
                     "toolCallId": call.id,
@@ -125,11 +125,11 @@ def message_events(log: Sequence[Said]) -> list[Event] | None:
                 }
             )
             if call.arguments:
-                made.append(
+                events.append(
                     {"type": "TOOL_CALL_ARGS", "toolCallId": call.id, "delta": call.arguments}
                 )
-            made.append({"type": "TOOL_CALL_END", "toolCallId": call.id})
-    return made
+            events.append({"type": "TOOL_CALL_END", "toolCallId": call.id})
+    return events
 
 
 def run_started(thread_id: str, run_id: str, above: str = "") -> Event:

@@ -78,12 +78,12 @@ class Reply:
         self.run.refresh_from_db(
             fields=["status", "termination_reason"]
         )  # first: what it did before it ended is there
-        made = [*self._state_news(), *self._messages(thread)]
+        events = [*self._state_news(), *self._messages(thread)]
         if not self.over:
-            made += self._questions()
+            events += self._questions()
             if self.run.status in (RunStatus.WAITING, RunStatus.DONE):
                 self.over = True
-        return [*made, *(ui_messages.finish(self.run) if self.over else [])]
+        return [*events, *(ui_messages.finish(self.run) if self.over else [])]
 
     def _state_news(self) -> list[ui_messages.Shape]:
         snapshot = snapshots.read_snapshot(actor=self.actor, thread_id=self.thread_id)
@@ -95,7 +95,7 @@ class Reply:
         return [ui_messages.state_part(state)]
 
     def _messages(self, thread: Thread) -> list[ui_messages.Shape]:
-        made: list[ui_messages.Shape] = []
+        events: list[ui_messages.Shape] = []
         rows = Message.objects.filter(thread=thread, seq__gt=self._seq).external()
         for row in rows.select_related("run").in_order():
             said = parts.read(row)
@@ -104,24 +104,24 @@ class Reply:
                 break
             self._seq = said.seq
             if said.role == "assistant":
-                made += ui_messages.step(said)
+                events += ui_messages.step(said)
                 self._calls |= {call.id for call in said.calls}
             elif said.answers in self._calls:
-                made.append(ui_messages.result(said))
-        return made
+                events.append(ui_messages.result(said))
+        return events
 
     def _questions(self) -> list[ui_messages.Shape]:
-        made: list[ui_messages.Shape] = []
+        events: list[ui_messages.Shape] = []
         for ticket in Ticket.objects.filter(run=self.run).pending().order_by("pk"):
             if ticket.public_id in self._asked or not ticket.tool_call_id:
                 continue
             self._asked.add(ticket.public_id)
             if ticket.tool_call_id not in self._calls:  # the run waits before it has said so
                 call = ToolCall(ticket.tool_call_id, ticket.tool_name, ticket.arguments or "null")
-                made.append(ui_messages.tool_call(call))
+                events.append(ui_messages.tool_call(call))
                 self._calls.add(call.id)
-            made.append(ui_messages.approval_request(ticket))
-        return made
+            events.append(ui_messages.approval_request(ticket))
+        return events
 
 
 @handles(contract.LIST_UI_MESSAGES)

@@ -53,7 +53,7 @@ class ThreadStream:
         self, hub: Hub, actor: Actor, thread_id: str, teller: Teller, after: Position | None
     ) -> None:
         self.hub, self.actor, self.teller, self.after = hub, actor, teller, after
-        self.wanted = FeedFilter(thread=thread_id)
+        self.filters = FeedFilter(thread=thread_id)
         self._listener: Subscription | None = None
         self._closed = ""
 
@@ -79,7 +79,7 @@ class ThreadStream:
         await channel.finish()
 
     async def _stream(self, channel: Channel) -> None:
-        async with self.hub.subscribe(self.actor, self.wanted) as listener:
+        async with self.hub.subscribe(self.actor, self.filters) as listener:
             self._listener = listener
             if self._closed:  # while it was subscribing
                 return
@@ -103,7 +103,7 @@ class ThreadStream:
                     await channel.send(events.heartbeat(position, seen_at))
 
     def _begin(self, until: Position) -> bytes:
-        return self.teller.begin(missed(self.actor, self.wanted, self.after, until))
+        return self.teller.begin(missed(self.actor, self.filters, self.after, until))
 
     async def _send(self, channel: Channel, work: Callable[[], bytes], mark: bytes) -> None:
         """The mark behind what it stands for: cut in between, the client hears it again."""
@@ -111,12 +111,12 @@ class ThreadStream:
 
 
 def missed(
-    actor: Actor, wanted: FeedFilter, after: Position | None, until: Position
+    actor: Actor, filters: FeedFilter, after: Position | None, until: Position
 ) -> list[FeedRow]:
     """The beginnings and ends of runs behind `after`: the rest shows in what the thread is now."""
     found: list[FeedRow] = []
     while after is not None:
-        page = feed_sql.read_page(actor, after=after, until=until, wanted=wanted, limit=_PAGE)
+        page = feed_sql.read_page(actor, after=after, until=until, filters=filters, limit=_PAGE)
         found += [row for row in page if row.kind in ("run.start", "run.done")]
         after = page[-1].position if len(page) == _PAGE else None
     return found

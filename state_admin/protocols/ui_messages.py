@@ -159,9 +159,9 @@ def tool_call(call: ToolCall) -> Shape:
 
 
 def result(said: Said) -> Shape:
-    made = _result(said)
-    kind = "tool-output-error" if made.pop("state") == "output-error" else "tool-output-available"
-    return {"type": kind, "toolCallId": said.answers, **made}
+    part = _result(said)
+    kind = "tool-output-error" if part.pop("state") == "output-error" else "tool-output-available"
+    return {"type": kind, "toolCallId": said.answers, **part}
 
 
 def approval_request(ticket: Ticket) -> Shape:

@@ -46,7 +46,7 @@ def is_asked_again(request: Request) -> bool:
 
 def answer_news(
     view: Endpoint,
-    wanted: FeedFilter,
+    filters: FeedFilter,
     *,
     look: Callable[[], T],
     is_news: Callable[[T], bool],
@@ -55,7 +55,7 @@ def answer_news(
 ) -> HttpResponse:
     """Show what `look` finds; with `wait=` in the query not before it is news, or the time is up.
 
-    `wanted`: the changes after which looking again may be worthwhile.
+    `filters`: the changes after which looking again may be worthwhile.
     """
     seconds = view.query.wait
     found = look()
@@ -67,6 +67,6 @@ def answer_news(
             found = look()
     response = show(found)
     if seconds and hub is not None and not is_news(found):
-        park = Park(hub, view.actor, wanted, seconds, {_MEMORY: memory})
+        park = Park(hub, view.actor, filters, seconds, {_MEMORY: memory})
         response.on_loop = park  # type: ignore[attr-defined]  # project/channel.py reads it
     return response

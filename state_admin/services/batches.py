@@ -82,9 +82,9 @@ def run_batch(
 
     if _all_plain(operations):
         puts = [(o.namespace, o.key, o.value) for o in operations if o.value is not None]
-        made = entries.put_entries(actor=actor, puts=puts, reason=operations[0].reason)
-        if made is not None:
-            return [Outcome("put", put.entry, put.created, put.entry.version) for put in made]
+        results = entries.put_entries(actor=actor, puts=puts, reason=operations[0].reason)
+        if results is not None:
+            return [Outcome("put", put.entry, put.created, put.entry.version) for put in results]
 
     failed: dict[int, Problem] = {}
     with transaction.atomic():
@@ -133,14 +133,14 @@ def _all_plain(operations: Sequence[BatchOperation]) -> bool:
 def _read_together(
     actor: Actor, operations: Sequence[BatchOperation]
 ) -> dict[tuple[str, str], EntryView]:
-    wanted = {
+    addresses = {
         (o.namespace, o.key)
         for o in operations
         if o.op == "get" and actor.sees_namespace(o.namespace)
     }
-    if not wanted:
+    if not addresses:
         return {}
-    rows = entries_sql.read_entries(workspace_id=actor.workspace_id, addresses=sorted(wanted))
+    rows = entries_sql.read_entries(workspace_id=actor.workspace_id, addresses=sorted(addresses))
     return {
         (namespace, key): entries.view(actor, namespace, key, row)
         for (namespace, key), row in rows.items()
@@ -168,11 +168,13 @@ def _run(actor: Actor, operation: BatchOperation, patched: _Patched) -> Outcome:
         "namespace": operation.namespace,
         "key": operation.key,
     }
-    when = Precondition(operation.if_version)
+    precondition = Precondition(operation.if_version)
     if operation.op == "get":
         return Outcome("get", entries.read_entry(**address))
     if operation.op == "delete":
-        version = entries.delete_entry(**address, when=when, reason=operation.reason)
+        version = entries.delete_entry(
+            **address, precondition=precondition, reason=operation.reason
+        )
         return Outcome("delete", version=version)
     if operation.op == "patch":
         patched.check()
@@ -180,7 +182,7 @@ def _run(actor: Actor, operation: BatchOperation, patched: _Patched) -> Outcome:
             **address,
             kind=operation.patch_kind,
             operations=operation.operations,
-            when=when,
+            precondition=precondition,
             reason=operation.reason,
         )
         patched.size += put.entry.size_bytes
@@ -190,7 +192,7 @@ def _run(actor: Actor, operation: BatchOperation, patched: _Patched) -> Outcome:
         put = entries.put_entry(
             **address,
             value=operation.value,
-            when=when,
+            precondition=precondition,
             ttl_seconds=operation.ttl_seconds,
             tags=operation.tags,
             pinned=operation.pinned,

@@ -70,7 +70,7 @@ def change_entries(
     names = {each.namespace for each in seen}
     known = {row.name: row for row in Namespace.objects.visible_to(actor).filter(name__in=names)}
     left: list[Left] = []
-    wanted: dict[tuple[int, str], Seen] = {}
+    pending: dict[tuple[int, str], Seen] = {}
     for each in seen:
         namespace = known.get(each.namespace)
         if namespace is None:
@@ -80,7 +80,7 @@ def change_entries(
         elif namespace.unregistered_at and action != "delete":
             left.append(Left(each.namespace, each.key, "its namespace is not registered"))
         else:
-            wanted[namespace.pk, each.key] = each
+            pending[namespace.pk, each.key] = each
     operation = Operation.DELETE if action == "delete" else Operation.PATCH
     reason = reason or _DEFAULT_REASON.get(action, "").format(tag)
     changed = bulk_sql.change_entries(
@@ -88,31 +88,31 @@ def change_entries(
         {
             **journal.parameters(actor, reason),
             "operation": operation.value,
-            "namespaces": [namespace_id for namespace_id, _ in wanted],
-            "keys": [key for _, key in wanted],
-            "versions": [each.version for each in wanted.values()],
-            "moments": [each.expires_at for each in wanted.values()],
+            "namespaces": [namespace_id for namespace_id, _ in pending],
+            "keys": [key for _, key in pending],
+            "versions": [each.version for each in pending.values()],
+            "moments": [each.expires_at for each in pending.values()],
             "tag": tag,
             "most_tags": MOST_TAGS,
         },
     )
     done = []
     for row in changed:
-        each = wanted.pop((row.namespace_id, row.key))
+        each = pending.pop((row.namespace_id, row.key))
         done.append(Done(each.namespace, each.key, row.version, row.expired_at))
-    return Outcome(sorted(done), left + _explain(actor, action, wanted))
+    return Outcome(sorted(done), left + _explain(actor, action, pending))
 
 
-def _explain(actor: Actor, action: Action, wanted: dict[tuple[int, str], Seen]) -> list[Left]:
+def _explain(actor: Actor, action: Action, pending: dict[tuple[int, str], Seen]) -> list[Left]:
     """Why these were not changed, as they stand now."""
-    if not wanted:
+    if not pending:
         return []
     rows = (
         Entry.objects.visible_to(actor)
         .live()
         .filter(
-            namespace_id__in={namespace_id for namespace_id, _ in wanted},
-            key__in=[key for _, key in wanted],
+            namespace_id__in={namespace_id for namespace_id, _ in pending},
+            key__in=[key for _, key in pending],
         )
     )
     held = {
@@ -120,7 +120,7 @@ def _explain(actor: Actor, action: Action, wanted: dict[tuple[int, str], Seen]) 
         for row in rows.values_list("namespace_id", "key", "version", "actor_name", "tags")
     }
     left = []
-    for address, each in wanted.items():
+    for address, each in pending.items():
         version, writer, tags = held.get(address, (0, "", []))
         if not version:
             why = "the entry no longer exists"

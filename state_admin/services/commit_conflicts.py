@@ -83,18 +83,18 @@ class _Shown:
         key: str,
         slot: Slot | None,
         sides: Mapping[str, str | None],
-        wanted: Mapping[str, list[Update]],
+        side_updates: Mapping[str, list[Update]],
         *,
         known: bool,
     ) -> None:
-        """`sides` are texts, `wanted` the updates of a side, applied to the base if it is known."""
+        """`sides` are texts, `side_updates` the updates of a side, applied to the base if it is known."""
         told: dict[str, Any] = {"key": key}
         self.conflicts.append(told)
         texts: dict[str, str | None] = dict(sides)
         asked: list[dict[str, Any]] = []
         if _size(texts) > self.room:
             return
-        for side, updates in wanted.items():
+        for side, updates in side_updates.items():
             try:
                 if slot is None or not known:
                     raise reducers.UpdateRefused("the base value is not known")
@@ -160,7 +160,7 @@ def _revisions(
     for key, start, end in rows.values_list("key", "valid_from", "valid_to")[:_MAX_ROWS]:
         numbers[key].update(number for number in (start, end) if number and number > base)
     newest = {key: sorted(found, reverse=True)[:_MAX_REVISIONS] for key, found in numbers.items()}
-    wanted = {number for found in newest.values() for number in found}
+    named = {number for found in newest.values() for number in found}
     known = {
         row.number: {
             "revision": row.number,
@@ -168,7 +168,7 @@ def _revisions(
             "run_id": row.run.public_id if row.run else None,
             "actor": row.actor_name,
         }
-        for row in Revision.objects.filter(thread=thread, number__in=wanted).select_related("run")
+        for row in Revision.objects.filter(thread=thread, number__in=named).select_related("run")
     }
     told: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for key, found in newest.items():

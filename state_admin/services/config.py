@@ -94,7 +94,7 @@ def put_record(
     kind: Kind,
     identity: str,
     value: Raw,
-    when: Precondition = ANY,
+    precondition: Precondition = ANY,
     reason: str = "",
 ) -> Put:
     """Make or replace a record. A string in the place of a secret sets it, the marker that was
@@ -115,11 +115,11 @@ def put_record(
         held = _markers(kind, _hold_entry(actor, kind, identity))
         sealed, fresh = _seal(actor, kind, identity, given, held)
         attributes = {"ttl": None, "expires_at": None, "tags": None, "pinned": None}
-        made = entries.store_value(
-            actor, kind.namespace, identity, sealed, when, attributes, reason, Operation.PUT
+        result = entries.store_value(
+            actor, kind.namespace, identity, sealed, precondition, attributes, reason, Operation.PUT
         )
-        _settle(actor, kind, identity, made, fresh)
-    return made
+        _settle(actor, kind, identity, result, fresh)
+    return result
 
 
 def check_record(*, actor: Actor, kind: Kind, identity: str, value: Raw) -> None:
@@ -138,7 +138,7 @@ def patch_record(
     identity: str,
     patch: PatchKind,
     operations: JSON,
-    when: Precondition = ANY,
+    precondition: Precondition = ANY,
     reason: str = "",
 ) -> Put:
     """Change a record on the server. A patch sees markers, never secrets. Raises NotFound, what
@@ -149,7 +149,7 @@ def patch_record(
     def change(before: EntryView) -> JSON:
         return entries.apply_patch(patch, values.load(before.value), operations)
 
-    return _change(actor, kind, identity, when, change, reason, Operation.PATCH)
+    return _change(actor, kind, identity, precondition, change, reason, Operation.PATCH)
 
 
 def restore_record(
@@ -158,7 +158,7 @@ def restore_record(
     kind: Kind,
     identity: str,
     version: int,
-    when: Precondition = ANY,
+    precondition: Precondition = ANY,
     reason: str = "",
 ) -> Put:
     """Write a new version equal to an old one, with the secrets of now: a restore neither sets nor
@@ -173,7 +173,9 @@ def restore_record(
         return config.reseal(kind, values.load(old.value), _markers(kind, before))
 
     reason = reason or f"restored version {version}"
-    return _change(actor, kind, identity, when, change, reason, Operation.RESTORE, revive=True)
+    return _change(
+        actor, kind, identity, precondition, change, reason, Operation.RESTORE, revive=True
+    )
 
 
 def delete_record(
@@ -181,7 +183,7 @@ def delete_record(
     actor: Actor,
     kind: Kind,
     identity: str,
-    when: Precondition = ANY,
+    precondition: Precondition = ANY,
     force: bool = False,
     dry_run: bool = False,
     reason: str = "",
@@ -208,7 +210,7 @@ def delete_record(
                 dependents=[vars(each) for each in named],
                 hidden=hidden,
             )
-        version = entries.delete_value(actor, kind.namespace, identity, when, reason)
+        version = entries.delete_value(actor, kind.namespace, identity, precondition, reason)
         if entry := _entry(actor, kind, identity):
             keep_secrets(entry, kind, [])
     return Deletion(version, named, hidden)
@@ -267,7 +269,7 @@ def _change(
     actor: Actor,
     kind: Kind,
     identity: str,
-    when: Precondition,
+    precondition: Precondition,
     change: Callable[[EntryView], JSON],
     reason: str,
     operation: Operation,
@@ -287,9 +289,11 @@ def _change(
     with transaction.atomic():
         _hold_registry(actor, kind)
         known = definition(actor, kind.namespace, fresh=True)
-        made = entries.rewrite_value(actor, known, identity, when, rewrite, reason, operation)
-        _settle(actor, kind, identity, made, written)
-    return made
+        result = entries.rewrite_value(
+            actor, known, identity, precondition, rewrite, reason, operation
+        )
+        _settle(actor, kind, identity, result, written)
+    return result
 
 
 def _hold_registry(actor: Actor, kind: Kind) -> None:
@@ -344,10 +348,8 @@ def _dangling(actor: Actor, kind: Kind, identity: str, value: JSON) -> list[Faul
     found = set[tuple[str, str]]()
     for target in {each.kind for each in named}:
         rows = Entry.objects.visible_to(actor).live().filter(namespace__name=target.namespace)
-        wanted = [each.id for each in named if each.kind is target]
-        found |= {
-            (target, key) for key in rows.filter(key__in=wanted).values_list("key", flat=True)
-        }
+        ids = [each.id for each in named if each.kind is target]
+        found |= {(target, key) for key in rows.filter(key__in=ids).values_list("key", flat=True)}
     return [
         Fault(each.pointer, f"{each.kind}/{each.id} does not exist")
         for each in named
@@ -373,6 +375,6 @@ def _dependents(actor: Actor, kind: Kind, identity: str) -> tuple[list[Dependent
     return seen, len(found) - len(seen)
 
 
-def _settle(actor: Actor, kind: Kind, identity: str, made: Put, fresh: list[Secret]) -> None:
-    if made.changed and (entry := _entry(actor, kind, identity)):
+def _settle(actor: Actor, kind: Kind, identity: str, result: Put, fresh: list[Secret]) -> None:
+    if result.changed and (entry := _entry(actor, kind, identity)):
         keep_secrets(entry, kind, fresh)

@@ -82,12 +82,12 @@ def compare(base: str | None, current: EntryView, yours: str | None) -> Collisio
     theirs = current.value if current.exists else None
     if base is None:
         return Collision(base, current, yours, None, ())
-    before, stored, wanted = (
+    before, stored, requested = (
         MISSING if text is None else values.load(text) for text in (base, theirs, yours)
     )
-    merged, clashes = diffs.three_way(before, stored, wanted)
+    merged, clashes = diffs.three_way(before, stored, requested)
     if theirs is None and yours is not None:
-        merged, clashes = wanted, [Clash("", before, None, wanted, ("theirs",))]
+        merged, clashes = requested, [Clash("", before, None, requested, ("theirs",))]
     return Collision(base, current, yours, merged, clashes)
 
 

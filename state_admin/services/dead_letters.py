@@ -73,8 +73,8 @@ def replay_dead_letters(
         same = {"thread": OuterRef("thread"), "dedupe_key": OuterRef("dedupe_key")}
         rivals = Dispatch.objects.filter(status__in=OPEN, **same)
         newer = letters.filter(pk__gt=OuterRef("pk"), **same)
-        wanted = letters.filter(Q(dedupe_key="") | ~(Exists(rivals) | Exists(newer)))
-        chosen = Dispatch.objects.filter(pk__in=list(wanted.values_list("pk", flat=True)))
+        replayable = letters.filter(Q(dedupe_key="") | ~(Exists(rivals) | Exists(newer)))
+        chosen = Dispatch.objects.filter(pk__in=list(replayable.values_list("pk", flat=True)))
         traces = _traces("replay", chosen)
         threads = sorted(set(chosen.values_list("thread_id", flat=True)))
         number = _requeue(chosen)

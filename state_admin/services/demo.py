@@ -53,10 +53,10 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Demo:
-    """What was made. `made` False: it was there already and was left alone."""
+    """The demo workspace. `created` False: it existed already and was not changed."""
 
     workspace: str
-    made: bool
+    created: bool
 
 
 def load_demo() -> Demo:
@@ -69,7 +69,7 @@ def load_demo() -> Demo:
         person = actor_of_user(user, WORKSPACE)
     operator = system_actor(workspace.pk, "demo")
     if Namespace.objects.visible_to(operator).open().exists():
-        return Demo(WORKSPACE, made=False)
+        return Demo(WORKSPACE, created=False)
     planner, booker, critic = (
         system_actor(workspace.pk, n) for n in ("planner", "booker", "critic")
     )
@@ -83,7 +83,7 @@ def load_demo() -> Demo:
     demo_house.remember_traffic(operator)
     if person is not None and person.may(Role.EDITOR):
         demo_house.save_views(person)
-    return Demo(WORKSPACE, made=True)
+    return Demo(WORKSPACE, created=True)
 
 
 def _shared_state(operator: Actor, planner: Actor, critic: Actor) -> None:

@@ -198,7 +198,7 @@ def _webhook(operator: Actor) -> None:
             actor=operator,
             name="Travel desk",
             url="https://desk.example/hooks/commonhold",
-            wanted=webhooks.Filter(kinds=("run.*", "ticket.*")),
+            filters=webhooks.Filter(kinds=("run.*", "ticket.*")),
         )
         webhook_flow.pause_webhook(
             actor=operator, webhook_id=hook.public_id, reason="the demo sends nothing"

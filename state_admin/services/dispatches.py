@@ -118,11 +118,11 @@ def enqueue_dispatch(
             held = Dispatch.objects.get(thread=thread, dedupe_key=dedupe_key, status__in=OPEN)
             raise _duplicate(held) from error
         told = dispatches_sql.refresh([thread.pk], actor.name)
-        made = find_dispatch(actor, public_id)
-        _record(actor, "enqueue", made, reason, priority=priority)
+        dispatch = find_dispatch(actor, public_id)
+        _record(actor, "enqueue", dispatch, reason, priority=priority)
         if told:
             journal.gather(actor)
-    return made
+    return dispatch
 
 
 def claim_dispatches(

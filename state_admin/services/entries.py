@@ -167,7 +167,7 @@ def put_entry(
     namespace: str,
     key: str,
     value: Raw,
-    when: Precondition = ANY,
+    precondition: Precondition = ANY,
     ttl_seconds: int | None = None,
     tags: Sequence[str] | None = None,
     pinned: bool | None = None,
@@ -188,7 +188,7 @@ def put_entry(
         "tags": list(tags) if tags is not None else None,
         "pinned": pinned,
     }
-    return store_value(actor, namespace, key, value, when, attributes, reason, operation)
+    return store_value(actor, namespace, key, value, precondition, attributes, reason, operation)
 
 
 def put_entries(
@@ -219,9 +219,9 @@ def put_entries(
     written = entries_sql.put_entries(parameters, rows)
     if not written:
         return None
-    made = [written[found.id, key] for found, (_, key, _) in zip(known, puts, strict=True)]
+    outcomes = [written[found.id, key] for found, (_, key, _) in zip(known, puts, strict=True)]
     return [
-        Put(_written(actor, new, row), row.created) for new, row in zip(rows, made, strict=True)
+        Put(_written(actor, new, row), row.created) for new, row in zip(rows, outcomes, strict=True)
     ]
 
 
@@ -246,7 +246,7 @@ def patch_entry(
     key: str,
     kind: PatchKind,
     operations: JSON,
-    when: Precondition = ANY,
+    precondition: Precondition = ANY,
     reason: str = "",
 ) -> Put:
     """Change the stored value on the server, so that no write is lost; start from the default when
@@ -259,7 +259,9 @@ def patch_entry(
         text = values.dump(apply_patch(kind, values.load(before.value), operations))
         return Raw(text, values.load(text))
 
-    return rewrite_value(actor, known, key, when, change, reason, Operation.PATCH, pure=True)
+    return rewrite_value(
+        actor, known, key, precondition, change, reason, Operation.PATCH, pure=True
+    )
 
 
 def restore_entry(
@@ -268,7 +270,7 @@ def restore_entry(
     namespace: str,
     key: str,
     version: int,
-    when: Precondition = ANY,
+    precondition: Precondition = ANY,
     reason: str = "",
 ) -> Put:
     """Write a new version whose value equals an old one. What is the entry's and not the value's
@@ -283,7 +285,7 @@ def restore_entry(
     reason = reason or f"restored version {version}"
     known = definition(actor, namespace)
     return rewrite_value(
-        actor, known, key, when, lambda _: value, reason, Operation.RESTORE, pure=True
+        actor, known, key, precondition, lambda _: value, reason, Operation.RESTORE, pure=True
     )
 
 
@@ -292,27 +294,27 @@ def delete_entry(
     actor: Actor,
     namespace: str,
     key: str,
-    when: Precondition = ANY,
+    precondition: Precondition = ANY,
     reason: str = "",
     operation: Operation = Operation.DELETE,
 ) -> int:
     """Delete if it is there; answers the version that the deletion made, or 0 for no change."""
     require(actor, Role.EDITOR)
     require_open(namespace)
-    return delete_value(actor, namespace, key, when, reason, operation)
+    return delete_value(actor, namespace, key, precondition, reason, operation)
 
 
 def delete_value(
     actor: Actor,
     namespace: str,
     key: str,
-    when: Precondition,
+    precondition: Precondition,
     reason: str,
     operation: Operation = Operation.DELETE,
 ) -> int:
     """delete_entry for services that may write reserved namespaces."""
     known = definition(actor, namespace)
-    expected = when.version
+    expected = precondition.version
     for _ in range(_ATTEMPTS):
         written = entries_sql.delete_entry(
             {
@@ -321,7 +323,7 @@ def delete_value(
                 "namespace": known.name,
                 "key": key,
                 "operation": operation.value,
-                "expected": when.version,
+                "expected": precondition.version,
                 "expired": False,
                 "orphans": False,
             }
@@ -329,13 +331,13 @@ def delete_value(
         if written is not None:
             return written.version
         now = read_entry(actor=actor, namespace=namespace, key=key)
-        if when.version is not None and now.version != when.version:
-            collision = collide(actor, known, now, when.version, None)
-            if not when.merge or not collision.mergeable:
+        if precondition.version is not None and now.version != precondition.version:
+            collision = collide(actor, known, now, precondition.version, None)
+            if not precondition.merge or not collision.mergeable:
                 raise VersionConflict(expected or 0, now.version, collision=collision)
             # The value is still the one that was read, or deleted as wanted.
-            when = replace(when, version=now.version)
-        if when.version is None or not now.exists:
+            precondition = replace(precondition, version=now.version)
+        if precondition.version is None or not now.exists:
             return 0
     raise Conflict("the entry changes too often; retry")
 
@@ -354,7 +356,7 @@ def store_value(
     namespace: str,
     key: str,
     value: Raw,
-    when: Precondition,
+    precondition: Precondition,
     attributes: dict[str, Any],
     reason: str,
     operation: Operation,
@@ -365,25 +367,25 @@ def store_value(
 
     Without `explain_conflict` a VersionConflict comes without the values, and nothing is merged.
     """
-    expected = when.version
-    changed = when.changed and attributes["ttl"] is None
+    expected = precondition.version
+    changed = precondition.changed and attributes["ttl"] is None
     for attempt in range(_ATTEMPTS):
         known = definition_for(actor, namespace, value, fresh=attempt > 0)
         new = new_entry(known, key, value.text)
-        only = "missing" if when.version == 0 else "changed" if changed else "any"
+        only = "missing" if precondition.version == 0 else "changed" if changed else "any"
         parameters = {
             **journal.parameters(actor, reason),
             **new._asdict(),
             **attributes,
             "ttl": new.ttl if attributes["ttl"] is None else attributes["ttl"] or None,
             "operation": operation.value,
-            "expected": when.version,
+            "expected": precondition.version,
             "only": only,
         }
         limited = quotas.limited(actor)
         if limited:
             _check_quota(actor, namespace, key, new.size)
-        write = entries_sql.replace_entry if when.version else entries_sql.put_entry
+        write = entries_sql.replace_entry if precondition.version else entries_sql.put_entry
         written = write(parameters)
         if written is not None:
             if limited:
@@ -394,14 +396,14 @@ def store_value(
             continue
         # A second statement: the snapshot of the first may be older than the winner's commit.
         now = read_entry(actor=actor, namespace=namespace, key=key)
-        if when.version is not None and now.version != when.version:
+        if precondition.version is not None and now.version != precondition.version:
             if not explain_conflict:
                 raise VersionConflict(expected or 0, now.version)
-            collision = collide(actor, known, now, when.version, value.text)
-            if when.merge and collision.mergeable:
+            collision = collide(actor, known, now, precondition.version, value.text)
+            if precondition.merge and collision.mergeable:
                 # Nobody touched the same paths: both land, on top of what is there now.
                 value = Raw(values.dump(collision.merged), collision.merged)
-                when = replace(when, version=now.version)
+                precondition = replace(precondition, version=now.version)
                 continue
             raise VersionConflict(expected or 0, now.version, collision=collision)
         if changed and now.exists:
@@ -413,7 +415,7 @@ def rewrite_value(
     actor: Actor,
     known: Definition,
     key: str,
-    when: Precondition,
+    precondition: Precondition,
     change: Callable[[EntryView], Raw],
     reason: str,
     operation: Operation,
@@ -431,9 +433,9 @@ def rewrite_value(
     """
 
     def compute(before: EntryView) -> Raw:
-        if when.version is None or before.version == when.version:
+        if precondition.version is None or before.version == precondition.version:
             return change(before)
-        return _join(actor, known, before, when, change)
+        return _join(actor, known, before, precondition, change)
 
     def store(before: EntryView, value: Raw, *, explain_conflict: bool) -> Put:
         attributes = {"ttl": None, "expires_at": before.expires_at, "tags": None, "pinned": None}
@@ -442,7 +444,7 @@ def rewrite_value(
             known.name,
             key,
             value,
-            Precondition(before.version, when.changed),
+            Precondition(before.version, precondition.changed),
             attributes,
             reason,
             operation,
@@ -478,12 +480,12 @@ def _join(
     actor: Actor,
     known: Definition,
     before: EntryView,
-    when: Precondition,
+    precondition: Precondition,
     change: Callable[[EntryView], Raw],
 ) -> Raw:
-    """What a change to the version of `when` makes of the current entry. VersionConflict unless
+    """What a change to the version of `precondition` makes of the current entry. VersionConflict unless
     they are to be joined and can be."""
-    version = when.version or 0
+    version = precondition.version or 0
     base = read_base(actor, known, before.key, version)
     shown = show_sides(base=base, theirs=before.value if before.exists else None)
     if base is None:  # the change cannot be computed
@@ -493,7 +495,7 @@ def _join(
     except Problem:  # it does not apply to its own base
         raise VersionConflict(version, before.version, **shown) from None
     collision = compare(base, before, yours.text)
-    if when.merge and collision.mergeable:
+    if precondition.merge and collision.mergeable:
         return Raw(values.dump(collision.merged), collision.merged)
     raise VersionConflict(version, before.version, collision=collision)
 

@@ -85,8 +85,8 @@ def import_snapshot(
         taken = {name: (slots[name], raw) for name, raw in extensions.items() if name in slots}
         faults = [fault for name, held in taken.items() for fault in _value_faults(*held, name)]
         _refuse(faults, "the snapshot does not satisfy the schemas of its state keys")
-        wanted = {name: snapshots.new_value(slot, raw.text) for name, (slot, raw) in taken.items()}
-        writes = snapshots.changes_to(thread, wanted, merge=mode == "merge")
+        target = {name: snapshots.new_value(slot, raw.text) for name, (slot, raw) in taken.items()}
+        writes = snapshots.changes_to(thread, target, merge=mode == "merge")
         if thread.latest_run_id is not None:
             writes.pop(LIFECYCLE, None)
         snapshots.advance(

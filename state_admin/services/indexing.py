@@ -90,7 +90,7 @@ def _follow(actor: Actor, held: SearchPosition, end: feed_sql.FeedEnd) -> tuple[
         actor,
         after=Position(held.xid, held.change_id),
         until=end.position,
-        wanted=FeedFilter(),
+        filters=FeedFilter(),
         limit=_CHUNK,
     )
     addresses = {(row.namespace, row.key) for row in rows if row.kind.startswith("entry.")}

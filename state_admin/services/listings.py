@@ -25,7 +25,7 @@ _OPENED_AT_ONCE = 200
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ListFilters:
     """Which live entries are listed; `tags`: those that hold all of them; `valid`: only those whose
     value the schema of today accepts, or refuses."""
 
@@ -49,7 +49,7 @@ def list_namespace(
     *,
     actor: Actor,
     namespace: str,
-    wanted: Wanted,
+    filters: ListFilters,
     last_first: bool = False,
     before: str = "",
     limit: int = 50,
@@ -59,25 +59,30 @@ def list_namespace(
     known = definition(actor, namespace, fresh=True)
     rows = Entry.objects.filter(namespace_id=known.id).live()
     rows = rows.order_by("-key" if last_first else "key").select_related("namespace")
-    if wanted.prefix:
-        rows = rows.filter(key__startswith=wanted.prefix)
+    if filters.prefix:
+        rows = rows.filter(key__startswith=filters.prefix)
     if before:
         rows = rows.filter(key__lt=before)
-    if wanted.scope_kind:
-        rows = rows.in_scope(wanted.scope_kind)
-    if wanted.updated_since:
-        rows = rows.filter(updated_at__gte=wanted.updated_since)
-    if wanted.tags:
-        rows = rows.filter(tags__contains=list(wanted.tags))
-    if wanted.valid is not None:
-        return _judge_in_turn(rows, known, wanted.valid, last_first, limit, after)
+    if filters.scope_kind:
+        rows = rows.in_scope(filters.scope_kind)
+    if filters.updated_since:
+        rows = rows.filter(updated_at__gte=filters.updated_since)
+    if filters.tags:
+        rows = rows.filter(tags__contains=list(filters.tags))
+    if filters.valid is not None:
+        return _judge_in_turn(rows, known, filters.valid, last_first, limit, after)
     found = list(_behind(rows, last_first, after)[: limit + 1])
     shown = [(row, is_valid(row, known)) for row in found[:limit]]
     return Listed(shown, shown[-1][0].key if len(found) > limit else None)
 
 
 def list_entries(
-    *, actor: Actor, wanted: Wanted, plugin: str = "", limit: int = 50, after: str | None = None
+    *,
+    actor: Actor,
+    filters: ListFilters,
+    plugin: str = "",
+    limit: int = 50,
+    after: str | None = None,
 ) -> Listed:
     """Up to `limit` entries of all namespaces that the actor sees, or of those of a plugin, by
     namespace and key; unregistered namespaces too.
@@ -86,20 +91,20 @@ def list_entries(
     """
     namespace, _, key = (after or "").partition("/")
     chosen = EntryFilter(
-        scope=wanted.scope_kind,
-        prefix=wanted.prefix,
-        unjudged=wanted.valid is False,
-        since=wanted.updated_since,
-        tags=wanted.tags,
+        scope=filters.scope_kind,
+        prefix=filters.prefix,
+        unjudged=filters.valid is False,
+        since=filters.updated_since,
+        tags=filters.tags,
         plugin=plugin,
         after=(namespace, key),
     )
-    most = limit + 1 if wanted.valid is None else MOST_OPENED
+    most = limit + 1 if filters.valid is None else MOST_OPENED
     places = entry_places(actor, chosen, limit=most, window=MOST_OPENED)
     shown: list[tuple[Entry, bool]] = []
     for row in _open(Entry.objects.all(), [(place.id, place.size_bytes) for place in places]):
         valid = is_valid(row, define(row.namespace))
-        if wanted.valid in (None, valid):
+        if filters.valid in (None, valid):
             if len(shown) == limit:
                 last = shown[-1][0]
                 return Listed(shown, f"{last.namespace.name}/{last.key}")

@@ -133,9 +133,9 @@ def check_inserted(thread: Thread, parsed: Sequence[ParsedMessage], moved: Advan
     """Raise Conflict, which rolls back, when a message's id was in the log already."""
     if moved.inserted == len(parsed):
         return
-    wanted = [message.id for message in parsed if message.id]
+    ids = [message.id for message in parsed if message.id]
     before = thread.message_count
-    held = Message.objects.filter(thread=thread, public_id__in=wanted, seq__lte=before)
+    held = Message.objects.filter(thread=thread, public_id__in=ids, seq__lte=before)
     raise Conflict(f"message already committed: {held.in_order().values_list('public_id')[0][0]}")
 
 

@@ -79,16 +79,16 @@ def definition(actor: Actor, name: str, *, fresh: bool = False) -> Definition:
         raise NotRegistered(name)
     if len(_definitions) >= _DEFINITIONS_KEPT:
         _definitions.clear()
-    made = define(row)
-    _definitions[at] = made
-    return made
+    compiled = define(row)
+    _definitions[at] = compiled
+    return compiled
 
 
 def reserve_namespaces(actor: Actor) -> None:
     """Give a new workspace the namespaces of the config registry. The caller owns the transaction
     and leaves the trail."""
     content = {kind: values.dump(config.SCHEMAS[kind]) for kind in config.Kind}
-    made = Namespace.objects.bulk_create(
+    rows = Namespace.objects.bulk_create(
         Namespace(workspace_id=actor.workspace_id, name=kind.namespace, schema=schema)
         for kind, schema in content.items()
     )
@@ -100,7 +100,7 @@ def reserve_namespaces(actor: Actor) -> None:
             default=row.default,
             **journal.stamp(actor),
         )
-        for row in made
+        for row in rows
     )
 
 
@@ -175,8 +175,8 @@ def register_namespace(
         changed = differs(held, content)
         revived = held.unregistered_at is not None
         if changed:
-            for column, wanted in content.items():
-                setattr(held, column, wanted)
+            for column, value in content.items():
+                setattr(held, column, value)
             held.schema_version += 1
         if changed or revived:
             held.unregistered_at = None
@@ -300,12 +300,12 @@ def _refuse_owned(held: Namespace | None, plugin: str, expected_version: int | N
 def differs(held: Model, content: Mapping[str, Any]) -> bool:
     """Whether a stored definition is another than `content`; spaces in its JSON do not count."""
     return any(
-        getattr(held, column) != wanted
+        getattr(held, column) != value
         and not (
             column in ("schema", "default")
-            and values.dump(values.load(getattr(held, column))) == values.dump(values.load(wanted))
+            and values.dump(values.load(getattr(held, column))) == values.dump(values.load(value))
         )
-        for column, wanted in content.items()
+        for column, value in content.items()
     )
 
 

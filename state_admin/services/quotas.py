@@ -73,10 +73,10 @@ def limited(actor: Actor) -> bool:
     return limits["entries"] is not None or limits["bytes"] is not None
 
 
-def check_room(actor: Actor, what: What, wanted: int) -> None:
-    """Raise QuotaExceeded when `wanted` more would be too much."""
+def check_room(actor: Actor, what: What, amount: int) -> None:
+    """Raise QuotaExceeded when `amount` more would be too much."""
     left = room(actor, what)
-    if left is not None and wanted > left:
+    if left is not None and amount > left:
         account = _account(actor.workspace_id)
         raise QuotaExceeded(
             f"quota exceeded: {what}",
@@ -133,12 +133,12 @@ def set_quota(
 ) -> Workspace:
     """Set what a workspace may hold; None lifts a limit. For operators at the shell."""
     require(actor, Role.ADMIN)
-    wanted = {"max_entries": entries, "max_bytes": bytes, "max_threads": threads}
-    if any(limit is not None and limit < 0 for limit in wanted.values()):
+    limits = {"max_entries": entries, "max_bytes": bytes, "max_threads": threads}
+    if any(limit is not None and limit < 0 for limit in limits.values()):
         raise Invalid("a quota must be a non-negative integer")
     with transaction.atomic():
-        Workspace.objects.filter(pk=actor.workspace_id).update(**wanted)
-        trace = journal.Trace("workspace.quota", detail=wanted)
+        Workspace.objects.filter(pk=actor.workspace_id).update(**limits)
+        trace = journal.Trace("workspace.quota", detail=limits)
         journal.record(actor, [trace], reason=reason)
     forget_accounts()
     return Workspace.objects.get(pk=actor.workspace_id)

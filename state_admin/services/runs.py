@@ -290,9 +290,9 @@ def apply_change(
     calls = _move(actor, run, change, now)
     status_reason = _status_reason(run)
     for name in ("step_count", "input_tokens", "output_tokens", "cost_usd"):
-        wanted = getattr(change, name)
-        if wanted is not None:
-            setattr(run, name, wanted)
+        status = getattr(change, name)
+        if status is not None:
+            setattr(run, name, status)
     if change.metadata is not None:
         run.metadata = change.metadata.text
     run.flagged_at = None
@@ -331,22 +331,22 @@ def apply_change(
 
 def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool_calls.Call]:
     """Answers what it makes of tool calls."""
-    wanted = change.status or run.status
-    if wanted not in RunStatus.values:
+    status = change.status or run.status
+    if status not in RunStatus.values:
         raise Invalid(
-            f"unknown run status: {wanted}",
+            f"unknown run status: {status}",
             [Fault("/status", f"must be one of {', '.join(RunStatus.values)}")],
         )
-    if not lifecycle.can_move(run.status, wanted):
-        raise Conflict(f"invalid run transition: {run.status} -> {wanted}")
-    _refuse(_lost_words(change, wanted), "the change has fields that its status does not allow")
+    if not lifecycle.can_move(run.status, status):
+        raise Conflict(f"invalid run transition: {run.status} -> {status}")
+    _refuse(_lost_words(change, status), "the change has fields that its status does not allow")
     given = change.termination_reason
     ended = given if given is not None else {"type": "natural_end"}
     _refuse(lifecycle.check_termination(ended), "the termination reason is not valid")
     calls: list[tool_calls.Call] = []
-    if wanted == run.status and change.waiting is None:
+    if status == run.status and change.waiting is None:
         return calls
-    if wanted == RunStatus.WAITING:
+    if status == RunStatus.WAITING:
         waiting = change.waiting if change.waiting is not None else {"reason": "external_event"}
         _refuse(lifecycle.check_waiting(waiting), "the waiting reason is not valid")
         run.waiting = {name: part for name, part in waiting.items() if name != "tickets"}
@@ -354,21 +354,21 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool
         opened = _open_tickets(actor, run, waiting.get("tickets") or [])
         calls = [tool_calls.call_of(ticket, "suspended", now) for ticket in opened]
         run.lease_expires_at = None
-    elif wanted == RunStatus.RUNNING:
+    elif status == RunStatus.RUNNING:
         run.waiting, run.deadline_at, run.ticket_due_at = None, None, None
         run.started_at = run.started_at or now
-    elif wanted == RunStatus.DONE and run.status != RunStatus.DONE:
+    elif status == RunStatus.DONE and run.status != RunStatus.DONE:
         run.termination_reason, run.waiting = ended, None
         run.finished_at, run.lease_expires_at, run.deadline_at = now, None, None
         calls = [tool_calls.call_of(ticket, "cancelled", now) for ticket in void_tickets(run)]
-    run.status = wanted
+    run.status = status
     return calls
 
 
-def _lost_words(change: RunChange, wanted: str) -> list[Fault]:
+def _lost_words(change: RunChange, status: str) -> list[Fault]:
     """What a change says that nothing would come of in the status it leads to."""
     faults = []
-    if change.waiting is not None and wanted != RunStatus.WAITING:
+    if change.waiting is not None and status != RunStatus.WAITING:
         faults.append(Fault("/waiting", "is allowed only with the status waiting"))
     if change.termination_reason is not None and change.status != RunStatus.DONE:
         faults.append(Fault("/termination_reason", "is allowed only with the status done"))
@@ -392,10 +392,10 @@ def void_tickets(run: Run) -> list[Ticket]:
 def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
     if len(tickets) > MAX_TICKETS:
         raise Invalid(f"a run can wait for at most {MAX_TICKETS} tickets at once")
-    made = [_ticket(run, ticket, f"/tickets/{index}") for index, ticket in enumerate(tickets)]
+    created = [_ticket(run, ticket, f"/tickets/{index}") for index, ticket in enumerate(tickets)]
     try:
         with transaction.atomic():
-            Ticket.objects.bulk_create(made)
+            Ticket.objects.bulk_create(created)
     except IntegrityError as error:
         raise Conflict("a ticket id is already in use", hint="Ticket ids are unique.") from error
     journal.record(
@@ -404,12 +404,12 @@ def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
             journal.Trace(
                 "ticket.open", key=row.public_id, thread=run.thread.public_id, run=run.public_id
             )
-            for row in made
+            for row in created
         ],
     )
     # Of all that are pending: some may be left from when it waited before.
     run.ticket_due_at = Ticket.objects.filter(run=run).pending().first_due()
-    return made
+    return created
 
 
 def _ticket(run: Run, ticket: dict[str, JSON], pointer: str) -> Ticket:

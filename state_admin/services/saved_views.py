@@ -79,7 +79,7 @@ def save_view(
         if old and old.shared and not shared:
             # Those who begin with it must not come to a page that they no longer see.
             DefaultView.objects.filter(view=old).exclude(user_id=int(actor.id)).delete()
-        made, _ = SavedView.objects.update_or_create(
+        view, _ = SavedView.objects.update_or_create(
             workspace_id=actor.workspace_id,
             owner_id=int(actor.id),
             page=page,
@@ -89,7 +89,7 @@ def save_view(
         if shared or (old and old.shared):
             detail = {"page": str(page), "name": name, "query": query, "shared": shared}
             journal.record(actor, [journal.Trace("saved_view.put", detail=detail)])
-    return made
+    return view
 
 
 def delete_view(*, actor: Actor, view_id: int) -> str:

@@ -189,7 +189,7 @@ def reset_member(*, actor: Actor, member_id: int, reason: str = "") -> Membershi
         if actor.kind == "user" and actor.id == str(member.user.pk):
             raise Forbidden(
                 "this is your own authenticator",
-                hint="Turn it off under How you sign in, or ask another admin.",
+                hint="Turn it off under Sign-in methods, or ask another admin.",
             )
         if Membership.objects.filter(user=member.user).exclude(pk=member.pk).exists():
             raise Forbidden(

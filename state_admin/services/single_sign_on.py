@@ -64,7 +64,7 @@ def link(*, actor: Actor, identity: Identity) -> None:
         if held is not None and held.uid != identity.subject:
             raise Conflict(
                 "another account of the provider is already linked",
-                hint="Unlink that one first, under How you sign in.",
+                hint="Unlink that one first, under Sign-in methods.",
             )
         account, is_new = SocialAccount.objects.get_or_create(
             provider=identity.issuer, uid=identity.subject, defaults={"user": user}
@@ -105,7 +105,7 @@ def _of_address(email: str) -> User | None:
     if len(found) > 1:
         raise Forbidden(
             "more than one member has this e-mail address",
-            hint="Sign in with your password and link the account under How you sign in.",
+            hint="Sign in with your password and link the account under Sign-in methods.",
         )
     return found[0] if found else None
 
@@ -151,7 +151,7 @@ def _stranger(identity: Identity) -> Forbidden:
     return Forbidden(
         "you are not a member of any workspace",
         hint=f"{detail}. If you are one, sign in another way and link your account under "
-        "How you sign in: the provider does not say that your e-mail address is verified.",
+        "Sign-in methods: the provider does not say that your e-mail address is verified.",
     )
 
 

@@ -150,21 +150,21 @@ def restore_snapshot(
 
 
 def changes_to(
-    thread: Thread, wanted: Mapping[str, NewValue], *, merge: bool = False
+    thread: Thread, target: Mapping[str, NewValue], *, merge: bool = False
 ) -> dict[str, NewValue]:
-    """The writes that make the thread's state `wanted`, and no others. `merge` leaves the keys
-    alone that `wanted` does not name."""
+    """The writes that make the thread's state `target`, and no others. `merge` leaves the keys
+    alone that `target` does not name."""
     now = {row.key: row for row in snapshots_sql.read_state(thread_id=thread.pk)}
     writes = {
         key: value
-        for key, value in wanted.items()
+        for key, value in target.items()
         if key not in now or now[key].value != value.text
     }
     if not merge:
         writes |= {
             key: NewValue(None, row.scope, row.persistent)
             for key, row in now.items()
-            if key not in wanted
+            if key not in target
         }
     return writes
 
@@ -176,8 +176,8 @@ def back_to(thread: Thread, revision: int) -> dict[str, NewValue]:
     run = thread.active_run
     if run is None or revision < run.start_revision:
         rows = [row for row in rows if row.persistent]
-    wanted = {row.key: NewValue(row.value, row.scope, row.persistent) for row in rows}
-    writes = changes_to(thread, wanted)
+    target = {row.key: NewValue(row.value, row.scope, row.persistent) for row in rows}
+    writes = changes_to(thread, target)
     writes.pop(LIFECYCLE, None)
     return writes
 
@@ -246,7 +246,7 @@ def advance(
     Conflict: a repeated message id.
     `reads` are kept beside the revision; Advanced.reads counts those that were possible.
     """
-    made = {key: value for key, value in writes.items() if value.text is not None}
+    written = {key: value for key, value in writes.items() if value.text is not None}
     journal.check_kind(action)
     moved = snapshots_sql.advance(
         {
@@ -261,10 +261,10 @@ def advance(
             "action": action,
             "label": label,
             "touched": sorted(writes),
-            "keys": list(made),
-            "values": [value.text for value in made.values()],
-            "scopes": [value.scope for value in made.values()],
-            "persistent": [value.persistent for value in made.values()],
+            "keys": list(written),
+            "values": [value.text for value in written.values()],
+            "scopes": [value.scope for value in written.values()],
+            "persistent": [value.persistent for value in written.values()],
             "read_namespaces": [read.namespace for read in reads],
             "read_keys": [read.key for read in reads],
             "read_versions": [read.version for read in reads],

@@ -69,11 +69,11 @@ class Engine:
 
 def find_engine(workspace_id: int, policy: Policy) -> Engine:
     """The summariser that a policy names. SummaryFailed says what is not configured."""
-    wanted = policy.summarizer or DEFAULT_SUMMARIZER
-    if wanted in SUMMARIZERS:
-        return Engine(SUMMARIZERS[wanted]())
-    if wanted != BY_MODEL:
-        raise SummaryFailed(f"unknown summarizer: {wanted}", retry=False)
+    name = policy.summarizer or DEFAULT_SUMMARIZER
+    if name in SUMMARIZERS:
+        return Engine(SUMMARIZERS[name]())
+    if name != BY_MODEL:
+        raise SummaryFailed(f"unknown summarizer: {name}", retry=False)
     if not policy.summary_model:
         raise SummaryFailed("provider not configured: the policy sets no model", retry=False)
     provider, model = find_model(workspace_id, policy.summary_model)

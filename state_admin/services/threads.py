@@ -159,9 +159,9 @@ def create_thread(
     return thread, created
 
 
-def new_id(actor: Actor, wanted: str | None) -> str:
+def new_id(actor: Actor, client_id: str | None) -> str:
     """The id of a thread to be made: the client's, checked, or one of ours."""
-    public_id = check_id(wanted) if wanted is not None else uuid7()
+    public_id = check_id(client_id) if client_id is not None else uuid7()
     if not actor.sees_thread(public_id):
         raise Forbidden("this token is limited to other threads")
     return public_id

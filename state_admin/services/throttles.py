@@ -65,17 +65,17 @@ def spend(token_id: int, per_minute: int | None) -> Allowance | None:
             return Allowance(per_minute, int(lease.level) + lease.left)
         # One thread takes for all; who comes meanwhile takes for itself alone.
         mine = not lease.taking
-        wanted, unspent = 1, 0
+        requested, unspent = 1, 0
         if mine:
             lease.taking = True
             unspent, lease.left = lease.left, 0
             if stands:
-                wanted = max(1, min(lease.size * 2, per_minute // 60))
+                requested = max(1, min(lease.size * 2, per_minute // 60))
     taken, level, wait = 0, 0.0, 0.0
     try:
-        for size in dict.fromkeys((wanted, 1)):
+        for size in dict.fromkeys((requested, 1)):
             level, wait = take_tokens(
-                token_id=token_id, per_minute=per_minute, wanted=size - unspent
+                token_id=token_id, per_minute=per_minute, requested=size - unspent
             )
             if not wait:
                 taken = size

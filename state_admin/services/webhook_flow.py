@@ -86,10 +86,10 @@ def send_test(*, actor: Actor, webhook_id: str) -> WebhookDelivery:
     require(actor, Role.ADMIN)
     with transaction.atomic():
         hook = lock_webhook(actor, webhook_id)
-        made = webhook_pump.make_test(hook, asked_by=actor.name)
+        delivery = webhook_pump.make_test(hook, asked_by=actor.name)
         record_verb(actor, hook, "test", "")
-        notifications.notify_worker(deliveries.DELIVER, made.public_id)
-    return find_delivery(actor, made.public_id)
+        notifications.notify_worker(deliveries.DELIVER, delivery.public_id)
+    return find_delivery(actor, delivery.public_id)
 
 
 def replay_delivery(*, actor: Actor, delivery_id: str, reason: str = "") -> WebhookDelivery:

@@ -50,8 +50,8 @@ def pump_webhook(webhook_id: str) -> int:
         )
         if hook is None:
             return queued
-        made, more = _pump_page(hook)
-        queued += made
+        count, more = _pump_page(hook)
+        queued += count
         if not more:
             return queued
 
@@ -71,17 +71,17 @@ def _pump_page(hook: Webhook) -> tuple[int, bool]:
     if limit <= 0:
         return 0, False
     rows = feed_sql.read_page(
-        hook.reader, after=hook.place, until=end.position, wanted=hook.wanted, limit=limit
+        hook.reader, after=hook.place, until=end.position, filters=hook.feed_filter, limit=limit
     )
     full = len(rows) == limit
     place, at = (rows[-1].position, rows[-1].at) if full else (end.position, end.at)
-    made = [_delivery(hook, row) for row in rows if hook.choice.takes(row.kind, row.namespace)]
+    queued = [_delivery(hook, row) for row in rows if hook.choice.takes(row.kind, row.namespace)]
     with transaction.atomic():
         # Locks the webhook, so ids are handed out in the feed's order. Zero: another was here.
         if not _at_place(hook).update(place_xid=place.xid, place_id=place.id, place_at=at):
             return 0, False
-        WebhookDelivery.objects.bulk_create(made)
-    return len(made), full
+        WebhookDelivery.objects.bulk_create(queued)
+    return len(queued), full
 
 
 def has_lost_place(hook: Webhook, end: FeedEnd) -> bool:

@@ -59,7 +59,7 @@ def create_webhook(
     actor: Actor,
     name: str,
     url: str,
-    wanted: Filter = Filter(),
+    filters: Filter = Filter(),
     cursor: str = "",
     reason: str = "",
 ) -> tuple[Webhook, str]:
@@ -69,7 +69,7 @@ def create_webhook(
     Invalid for a URL that could never be called; Gone for an expired cursor.
     """
     require(actor, Role.ADMIN)
-    _check(name, url, wanted)
+    _check(name, url, filters)
     with transaction.atomic():
         place, place_at = find_place(actor, cursor)
         mine = Webhook.objects.filter(workspace_id=actor.workspace_id)
@@ -82,7 +82,7 @@ def create_webhook(
             public_id=uuid7(),
             name=name.strip(),
             url=url,
-            **_columns(wanted),
+            **_columns(filters),
             grant_namespaces=list(actor.namespaces),
             grant_thread_prefixes=list(actor.thread_prefixes),
             created_by=actor.name,
@@ -101,7 +101,7 @@ def change_webhook(
     webhook_id: str,
     name: str | None = None,
     url: str | None = None,
-    wanted: Filter | None = None,
+    filters: Filter | None = None,
     reason: str = "",
 ) -> Webhook:
     """Change what is given. A new filter holds for changes that are not deliveries yet; what it may
@@ -109,13 +109,13 @@ def change_webhook(
     require(actor, Role.ADMIN)
     with transaction.atomic():
         hook = lock_webhook(actor, webhook_id)
-        changed: dict[str, object] = _columns(wanted) if wanted is not None else {}
+        changed: dict[str, object] = _columns(filters) if filters is not None else {}
         if name is not None:
             changed["name"] = name.strip()
         if url is not None and url != hook.url:
             changed |= {"url": url, "failing_since": None, "last_error": ""}
         kept = hook.name if name is None else name
-        _check(kept, hook.url if url is None else url, wanted or Filter())
+        _check(kept, hook.url if url is None else url, filters or Filter())
         if changed:
             Webhook.objects.filter(pk=hook.pk).update(**changed, updated_at=Now())
             detail: dict[str, object] = {"changed": sorted(changed)}
@@ -195,12 +195,12 @@ def find_place(actor: Actor, cursor: str) -> tuple[Position, datetime]:
         ) from None
 
 
-def _columns(wanted: Filter) -> dict[str, object]:
-    columns = asdict(wanted)
-    return {**columns, "kinds": list(wanted.kinds), "namespaces": list(wanted.namespaces)}
+def _columns(filters: Filter) -> dict[str, object]:
+    columns = asdict(filters)
+    return {**columns, "kinds": list(filters.kinds), "namespaces": list(filters.namespaces)}
 
 
-def _check(name: str, url: str, wanted: Filter) -> None:
+def _check(name: str, url: str, filters: Filter) -> None:
     faults = []
     if not name.strip() or len(name.strip()) > 128 or _CONTROL.search(name):
         faults.append(Fault("/name", "must have 1 to 128 characters"))
@@ -210,18 +210,18 @@ def _check(name: str, url: str, wanted: Filter) -> None:
         faults.append(Fault("/url", str(refused)))
     faults += _check_globs(
         "/filter/kinds",
-        wanted.kinds,
+        filters.kinds,
         changes.kinds_matching,
         "must be a kind of change such as entry.put, or a glob that matches one such as run.*",
     )
     faults += _check_globs(
         "/filter/namespaces",
-        wanted.namespaces,
+        filters.namespaces,
         _NAMESPACE.fullmatch,
         "must be a name or a glob such as team_*",
     )
     for field, most in (("key", 512), ("prefix", 512), ("thread", 128), ("run", 128)):
-        text = getattr(wanted, field)
+        text = getattr(filters, field)
         if len(text.encode(errors="replace")) > most or _CONTROL.search(text):
             faults.append(Fault(f"/filter/{field}", f"at most {most} bytes, no control characters"))
     if faults:

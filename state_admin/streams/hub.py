@@ -115,7 +115,7 @@ class Hub:
     async def subscribe(
         self,
         actor: Actor,
-        wanted: FeedFilter,
+        filters: FeedFilter,
         *,
         room: int = _ROOM,
         only: Callable[[FeedRow], bool] | None = None,
@@ -123,7 +123,7 @@ class Hub:
         """Listen: every change behind `start` that the actor may see and wants, and that `only` lets
         through. Unready when the database does not say in time where the feed ends."""
         place = self._rooms.setdefault(actor.workspace_id, _Room())
-        sees = feed_sql.matcher(actor, wanted)
+        sees = feed_sql.matcher(actor, filters)
         takes = sees if only is None else lambda row: only(row) and sees(row)
         listener = Subscription(takes, room)
         listener.start = place.position  # set again by the first look, if that is still to come

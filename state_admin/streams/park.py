@@ -21,16 +21,16 @@ class Park:
     """
 
     def __init__(
-        self, hub: Hub, actor: Actor, wanted: FeedFilter, seconds: float, extra: dict[str, Any]
+        self, hub: Hub, actor: Actor, filters: FeedFilter, seconds: float, extra: dict[str, Any]
     ) -> None:
-        self.hub, self.actor, self.wanted = hub, actor, wanted
+        self.hub, self.actor, self.filters = hub, actor, filters
         self.seconds, self.extra = seconds, extra
 
     async def __call__(self, channel: Channel, answer: Any) -> None:
         with contextlib.suppress(Unready):  # then the first answer is the best there is
             loop = asyncio.get_running_loop()
             deadline = loop.time() + self.seconds
-            async with self.hub.subscribe(self.actor, self.wanted) as listener:
+            async with self.hub.subscribe(self.actor, self.filters) as listener:
                 channel.on_end(listener.close)
                 # Again now that we listen: what came since the first look would be missed.
                 answer = await channel.ask(self.extra)

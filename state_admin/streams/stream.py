@@ -28,11 +28,11 @@ class ChangeStream:
         self,
         hub: Hub,
         actor: Actor,
-        wanted: FeedFilter,
+        filters: FeedFilter,
         after: tuple[Position, datetime] | None,
         describe: Callable[[str], Mapping[str, Any]],
     ) -> None:
-        self.hub, self.actor, self.wanted, self.after = hub, actor, wanted, after
+        self.hub, self.actor, self.filters, self.after = hub, actor, filters, after
         self.describe = describe
         self._listener: Subscription | None = None
         self._closed = ""
@@ -60,7 +60,7 @@ class ChangeStream:
         position = None
         if self.after is not None:
             position = await self._catch_up(channel, self.after[0])
-        async with self.hub.subscribe(self.actor, self.wanted) as listener:
+        async with self.hub.subscribe(self.actor, self.filters) as listener:
             self._listener = listener
             if self._closed:  # while it was catching up
                 return
@@ -92,7 +92,7 @@ class ChangeStream:
     def _page(self, after: Position, until: Position | None) -> tuple[list[FeedRow], Position]:
         end = until or feed_sql.read_end(self.actor.workspace_id).position
         rows = feed_sql.read_page(
-            self.actor, after=after, until=end, wanted=self.wanted, limit=_PAGE
+            self.actor, after=after, until=end, filters=self.filters, limit=_PAGE
         )
         return list(rows), end
 

@@ -57,8 +57,8 @@ class Model:
     def priced(self) -> bool:
         return self.input_price is not None and self.output_price is not None
 
-    def answer_tokens(self, wanted: int) -> int:
-        return min(wanted, self.max_output_tokens or wanted)
+    def answer_tokens(self, requested: int) -> int:
+        return min(requested, self.max_output_tokens or requested)
 
 
 @dataclass(frozen=True)

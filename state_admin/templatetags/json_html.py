@@ -151,13 +151,13 @@ def pretty(value: JSON, most: int | None = None) -> str:
     `most`, no more than so many characters of it."""
     if most is None:
         return "".join(_pieces(value, "\n"))
-    made, left = [], most
+    pieces, left = [], most
     for piece in _pieces(value, "\n"):
-        made.append(piece[:left])
+        pieces.append(piece[:left])
         left -= len(piece)
         if left < 0:
-            return "".join(made) + "…"
-    return "".join(made)
+            return "".join(pieces) + "…"
+    return "".join(pieces)
 
 
 def _pieces(value: JSON, newline: str) -> Iterator[str]:

@@ -205,7 +205,7 @@ class Filters:
         return replace(self, before="") != Filters()
 
     @property
-    def wanted(self) -> FeedFilter:
+    def feed_filter(self) -> FeedFilter:
         names = ("namespace", "key", "prefix", "thread", "run")
         return FeedFilter(**{name: getattr(self, name) for name in names}, kinds=self._kinds)
 
@@ -271,7 +271,7 @@ def _find(request: Request, filters: Filters, name: str) -> tuple[list[FeedRow],
     rows, end = feed_sql.read_back(
         request.actor.workspace_id,
         before=filters.position,
-        wanted=filters.wanted,
+        filters=filters.feed_filter,
         actor_name=filters.actor,
         limit=PAGE,
         window=WINDOW,

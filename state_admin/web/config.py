@@ -229,12 +229,12 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
     try:
         if "value" not in request.POST:
             _read_form(request, chosen, now, draft)
-        made = put_record(
+        saved = put_record(
             actor=request.actor,
             kind=chosen,
             identity=record_id,
             value=_value(request, chosen, now, draft.text),
-            when=Precondition(draft.base),
+            precondition=Precondition(draft.base),
             reason=draft.reason,
         ).entry
     except VersionConflict as conflict:
@@ -249,10 +249,10 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
             draft.errors = [dict(error) for error in rest]
             draft.asked = asked(fields, read_typed(request.POST, fields), at)
         return _form(request, chosen, record_id, now, draft, status=422)
-    undo = undo_of(chosen.namespace, record_id, made=made.version, before=draft.base)
+    undo = undo_of(chosen.namespace, record_id, written=saved.version, before=draft.base)
     # The secret of before is destroyed: what it stood in cannot come back whole.
-    kept = rules.markers(chosen, values.load(made.value)) == _held(chosen, now)
-    toast(request, f"Saved version {made.version}", undo=undo if kept or not draft.base else None)
+    kept = rules.markers(chosen, values.load(saved.value)) == _held(chosen, now)
+    toast(request, f"Saved version {saved.version}", undo=undo if kept or not draft.base else None)
     return see_other(request, reverse("web:config-detail", args=[chosen, record_id]), part="record")
 
 
@@ -282,7 +282,7 @@ def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
         try:
             delete_record(
                 **address,
-                when=Precondition(seen_version(request.POST)),
+                precondition=Precondition(seen_version(request.POST)),
                 force=request.POST.get("force") == "true",
                 reason=request.POST.get("reason", "").strip()[:500],
             )
@@ -345,8 +345,8 @@ def _value(request: Request, kind: Kind, now: EntryView, text: str) -> Raw:
                 value[name] = request.POST.get(f"{slot.name}_value", "").strip()
             elif choice == "keep" and slot.is_set and name not in value:
                 value[name] = {"$secret": "keep"}
-    made = values.dump(value)
-    return Raw(made, values.load(made))
+    dumped = values.dump(value)
+    return Raw(dumped, values.load(dumped))
 
 
 def _draft(request: Request) -> Draft:

@@ -54,11 +54,11 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
     seen = required_number("seen", request.POST.get("seen", ""))
     reason = request.POST.get("reason", "").strip()[:500]
     try:
-        made = delete_entry(**address, when=Precondition(seen), reason=reason)
+        written = delete_entry(**address, precondition=Precondition(seen), reason=reason)
     except VersionConflict:
         toast(request, _CHANGED, kind="failed")
     else:
-        toast(request, f"Deleted {key}", undo=undo_of_delete(namespace, key, made=made))
+        toast(request, f"Deleted {key}", undo=undo_of_delete(namespace, key, written=written))
     return see_other(request, back, part="entry")
 
 
@@ -89,18 +89,18 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
         return ask(request, question, part="entry")
     seen = required_number("seen", request.POST.get("seen", ""))
     reason = request.POST.get("reason", "").strip()[:500]
-    written: Any = {"version": version, "when": Precondition(seen), "reason": reason}
+    written: Any = {"version": version, "precondition": Precondition(seen), "reason": reason}
     kind = config.kind_of(namespace)
     try:
         if kind:
-            made = restore_record(actor=request.actor, kind=kind, identity=key, **written)
+            restored = restore_record(actor=request.actor, kind=kind, identity=key, **written)
         else:
-            made = restore_entry(**address, **written)
+            restored = restore_entry(**address, **written)
     except VersionConflict:
         toast(request, _CHANGED, kind="failed")
     else:
-        undo = undo_of(namespace, key, made=made.entry.version, before=seen)
-        toast(request, f"Restored version {version} as {made.entry.version}", undo=undo)
+        undo = undo_of(namespace, key, written=restored.entry.version, before=seen)
+        toast(request, f"Restored version {version} as {restored.entry.version}", undo=undo)
     return see_other(request, entry_url(namespace, key), part="entry")
 
 

@@ -93,10 +93,10 @@ class Order:
 
     def fields(self) -> list[tuple[str, str | int]]:
         """The hidden fields that carry it to the next request."""
-        made: list[tuple[str, str | int]] = [("action", self.action), ("back", self.back)]
+        hidden: list[tuple[str, str | int]] = [("action", self.action), ("back", self.back)]
         if self.all:
-            made += [("all", "yes"), ("seen_at", self.seen_at.isoformat())]
-        return made + [("entry", text) for text in self.texts]
+            hidden += [("all", "yes"), ("seen_at", self.seen_at.isoformat())]
+        return hidden + [("entry", text) for text in self.texts]
 
 
 @require_POST
@@ -119,9 +119,11 @@ def entry_bulk_undo(request: Request) -> HttpResponse:
     """Take back what was just done to a few, each unless someone wrote there since."""
     back = _back(request.POST)
     action = request.POST.get("action", "delete")
-    made = _made(request.POST.get("entries", ""))
-    restored = _undelete(request.actor, made) if action == "undelete" else _reverse(request, made)
-    refused = len(made) - restored
+    written = _read_written(request.POST.get("entries", ""))
+    restored = (
+        _undelete(request.actor, written) if action == "undelete" else _reverse(request, written)
+    )
+    refused = len(written) - restored
     text = f"Undone for {_count(restored)}"
     if refused:
         text += f"; {_count(refused)} changed since and were skipped"
@@ -236,18 +238,18 @@ def _run(request: Request, order: Order) -> HttpResponse:
 def _undo(order: Order, done: Sequence[Done]) -> Undo | None:
     if len(done) > _MOST_UNDOABLE:
         return None
-    made = [
+    written = [
         [each.namespace, each.key, each.version, each.expired_at and each.expired_at.isoformat()]
         for each in done
     ]
     action = {"delete": "undelete", "tag": "untag", "untag": "tag", "expire": "expire"}
     fields = {"action": action[order.action], "tag": order.tag, "back": order.back}
-    return Undo(reverse("web:entry-bulk-undo"), {**fields, "entries": values.dump(made)})
+    return Undo(reverse("web:entry-bulk-undo"), {**fields, "entries": values.dump(written)})
 
 
-def _undelete(actor: Actor, made: Sequence[Seen]) -> int:
+def _undelete(actor: Actor, written: Sequence[Seen]) -> int:
     restored = 0
-    for each in made:
+    for each in written:
         try:
             undelete(actor, each.namespace, each.key, each.version)
         except Problem:
@@ -256,14 +258,14 @@ def _undelete(actor: Actor, made: Sequence[Seen]) -> int:
     return restored
 
 
-def _reverse(request: Request, made: Sequence[Seen]) -> int:
+def _reverse(request: Request, written: Sequence[Seen]) -> int:
     action = request.POST.get("action", "")
     if action not in get_args(Action) or action == "delete":
         raise BadRequest("this action cannot be undone")
     outcome = bulk.change_entries(
         actor=request.actor,
         action=cast(Action, action),
-        seen=made,
+        seen=written,
         tag=request.POST.get("tag", ""),
         reason="undo",
     )
@@ -317,16 +319,16 @@ def _chosen(text: str) -> Seen:
     return Seen(namespace, key, version)
 
 
-def _made(text: str) -> list[Seen]:
+def _read_written(text: str) -> list[Seen]:
     """What an Undo carries: namespace, key, version made, and the expiry before."""
-    made = _list(text, _MOST_UNDOABLE)
-    for each in made:
+    written = _list(text, _MOST_UNDOABLE)
+    for each in written:
         if not isinstance(each, list) or [type(part) for part in each[:3]] != [str, str, int]:
             raise BadRequest("not a list of entries")
         if not 0 < each[2] < 10**18:
             raise BadRequest("not a version of an entry")
     return [
-        Seen(each[0], each[1], each[2], _moment(each[3]) if each[3:] else None) for each in made
+        Seen(each[0], each[1], each[2], _moment(each[3]) if each[3:] else None) for each in written
     ]
 
 

@@ -128,12 +128,12 @@ def _save(request: Request, now: EntryView, draft: Draft) -> HttpResponse:
     if draft.base == now.version and same_value and same_rest and draft.lifetime == "keep":
         toast(request, "No changes", kind="note")
         return see_other(request, page_url, part="entry")
-    made = put_entry(
+    saved = put_entry(
         actor=request.actor,
         namespace=now.namespace,
         key=now.key,
         value=value,
-        when=Precondition(draft.base),
+        precondition=Precondition(draft.base),
         ttl_seconds=_ttl(draft, now),
         tags=tags,
         pinned=draft.pinned,
@@ -142,12 +142,12 @@ def _save(request: Request, now: EntryView, draft: Draft) -> HttpResponse:
     undo = undo_of(
         now.namespace,
         now.key,
-        made=made.version,
+        written=saved.version,
         before=draft.base,
         tags=now.tags,
         pinned=now.pinned,
     )
-    toast(request, f"Saved version {made.version}", undo=undo)
+    toast(request, f"Saved version {saved.version}", undo=undo)
     return see_other(request, page_url, part="entry")
 
 

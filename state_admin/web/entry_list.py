@@ -84,8 +84,8 @@ class Filters:
         return self != Filters(namespace=self.namespace)
 
     def url(self, name: str = "web:entry-list", **changes: str) -> str:
-        wanted = replace(self, **changes)
-        return with_query(reverse(name), **vars(wanted))
+        query = replace(self, **changes)
+        return with_query(reverse(name), **vars(query))
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def _rows(actor: Actor, filters: Filters, limit: int, window: int) -> tuple[list
     """The rows of one page, and the place at which the next one begins, "" at the end."""
     if filters.text:
         return _searched(actor, filters, limit)
-    wanted = EntryFilter(
+    query = EntryFilter(
         namespace=filters.namespace,
         scope=ScopeKind(filters.scope) if filters.scope else None,
         prefix=filters.prefix,
@@ -220,11 +220,11 @@ def _rows(actor: Actor, filters: Filters, limit: int, window: int) -> tuple[list
         writer=filters.actor,
         after=filters.position,
     )
-    lines = entry_page(actor, wanted, limit=limit + 1, window=window)
+    lines = entry_page(actor, query, limit=limit + 1, window=window)
     more, lines = len(lines) > limit, lines[:limit]
     place = (lines[-1].namespace, lines[-1].key) if more else None
-    if wanted.sparse and not more:
-        place = window_end(actor, wanted, max(window, limit + 1))
+    if query.sparse and not more:
+        place = window_end(actor, query, max(window, limit + 1))
     end = "/".join(place) if place else ""
     rows = [Row(line, _valid(actor, line)) for line in lines]
     if filters.show == "invalid":
@@ -300,8 +300,8 @@ def _leaves(actor: Actor, filters: Filters) -> Leaves | None:
     if not (filters.namespace and filters.scope):
         return None
     kind = ScopeKind(filters.scope)
-    wanted = EntryFilter(namespace=filters.namespace, scope=kind)
-    lines = entry_page(actor, wanted, limit=_LEAVES + 1)
+    query = EntryFilter(namespace=filters.namespace, scope=kind)
+    lines = entry_page(actor, query, limit=_LEAVES + 1)
     shown = [(line.key, line.key.removeprefix(f"{kind.value}::")) for line in lines[:_LEAVES]]
     more_url = ""
     if len(lines) > _LEAVES:

@@ -40,15 +40,15 @@ def undo_of(
     namespace: str,
     key: str,
     *,
-    made: int,
+    written: int,
     before: int,
     tags: Sequence[str] | None = None,
     pinned: bool | None = None,
 ) -> Undo:
-    """The Undo of a write that made version `made` of an entry that was at `before` (0: missing).
+    """The Undo of a write that made version `written` of an entry that was at `before` (0: missing).
     The history knows value and expiry of then; tags and pin it does not, so a write that changes
     them tells what they were."""
-    fields: dict[str, str | int] = {"made": made, "before": before}
+    fields: dict[str, str | int] = {"made": written, "before": before}
     if tags is not None:
         fields["tags"] = values.dump(list(tags))
     if pinned is not None:
@@ -56,36 +56,38 @@ def undo_of(
     return Undo(entry_action_url("undo", namespace, key), fields)
 
 
-def undo_of_delete(namespace: str, key: str, *, made: int) -> Undo:
-    """The Undo of a deletion that made version `made`."""
-    return Undo(entry_action_url("undo", namespace, key), {"deleted": made})
+def undo_of_delete(namespace: str, key: str, *, written: int) -> Undo:
+    """The Undo of a deletion that made version `written`."""
+    return Undo(entry_action_url("undo", namespace, key), {"deleted": written})
 
 
 @require_POST
 @entry_page(role=Role.EDITOR)
 def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
-    made, before, deleted = (
+    written, before, deleted = (
         required_number(name, request.POST.get(name, "0")) for name in ("made", "before", "deleted")
     )
     if kind := config.kind_of(namespace):
-        return _undo_record(request, kind, key, made, before)
+        return _undo_record(request, kind, key, written, before)
     address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
     try:
         if deleted:
             undelete(request.actor, namespace, key, deleted)
-        elif made and before:
+        elif written and before:
             _write_again(
                 request.actor,
                 namespace,
                 key,
                 version=before,
-                when=Precondition(made),
+                precondition=Precondition(written),
                 tags=_tags(request),
                 pinned=_pinned(request),
-                reason=f"undo of version {made}",
+                reason=f"undo of version {written}",
             )
-        elif made:
-            delete_entry(**address, when=Precondition(made), reason=f"undo of version {made}")
+        elif written:
+            delete_entry(
+                **address, precondition=Precondition(written), reason=f"undo of version {written}"
+            )
         else:
             raise BadRequest("an undo requires the version to undo")
     except VersionConflict:
@@ -96,18 +98,18 @@ def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
 
 
 def _undo_record(
-    request: Request, kind: Kind, identity: str, made: int, before: int
+    request: Request, kind: Kind, identity: str, written: int, before: int
 ) -> HttpResponse:
     """A record goes back with the secrets that it has now: a write that changed one has no Undo."""
     address: Any = {"actor": request.actor, "kind": kind, "identity": identity}
-    written: Any = {"when": Precondition(made), "reason": f"undo of version {made}"}
-    if not made:
+    undo: Any = {"precondition": Precondition(written), "reason": f"undo of version {written}"}
+    if not written:
         raise BadRequest("an undo requires the version to undo")
     try:
         if before:
-            restore_record(**address, version=before, **written)
+            restore_record(**address, version=before, **undo)
         else:
-            delete_record(**address, **written)
+            delete_record(**address, **undo)
     except VersionConflict:
         toast(request, REFUSED, kind="failed")
     except (Conflict, Invalid) as problem:  # others name it by now, or what it named is gone
@@ -119,8 +121,8 @@ def _undo_record(
     return see_other(request, reverse("web:config-detail", args=[kind, identity]), part="record")
 
 
-def undelete(actor: Actor, namespace: str, key: str, made: int) -> Put:
-    """Write again what the deletion that made version `made` removed, with its tags, pin and the
+def undelete(actor: Actor, namespace: str, key: str, written: int) -> Put:
+    """Write again what the deletion that made version `written` removed, with its tags, pin and the
     rest of its lifetime. VersionConflict when someone wrote since."""
     row = (
         Entry.objects.visible_to(actor)
@@ -130,17 +132,17 @@ def undelete(actor: Actor, namespace: str, key: str, made: int) -> Put:
     )
     if row is None:
         raise NotFound(f"entry not found: {namespace}/{key}")
-    if row.version != made or not row.deleted:
-        raise VersionConflict(made, row.version)
+    if row.version != written or not row.deleted:
+        raise VersionConflict(written, row.version)
     return _write_again(
         actor,
         namespace,
         key,
-        version=made - 1,
-        when=Precondition(0),
+        version=written - 1,
+        precondition=Precondition(0),
         tags=row.tags,
         pinned=row.pinned,
-        reason=f"undo of the deletion (version {made})",
+        reason=f"undo of the deletion (version {written})",
     )
 
 
@@ -150,7 +152,7 @@ def _write_again(
     key: str,
     *,
     version: int,
-    when: Precondition,
+    precondition: Precondition,
     tags: Sequence[str] | None,
     pinned: bool | None,
     reason: str,
@@ -163,7 +165,7 @@ def _write_again(
         namespace=namespace,
         key=key,
         value=Raw(old.value, values.load(old.value)),
-        when=when,
+        precondition=precondition,
         ttl_seconds=seconds_left(old.expires_at),
         tags=tags,
         pinned=pinned,

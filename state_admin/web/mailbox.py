@@ -56,9 +56,9 @@ class Row:
 def mailbox(request: Request) -> HttpResponse:
     rows, next_url, filters = _find(request, "web:mailbox")
     root = reverse("web:mailbox")
-    wanted = {name: filters[name] for name in ("thread", "agent")}
+    address = {name: filters[name] for name in ("thread", "agent")}
     seen = Dispatch.objects.visible_to(request.actor)
-    counts = seen.concerning(thread_id=wanted["thread"], agent_id=wanted["agent"]).bounded_counts(
+    counts = seen.concerning(thread_id=address["thread"], agent_id=address["agent"]).bounded_counts(
         MOST
     )
     context = {
@@ -66,12 +66,12 @@ def mailbox(request: Request) -> HttpResponse:
         "filters": filters,
         "filtered": any(filters[name] for name in ("status", "thread", "agent")),
         "tabs": [
-            (status, shown(number), with_query(root, **wanted, status=status))
+            (status, shown(number), with_query(root, **address, status=status))
             for status, number in counts.items()
         ],
         "dead": counts[DispatchStatus.DEAD],
-        "replay_url": with_query(reverse("web:mailbox-replay"), **wanted),
-        "clear_url": with_query(reverse("web:mailbox-clear"), **wanted),
+        "replay_url": with_query(reverse("web:mailbox-replay"), **address),
+        "clear_url": with_query(reverse("web:mailbox-clear"), **address),
         "may_replay": request.actor.may(Role.EDITOR),
         "may_clear": request.actor.may(Role.ADMIN),
         "root": root,
@@ -170,7 +170,7 @@ def cancel(request: Request, dispatch_id: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @page(role=Role.EDITOR)
 def replay_all(request: Request) -> HttpResponse:
-    wanted = _wanted(request)
+    address = _address_filters(request)
     if request.method == "GET":
         return _ask_about_letters(
             request,
@@ -182,18 +182,18 @@ def replay_all(request: Request) -> HttpResponse:
         )
     number = replay_dead_letters(
         actor=request.actor,
-        thread_id=wanted["thread"],
-        agent_id=wanted["agent"],
+        thread_id=address["thread"],
+        agent_id=address["agent"],
         reason=request.POST.get("reason", ""),
     )
     toast(request, f"{plural(number, 'dispatch,dispatches')} requeued")
-    return _back(request, **wanted)
+    return _back(request, **address)
 
 
 @require_http_methods(["GET", "POST"])
 @page(role=Role.ADMIN)
 def clear(request: Request) -> HttpResponse:
-    wanted = _wanted(request)
+    address = _address_filters(request)
     if request.method == "GET":
         return _ask_about_letters(
             request,
@@ -204,31 +204,31 @@ def clear(request: Request) -> HttpResponse:
         )
     done = clear_dead_letters(
         actor=request.actor,
-        thread_id=wanted["thread"],
-        agent_id=wanted["agent"],
+        thread_id=address["thread"],
+        agent_id=address["agent"],
         reason=request.POST.get("reason", ""),
     )
     toast(request, f"{done.deleted:,} cleared")
-    return _back(request, **wanted)
+    return _back(request, **address)
 
 
-def _wanted(request: Request) -> dict[str, str]:
+def _address_filters(request: Request) -> dict[str, str]:
     return {name: paging.text(request, name) for name in ("thread", "agent")}
 
 
 def _ask_about_letters(
     request: Request, title: str, verb: str, line: str, name: str, kind: str = "danger"
 ) -> HttpResponse:
-    wanted = _wanted(request)
+    address = _address_filters(request)
     letters = Dispatch.objects.visible_to(request.actor).dead()
-    letters = letters.concerning(thread_id=wanted["thread"], agent_id=wanted["agent"])
+    letters = letters.concerning(thread_id=address["thread"], agent_id=address["agent"])
     number = letters.count()
     first = letters.select_related("thread").order_by("-pk")[:PREVIEW]
     confirm = Confirm(
         title=title,
         verb=f"{verb} {number:,}",
-        url=with_query(reverse(name), **wanted),
-        back=with_query(reverse("web:mailbox"), **wanted, status=DispatchStatus.DEAD),
+        url=with_query(reverse(name), **address),
+        back=with_query(reverse("web:mailbox"), **address, status=DispatchStatus.DEAD),
         lines=[line],
         preview=[f"{row.thread.public_id}: {row.last_error or 'no reason given'}" for row in first],
         more=max(number - PREVIEW, 0),
@@ -245,8 +245,8 @@ def _stay(request: Request, row: Dispatch) -> HttpResponse:
     return _back(request, thread=row.thread.public_id)
 
 
-def _back(request: Request, **wanted: str) -> HttpResponse:
-    return see_other(request, with_query(reverse("web:mailbox"), **wanted), part="mailbox")
+def _back(request: Request, **address: str) -> HttpResponse:
+    return see_other(request, with_query(reverse("web:mailbox"), **address), part="mailbox")
 
 
 urlpatterns = [

@@ -100,7 +100,7 @@ def _items(request: Request, name: str) -> tuple[list[contract.Member], str]:
 
 
 def _show(
-    request: Request, form: MemberForm, made: dict[str, Any] | None = None, status: int = 200
+    request: Request, form: MemberForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     after = paging.whole_number(request, "after")
     root = reverse("web:member-list")
@@ -119,7 +119,7 @@ def _show(
         "root": root,
         "json_url": reverse("web:member-list-json"),
         "pager": {"first": root if after else "", "next": next_url},
-        **(made or {}),
+        **(created or {}),
     }
     return render(request, "members/list.html", context, part="members", status=status)
 

@@ -82,13 +82,13 @@ def _submit(request: Request, held: Namespace | None) -> HttpResponse:
         agreed = form.cleaned_data["agreed"] == broken
         if "check" in request.POST or (broken and not agreed):
             return _form(request, held, form, tried=tried, checked="check" in request.POST)
-        made = register_namespace(**register, reason=form.cleaned_data["reason"])
+        saved = register_namespace(**register, reason=form.cleaned_data["reason"])
     except Problem as problem:
         return _form(request, held, form, problem=problem, status=422)
-    if made.created:
+    if saved.created:
         toast(request, f"Registered {name}")
-    elif made.changed:
-        number = made.namespace.schema_version
+    elif saved.changed:
+        number = saved.namespace.schema_version
         undo = _undo_of(held, number) if held and held.unregistered_at is None else None
         toast(request, f"Saved as schema version {number}", undo=undo)
     else:
@@ -96,13 +96,13 @@ def _submit(request: Request, held: Namespace | None) -> HttpResponse:
     return see_other(request, namespace_url(name))
 
 
-def _undo_of(old: Namespace, made: int) -> Undo | None:
+def _undo_of(old: Namespace, written: int) -> Undo | None:
     """Schema and default of before are kept by their version; it carries the rest, unless that is
     too much."""
     rest = values.dump({name: getattr(old, name) for name in _REST})
     if len(rest) > MOST_CARRIED:
         return None
-    fields: dict[str, str | int] = {"made": made, "before": old.schema_version, "rest": rest}
+    fields: dict[str, str | int] = {"made": written, "before": old.schema_version, "rest": rest}
     return Undo(namespace_url(old.name, "undo"), fields)
 
 
@@ -111,11 +111,11 @@ def _undo_of(old: Namespace, made: int) -> Undo | None:
 def namespace_undo(request: Request, name: str) -> HttpResponse:
     """Back to what was registered before, as a new version, unless someone changed it since."""
     held = _find(request, name)
-    made, before = (
+    saved, before = (
         paging.read_number(each, request.POST.get(each, "")) for each in ("made", "before")
     )
     old = NamespaceVersion.objects.filter(namespace=held, schema_version=before or 0).first()
-    if not made or old is None:
+    if not saved or old is None:
         raise BadRequest("an undo requires the versions before and after")
     try:
         rest = values.load(values.read(request.POST.get("rest", "")).text)
@@ -131,8 +131,8 @@ def namespace_undo(request: Request, name: str) -> HttpResponse:
             schema=_stored(old.schema or "{}"),
             default=_stored(old.default or "null"),
             plugin=held.plugin,
-            expected_version=made,
-            reason=f"undo of schema version {made}",
+            expected_version=saved,
+            reason=f"undo of schema version {saved}",
             **form.cleaned_data,
         )
     except VersionConflict:

@@ -179,8 +179,8 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
 def _invalid(actor: Actor, name: str) -> tuple[list[tuple[str, str]], int]:
     """Keys whose value the present schema refuses, with the first reason, and how many entries
     were looked at: only those written under another schema can be among them."""
-    wanted = EntryFilter(name, stale=True)
-    lines = entry_page(actor, wanted, limit=_EXAMINED, window=COUNTED)
+    stale = EntryFilter(name, stale=True)
+    lines = entry_page(actor, stale, limit=_EXAMINED, window=COUNTED)
     validator = definition(actor, name, fresh=True).validator
     found = [
         (line.key, str(faults[0]))

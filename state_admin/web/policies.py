@@ -168,7 +168,7 @@ def policy_detail(request: Request) -> HttpResponse:
     if not form.is_valid():
         return _show(request, view, form, status=422)
     try:
-        made = policies.put_policy(
+        saved = policies.put_policy(
             actor=request.actor,
             scope=scope,
             name=name,
@@ -190,16 +190,16 @@ def policy_detail(request: Request) -> HttpResponse:
     except QuotaExceeded as problem:
         form.add_error(None, sentences_of(problem))
         return _show(request, view, form, status=422)
-    toast(request, "Policy saved", undo=_undo_of(view, made))
+    toast(request, "Policy saved", undo=_undo_of(view, saved))
     return _back(request, scope, name)
 
 
-def _undo_of(old: PolicyView, made: PolicyView) -> Undo | None:
+def _undo_of(old: PolicyView, saved: PolicyView) -> Undo | None:
     """Carries what the scope said before, as nothing keeps it; None where that is too much."""
-    if len(old.body) + len(made.body) > MOST_CARRIED or old.body == made.body:
+    if len(old.body) + len(saved.body) > MOST_CARRIED or old.body == saved.body:
         return None
-    url = with_query(reverse("web:policy-undo"), scope=made.scope, name=made.name)
-    return Undo(url, {"before": old.body, "version": made.version})
+    url = with_query(reverse("web:policy-undo"), scope=saved.scope, name=saved.name)
+    return Undo(url, {"before": old.body, "version": saved.version})
 
 
 @require_POST

@@ -157,25 +157,25 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
 
 def shell(request: HttpRequest) -> dict[str, Any]:
     """Context of every page. One query, and only on a whole page of a member."""
-    made: dict[str, Any] = {
+    context: dict[str, Any] = {
         "theme": _choice(request, THEME_COOKIE, THEMES),
         "density": _choice(request, DENSITY_COOKIE, DENSITIES),
         "THEMES": THEMES,
         "DENSITIES": DENSITIES,
     }
     if not hasattr(request, "htmx") or wants_part(request):
-        return made
-    made["toasts"] = pending_toasts(request)
+        return context
+    context["toasts"] = pending_toasts(request)
     actor = getattr(request, "actor", None)
     if actor is not None:
         counts = getattr(request, "counts", None) or bounded_counts(actor)
-        made |= {
+        context |= {
             "actor": actor,
             "workspace": counts.workspace,
             "cursor": cursor_of(counts),
             "navigation": navigation(request.path, actor, counts),
         }
-    return made
+    return context
 
 
 def look_first(request: Request) -> None:

@@ -71,8 +71,10 @@ class Adapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         """What the provider says of itself. It must name the issuer that we asked."""
         found: dict[str, Any] = super().openid_config
         issuer = str(found.get("issuer", "")).rstrip("/")
-        wanted = ("authorization_endpoint", "token_endpoint", "jwks_uri")
-        if issuer != _sso().issuer or any(not isinstance(found.get(name), str) for name in wanted):
+        endpoints = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+        if issuer != _sso().issuer or any(
+            not isinstance(found.get(name), str) for name in endpoints
+        ):
             raise OAuth2Error(f"discovery answers for {issuer!r}, or lacks an endpoint")
         return found
 

@@ -28,7 +28,7 @@ def fork(request: Request, thread_id: str) -> HttpResponse:
     at = asked_revision(request)
     if request.method == "GET":
         return _ask(request, find_thread(request.actor, thread_id), at)
-    made, _ = fork_thread(
+    copy, _ = fork_thread(
         actor=request.actor,
         thread_id=thread_id,
         fork_id=request.POST.get("fork") or None,
@@ -36,7 +36,7 @@ def fork(request: Request, thread_id: str) -> HttpResponse:
         reason=request.POST.get("reason", ""),
     )
     toast(request, f"Forked at revision {at}")
-    return see_other(request, thread_url(made.public_id, tab="state"), part="thread")
+    return see_other(request, thread_url(copy.public_id, tab="state"), part="thread")
 
 
 def _ask(request: Request, thread: Thread, at: int) -> HttpResponse:

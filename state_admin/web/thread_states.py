@@ -271,7 +271,7 @@ def restore(request: Request, thread_id: str) -> HttpResponse:
     thread = find_thread(request.actor, thread_id)
     if request.method == "GET":
         return _ask_restore(request, thread, at)
-    made = restore_snapshot(
+    restored = restore_snapshot(
         actor=request.actor,
         thread_id=thread_id,
         revision=at,
@@ -280,10 +280,10 @@ def restore(request: Request, thread_id: str) -> HttpResponse:
     )
     undo = Undo(
         thread_action_url("restore", thread_id, at=thread.revision),
-        {"expected": made.revision, "reason": f"undo of revision {made.revision}"},
+        {"expected": restored.revision, "reason": f"undo of revision {restored.revision}"},
     )
     toast(request, f"State restored from revision {at}", undo=undo)
-    return see_other(request, _at_url(thread_id, made.revision), part="thread")
+    return see_other(request, _at_url(thread_id, restored.revision), part="thread")
 
 
 def _ask_restore(request: Request, thread: Thread, at: int) -> HttpResponse:

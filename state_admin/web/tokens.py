@@ -116,8 +116,8 @@ def token_list(request: Request) -> HttpResponse:
     except (Invalid, Forbidden) as problem:
         form.add_error(None, sentences_of(problem))
         return _show(request, form, status=422)
-    made = {"made": token, "secret": secret, "made_curl": _try_line(secret)}
-    return _show(request, TokenForm(), made, status=201)
+    created = {"made": token, "secret": secret, "made_curl": _try_line(secret)}
+    return _show(request, TokenForm(), created, status=201)
 
 
 def _try_line(secret: str) -> str:
@@ -125,7 +125,7 @@ def _try_line(secret: str) -> str:
 
 
 def _show(
-    request: Request, form: TokenForm, made: dict[str, Any] | None = None, status: int = 200
+    request: Request, form: TokenForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     before = paging.whole_number(request, "before")
     root = reverse("web:token-list")
@@ -136,7 +136,7 @@ def _show(
         "pager": {"first": root if before else "", "next": next_url},
         "root": root,
         "json_url": reverse("web:token-list-json"),
-        **(made or {}),
+        **(created or {}),
     }
     return render(request, "tokens/list.html", context, part="tokens", status=status)
 
@@ -224,8 +224,8 @@ def rotate(request: Request, token_id: int) -> HttpResponse:
         overlap=_OVERLAPS[chosen][1],
         reason=request.POST.get("reason", ""),
     )
-    made = {"made": token, "secret": secret, "made_curl": _try_line(secret)}
-    return _show(request, TokenForm(), made, status=201)
+    created = {"made": token, "secret": secret, "made_curl": _try_line(secret)}
+    return _show(request, TokenForm(), created, status=201)
 
 
 def _find(request: Request, token_id: int) -> ApiToken:

@@ -205,12 +205,12 @@ def _quotas(held: Usage) -> list[Quota]:
         ("Bytes of entries", "bytes", size),
         ("Threads", "threads", number),
     )
-    made = []
+    quotas = []
     for label, what, words in shown:
         used, limit = getattr(held.usage, what), held.limits[what]
         of = ", no limit" if limit is None else f" of {words(limit)}"
-        made.append(Quota(label, used, limit, words(used) + of))
-    return made
+        quotas.append(Quota(label, used, limit, words(used) + of))
+    return quotas
 
 
 urlpatterns = [path("usage", usage, name="usage")]

@@ -67,7 +67,7 @@ class WebhookForm(forms.Form):
     thread = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
     run = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
 
-    def wanted(self) -> Filter:
+    def filters(self) -> Filter:
         given = self.cleaned_data
         return Filter(
             kinds=tuple(given["kinds"].split()),
@@ -128,7 +128,7 @@ def webhook_new(request: Request) -> HttpResponse:
             actor=request.actor,
             name=form.cleaned_data["name"],
             url=form.cleaned_data["url"],
-            wanted=form.wanted(),
+            filters=form.filters(),
         )
     except Invalid as problem:
         for error in problem.data["errors"]:
@@ -150,7 +150,7 @@ def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:
 
 
 def _list(
-    request: Request, form: WebhookForm, made: dict[str, Any] | None = None, status: int = 200
+    request: Request, form: WebhookForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     # A workspace has at most a hundred: no pages.
     rows = Webhook.objects.visible_to(request.actor).with_counts().order_by("-pk")
@@ -162,7 +162,7 @@ def _list(
         "json_url": reverse("web:webhook-list-json"),
         "curl": snippets.curl("POST", "webhooks", _BODY),
         "python": snippets.python("POST", "webhooks", _BODY),
-        **(made or {}),
+        **(created or {}),
     }
     return render(request, "webhooks/list.html", context, part="webhooks", status=status)
 

@@ -115,7 +115,7 @@ def test_authenticator__enrolled__asks_at_the_next_login(
     assert blocked == []
     page.get_by_label("Authenticator code").fill("000000")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert").filter(has_text="wrong")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="incorrect")).to_be_visible()
     check(page, "Two-factor authentication")
     page.get_by_label("Authenticator code").fill(code_of(secret))
     page.get_by_role("button", name="Sign in").click()

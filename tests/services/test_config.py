@@ -119,7 +119,7 @@ def test_namespace__reserved__is_not_registered_changed_or_unregistered(alice: P
 
 def _raw_writes(actor: Any) -> dict[str, Any]:
     at: dict[str, Any] = {"actor": actor, "namespace": "config.providers", "key": "openai"}
-    when = datetime(2026, 1, 1, tzinfo=UTC)
+    precondition = datetime(2026, 1, 1, tzinfo=UTC)
 
     def batch(op: Any, **options: Any) -> Any:
         return lambda: batches.run_batch(
@@ -143,7 +143,7 @@ def _raw_writes(actor: Any) -> dict[str, Any]:
         "batch delete": batch("delete"),
         "clear": lambda: clearing.clear_matching(actor=actor, namespace=at["namespace"]),
         "restore many": lambda: restores.restore_entries(
-            actor=actor, namespace=at["namespace"], at=when
+            actor=actor, namespace=at["namespace"], at=precondition
         ),
     }
 
@@ -237,15 +237,18 @@ def test_put__precondition__is_kept_and_explained_with_markers(registry: Person)
             Kind.PROVIDERS,
             "openai",
             shown | {"timeout_secs": 6, "api_key": "mine-mine-mine-mine"},
-            when=Precondition(1),
+            precondition=Precondition(1),
         )
     told = json.dumps(refused.value.data, default=str)
     assert '"yours"' in told
     assert not any(word in told for word in (SECRET, NEWER, "mine-mine"))
     assert secret_of(registry) == NEWER
     with pytest.raises(VersionConflict):
-        write(registry, Kind.PROVIDERS, "openai", PROVIDER, when=Precondition(0))
-    assert write(registry, Kind.PROVIDERS, "openai", PROVIDER, when=Precondition(2)).version == 3
+        write(registry, Kind.PROVIDERS, "openai", PROVIDER, precondition=Precondition(0))
+    assert (
+        write(registry, Kind.PROVIDERS, "openai", PROVIDER, precondition=Precondition(2)).version
+        == 3
+    )
 
 
 def test_put__on_conflict_merge__joins_and_keeps_their_secret(registry: Person) -> None:
@@ -333,7 +336,7 @@ def test_restore__old_version__keeps_the_secret_of_now(registry: Person) -> None
     patch(registry, Kind.PROVIDERS, "openai", {"api_key": NEWER, "timeout_secs": 5})
     at: dict[str, Any] = {"actor": registry.actor, "kind": Kind.PROVIDERS, "identity": "openai"}
     with pytest.raises(VersionConflict):
-        config.restore_record(**at, version=1, when=Precondition(1))
+        config.restore_record(**at, version=1, precondition=Precondition(1))
     made = config.restore_record(**at, version=1).entry
     assert (made.version, "timeout_secs" in json.loads(made.value)) == (3, False)
     assert secret_of(registry) == NEWER
@@ -452,8 +455,8 @@ def test_delete__dependents_outside_of_the_narrowing__are_counted_and_not_named(
 
 def test_delete__if_match__is_honoured(registry: Person) -> None:
     with pytest.raises(VersionConflict):
-        delete(registry, Kind.AGENTS, "planner", when=Precondition(7))
-    assert delete(registry, Kind.AGENTS, "planner", when=Precondition(1)).version == 2
+        delete(registry, Kind.AGENTS, "planner", precondition=Precondition(7))
+    assert delete(registry, Kind.AGENTS, "planner", precondition=Precondition(1)).version == 2
 
 
 def test_find_model__known__tells_what_callers_need(registry: Person) -> None:

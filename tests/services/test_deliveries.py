@@ -45,9 +45,11 @@ def notes(alice: Person) -> None:
 
 def make(alice: Person, receiver: Receiver | str, **fields: Any) -> tuple[Webhook, str]:
     url = receiver if isinstance(receiver, str) else receiver.url
-    wanted = fields.pop("wanted", Filter(kinds=("entry.*",)))
+    filters = fields.pop("filters", Filter(kinds=("entry.*",)))
     wait_for_feed(alice.workspace.pk)
-    return webhooks.create_webhook(actor=alice.actor, name="hook", url=url, wanted=wanted, **fields)
+    return webhooks.create_webhook(
+        actor=alice.actor, name="hook", url=url, filters=filters, **fields
+    )
 
 
 def write(alice: Person, *keys: str) -> None:

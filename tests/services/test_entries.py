@@ -131,10 +131,10 @@ def test_put__if_version__lands_only_on_that_version(
     put(alice.actor, "notes", "k", 1)
     put(alice.actor, "notes", "k", 2)
     if lands:
-        assert put(alice.actor, "notes", "k", 3, when=Precondition(expected)).version == 3
+        assert put(alice.actor, "notes", "k", 3, precondition=Precondition(expected)).version == 3
         return
     with pytest.raises(VersionConflict) as refused:
-        put(alice.actor, "notes", "k", 3, when=Precondition(expected))
+        put(alice.actor, "notes", "k", 3, precondition=Precondition(expected))
     assert refused.value.detail == f"version conflict: expected {expected}, actual 2"
     assert operations_of() == [(1, "put"), (2, "put")]
     assert read(alice).value == "2"
@@ -143,7 +143,7 @@ def test_put__if_version__lands_only_on_that_version(
 def test_put__if_version_of_a_missing_entry__is_a_conflict_with_actual_0(alice: Person) -> None:
     make_namespace(alice.actor)
     with pytest.raises(VersionConflict) as refused:
-        put(alice.actor, "notes", "k", 3, when=Precondition(1))
+        put(alice.actor, "notes", "k", 3, precondition=Precondition(1))
     sides = {"mergeable": False, "yours": 3}  # there is no base, and nothing of theirs
     assert refused.value.data == {"expected": 1, "actual": 0, **sides}
 
@@ -153,9 +153,9 @@ def test_put__same_value__is_a_new_version(alice: Person) -> None:
     assert [put(alice.actor, "notes", "k", 1).version for _ in range(3)] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("when", [Precondition(None, True), Precondition(1, True)])
+@pytest.mark.parametrize("precondition", [Precondition(None, True), Precondition(1, True)])
 def test_put__if_changed_and_equal__answers_the_old_version(
-    alice: Person, when: Precondition
+    alice: Person, precondition: Precondition
 ) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", {"a": [1, 2], "b": None})
@@ -164,11 +164,11 @@ def test_put__if_changed_and_equal__answers_the_old_version(
         namespace="notes",
         key="k",
         value=raw({"b": None, "a": [1, 2]}),
-        when=when,
+        precondition=precondition,
     )
     assert (done.changed, done.created, done.entry.version) == (False, False, 1)
     assert operations_of() == [(1, "put")]
-    assert put(alice.actor, "notes", "k", {"a": 3}, when=when).version == 2
+    assert put(alice.actor, "notes", "k", {"a": 3}, precondition=precondition).version == 2
 
 
 @pytest.mark.parametrize("version", [None, 1])
@@ -180,9 +180,14 @@ def test_put__if_changed_and_only_the_rest_differs__lands(
 ) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1, tags=["a"], pinned=True)
-    when = Precondition(version, changed=True)
-    assert put(alice.actor, "notes", "k", 1, tags=["a"], pinned=True, when=when).version == 1
-    assert put(alice.actor, "notes", "k", 1, when=when, **rest).version == 2
+    precondition = Precondition(version, changed=True)
+    assert (
+        put(
+            alice.actor, "notes", "k", 1, tags=["a"], pinned=True, precondition=precondition
+        ).version
+        == 1
+    )
+    assert put(alice.actor, "notes", "k", 1, precondition=precondition, **rest).version == 2
     now = read(alice)
     assert now.tags == rest.get("tags", ["a"])
     assert now.pinned == rest.get("pinned", True)
@@ -199,7 +204,7 @@ def test_put__after_a_delete__goes_on_counting_and_is_created(alice: Person) -> 
     assert (done.created, done.entry.version) == (True, 3)
     assert (done.entry.tags, done.entry.pinned) == ([], False)
     with pytest.raises(VersionConflict):
-        put(alice.actor, "notes", "k", 4, when=Precondition(1))
+        put(alice.actor, "notes", "k", 4, precondition=Precondition(1))
     assert operations_of() == [(1, "put"), (2, "delete"), (3, "put")]
 
 
@@ -209,7 +214,7 @@ def test_delete__other_version__is_refused(alice: Person, expected: int, actual:
     put(alice.actor, "notes", "k", 1)
     put(alice.actor, "notes", "k", 2)
     with pytest.raises(VersionConflict) as refused:
-        delete(alice, when=Precondition(expected))
+        delete(alice, precondition=Precondition(expected))
     assert refused.value.detail == f"version conflict: expected {expected}, actual {actual}"
     assert read(alice).exists
 
@@ -311,7 +316,7 @@ def test_patch__if_version_stale__is_refused(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1)
     with pytest.raises(VersionConflict) as refused:
-        patch(alice, 2, when=Precondition(5))
+        patch(alice, 2, precondition=Precondition(5))
     sides = {"mergeable": False, "theirs": 1}  # there is no base to apply the patch to
     assert refused.value.data == {"expected": 5, "actual": 1, **sides}
 
@@ -435,7 +440,7 @@ def test_expired__unswept__reads_as_missing_everywhere(alice: Person) -> None:
     assert alice.api("GET", "/keys/k").json()["items"] == []
     assert delete(alice) == 0
     done = entries.put_entry(
-        actor=alice.actor, namespace="notes", key="k", value=raw(2), when=Precondition(0)
+        actor=alice.actor, namespace="notes", key="k", value=raw(2), precondition=Precondition(0)
     )
     assert (done.created, done.entry.version) == (True, 2)
 
@@ -549,8 +554,8 @@ def test_restore__old_version__is_a_new_version(alice: Person) -> None:
         put(alice.actor, "notes", "k", value)
     address = {"actor": alice.actor, "namespace": "notes", "key": "k"}
     with pytest.raises(VersionConflict):
-        entries.restore_entry(**address, version=1, when=Precondition(1))
-    done = entries.restore_entry(**address, version=1, when=Precondition(2))
+        entries.restore_entry(**address, version=1, precondition=Precondition(1))
+    done = entries.restore_entry(**address, version=1, precondition=Precondition(2))
     assert (done.entry.version, done.entry.value) == (3, '{"a": 1}')
     delete(alice)
     with pytest.raises(NotFound):
@@ -714,7 +719,7 @@ def test_race__32_writers_with_one_version__exactly_one_wins(alice: Person) -> N
     for round_ in range(5):
         before = put(alice.actor, "notes", f"k{round_}", 0)
         write = partial(
-            put, alice.actor, "notes", f"k{round_}", 1, when=Precondition(before.version)
+            put, alice.actor, "notes", f"k{round_}", 1, precondition=Precondition(before.version)
         )
         won, lost = split(race([write] * RACERS))
         assert (len(won), len(lost)) == (1, RACERS - 1)
@@ -733,7 +738,7 @@ def test_race__creators_of_one_key__exactly_one_wins(alice: Person, past: str) -
     if past == "expired":
         let_expire()
     first = {"never": 1, "deleted": 3, "expired": 2}[past]
-    write = partial(put, alice.actor, "notes", "k", 1, when=Precondition(0))
+    write = partial(put, alice.actor, "notes", "k", 1, precondition=Precondition(0))
     won, lost = split(race([write] * 16))
     assert [view.version for view in won] == [first]
     assert {p.detail for p in lost} == {f"version conflict: expected 0, actual {first}"}
@@ -780,7 +785,7 @@ def test_patch__written_by_others_while_it_is_computed__waits_for_nobody_and_los
 def test_race__deleters_of_one_version__exactly_one_deletes(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1)
-    won, lost = split(race([partial(delete, alice, when=Precondition(1))] * 8))
+    won, lost = split(race([partial(delete, alice, precondition=Precondition(1))] * 8))
     assert won == [2]
     assert {p.data["actual"] for p in lost} == {0}
 

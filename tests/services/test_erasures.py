@@ -178,9 +178,9 @@ def test_erase__follower_of_the_feed__is_told_once(alice: Person) -> None:
     before = read_end(alice.workspace.pk).position
     erase(alice, key="k")
     end = read_end(alice.workspace.pk).position
-    rows = read_page(alice.actor, after=before, until=end, wanted=FeedFilter(), limit=10)
+    rows = read_page(alice.actor, after=before, until=end, filters=FeedFilter(), limit=10)
     assert [(row.kind, row.key) for row in rows] == [("erase", erasures.mark_of("k"))]
-    rows = read_page(alice.actor, after=Position(), until=end, wanted=FeedFilter(), limit=10)
+    rows = read_page(alice.actor, after=Position(), until=end, filters=FeedFilter(), limit=10)
     assert "k" not in {row.key for row in rows}
 
 

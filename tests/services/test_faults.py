@@ -86,7 +86,7 @@ def _batch(actor: Any) -> Any:
 
 WORKS: dict[str, Work] = {
     "put new": lambda a: _put(a, "new"),
-    "put again": lambda a: _put(a, "k", when=entries.Precondition(1)),
+    "put again": lambda a: _put(a, "k", precondition=entries.Precondition(1)),
     "patch": lambda a: entries.patch_entry(
         actor=a, namespace="notes", key="k", kind="merge", operations={"b": 1}
     ),

@@ -151,7 +151,7 @@ class Entries(InTransaction):
                 namespace="notes",
                 key=name,
                 value=raw(value),
-                when=Precondition(expected),
+                precondition=Precondition(expected),
             ),
         )
         if done is not None:
@@ -166,7 +166,7 @@ class Entries(InTransaction):
             namespace="notes",
             key=name,
             value=raw(value),
-            when=Precondition(None, True),
+            precondition=Precondition(None, True),
         )
         assert done.changed is not same
         if not same:
@@ -183,7 +183,7 @@ class Entries(InTransaction):
                 key=name,
                 kind="merge",
                 operations=change,
-                when=Precondition(expected),
+                precondition=Precondition(expected),
             ),
         )
         if done is not None:
@@ -196,7 +196,7 @@ class Entries(InTransaction):
             name,
             expected,
             lambda: entries.delete_entry(
-                actor=self.actor, namespace="notes", key=name, when=Precondition(expected)
+                actor=self.actor, namespace="notes", key=name, precondition=Precondition(expected)
             ),
         )
         if version is not None and live:

@@ -171,7 +171,7 @@ def test_redact__stale_writer_who_asks_to_merge__does_not_bring_it_back(leaked: 
             namespace="notes",
             key="k",
             value=raw({"token": f"Bearer {SECRET}", "n": 4, "mine": 1}),
-            when=Precondition(4, merge=True),
+            precondition=Precondition(4, merge=True),
         )
     assert tables_with(SECRET) == set()
 

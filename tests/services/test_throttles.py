@@ -76,7 +76,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     real = throttles.take_tokens
 
     def note(**options: int) -> tuple[float, float]:
-        asked.append(options["wanted"])
+        asked.append(options["requested"])
         return real(**options)
 
     monkeypatch.setattr(throttles, "take_tokens", note)
@@ -170,7 +170,8 @@ def test_bucket__many_processes__never_exceed_the_limit(alice: Person) -> None:
     def go() -> None:
         gate.wait()
         waits = [
-            throttles.take_tokens(token_id=token_id, per_minute=20, wanted=1)[1] for _ in range(10)
+            throttles.take_tokens(token_id=token_id, per_minute=20, requested=1)[1]
+            for _ in range(10)
         ]
         allowed.extend(wait for wait in waits if wait == 0.0)
         connections.close_all()

@@ -35,7 +35,7 @@ def version(person: Person) -> int:
 
 
 def put_at_version(person: Person) -> Any:
-    return put(person.actor, "notes", "k", "cas", when=Precondition(version(person)))
+    return put(person.actor, "notes", "k", "cas", precondition=Precondition(version(person)))
 
 
 def tag(person: Person) -> Any:
@@ -52,7 +52,7 @@ def restore(person: Person) -> Any:
 BLIND: dict[str, Write] = {
     "put": lambda p: put(p.actor, "notes", "k", "late"),
     "put if changed": lambda p: put(
-        p.actor, "notes", "k", "late", when=Precondition(None, changed=True)
+        p.actor, "notes", "k", "late", precondition=Precondition(None, changed=True)
     ),
     "puts": lambda p: entries.put_entries(actor=p.actor, puts=[("notes", "k", raw("late"))]),
     "patch": patch,

@@ -86,14 +86,14 @@ def cursor_of_now(person: Person) -> str:
         ({"name": "a\nb"}, "/name"),
         ({"url": "ftp://example.com"}, "/url"),
         ({"url": "https://u:p@example.com"}, "/url"),
-        ({"wanted": Filter(kinds=("entry put",))}, "/filter/kinds/0"),
-        ({"wanted": Filter(kinds=("entry.*", "entry.puts"))}, "/filter/kinds/1"),
-        ({"wanted": Filter(kinds=("no.*",))}, "/filter/kinds/0"),
-        ({"wanted": Filter(kinds=("entry.*", "x" * 200))}, "/filter/kinds/1"),
-        ({"wanted": Filter(kinds=("a",) * 51)}, "/filter/kinds"),
-        ({"wanted": Filter(namespaces=("a/b",))}, "/filter/namespaces/0"),
-        ({"wanted": Filter(key="é" * 257)}, "/filter/key"),
-        ({"wanted": Filter(thread="a\0")}, "/filter/thread"),
+        ({"filters": Filter(kinds=("entry put",))}, "/filter/kinds/0"),
+        ({"filters": Filter(kinds=("entry.*", "entry.puts"))}, "/filter/kinds/1"),
+        ({"filters": Filter(kinds=("no.*",))}, "/filter/kinds/0"),
+        ({"filters": Filter(kinds=("entry.*", "x" * 200))}, "/filter/kinds/1"),
+        ({"filters": Filter(kinds=("a",) * 51)}, "/filter/kinds"),
+        ({"filters": Filter(namespaces=("a/b",))}, "/filter/namespaces/0"),
+        ({"filters": Filter(key="é" * 257)}, "/filter/key"),
+        ({"filters": Filter(thread="a\0")}, "/filter/thread"),
     ],
 )
 def test_create__field_is_wrong__points_at_it(alice: Person, fields: Any, pointer: str) -> None:
@@ -138,7 +138,7 @@ def notes(alice: Person) -> None:
 
 @pytest.mark.usefixtures("notes")
 def test_pump__new_webhook__begins_with_the_next_change(alice: Person) -> None:
-    hook = make(alice.actor, wanted=Filter(kinds=("entry.*",)))
+    hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     put(alice.actor, "notes", "k", 1)
     assert told(hook) == ["entry.put state/notes/k"]
 
@@ -147,13 +147,13 @@ def test_pump__new_webhook__begins_with_the_next_change(alice: Person) -> None:
 def test_pump__webhook_with_a_cursor__begins_behind_it(alice: Person) -> None:
     cursor = cursor_of_now(alice)
     put(alice.actor, "notes", "between", 1)
-    hook = make(alice.actor, wanted=Filter(kinds=("entry.*",)), cursor=cursor)
+    hook = make(alice.actor, filters=Filter(kinds=("entry.*",)), cursor=cursor)
     put(alice.actor, "notes", "after", 1)
     assert told(hook) == ["entry.put state/notes/between", "entry.put state/notes/after"]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "expected"),
+    ("filters", "expected"),
     [
         (Filter(namespaces=("team_*",)), ["entry.put state/team_a/x"]),
         (Filter(kinds=("entry.delete",)), ["entry.delete state/notes/thread%3A%3A1"]),
@@ -165,9 +165,9 @@ def test_pump__webhook_with_a_cursor__begins_behind_it(alice: Person) -> None:
 )
 @pytest.mark.usefixtures("notes")
 def test_pump__filter__takes_only_what_fits(
-    alice: Person, wanted: Filter, expected: list[str]
+    alice: Person, filters: Filter, expected: list[str]
 ) -> None:
-    hook = make(alice.actor, wanted=wanted)
+    hook = make(alice.actor, filters=filters)
     put(alice.actor, "notes", "x", 1)
     put(alice.actor, "team_a", "x", 1)
     put(alice.actor, "notes", "thread::1", 1)
@@ -202,14 +202,14 @@ def test_pump__filter_wider_than_the_grant__changes_nothing_of_the_grant(alice: 
     _, narrow = make_token(alice, Role.ADMIN, namespaces=["team_*"])
     hook = make(narrow)
     webhooks.change_webhook(
-        actor=alice.actor, webhook_id=hook.public_id, wanted=Filter(namespaces=("*",))
+        actor=alice.actor, webhook_id=hook.public_id, filters=Filter(namespaces=("*",))
     )
     put(alice.actor, "notes", "k", 1)
     assert told(hook) == []
 
 
 def test_pump__other_workspace__is_never_told(alice: Person, mallory: Person) -> None:
-    hook = make(mallory.actor, wanted=Filter(kinds=("entry.*",)))
+    hook = make(mallory.actor, filters=Filter(kinds=("entry.*",)))
     make_namespace(alice.actor, "notes")
     put(alice.actor, "notes", "k", 1)
     assert told(hook) == []
@@ -220,7 +220,7 @@ def test_pump__many_runs_at_once__one_delivery_per_change_in_order(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhook_pump, "PAGE", 3)
-    hook = make(alice.actor, wanted=Filter(kinds=("entry.*",)))
+    hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     for number in range(20):
         put(alice.actor, "notes", f"k{number:02}", 1)
     wait_for_feed(alice.workspace.pk)
@@ -232,7 +232,7 @@ def test_pump__many_runs_at_once__one_delivery_per_change_in_order(
 
 @pytest.mark.usefixtures("notes")
 def test_pump__a_transaction_commits_late__is_neither_missed_nor_overtaken(alice: Person) -> None:
-    hook = make(alice.actor, wanted=Filter(kinds=("entry.*",)))
+    hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     seen_meanwhile: list[int] = []
 
     def late() -> None:
@@ -251,7 +251,7 @@ def test_pump__receiver_is_far_behind__leaves_the_rest_in_the_feed(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhook_pump, "MOST_WAITING", 3)
-    hook = make(alice.actor, wanted=Filter(kinds=("entry.*",)))
+    hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     for number in range(5):
         put(alice.actor, "notes", f"k{number}", 1)
     assert len(pump(hook)) == 3
@@ -261,7 +261,7 @@ def test_pump__receiver_is_far_behind__leaves_the_rest_in_the_feed(
 
 @pytest.mark.usefixtures("notes")
 def test_pump__failure_at_any_statement__all_or_nothing(alice: Person) -> None:
-    hook = make(alice.actor, wanted=Filter(kinds=("entry.*",)))
+    hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     put(alice.actor, "notes", "k", 1)
     wait_for_feed(alice.workspace.pk)
     assert fail_everywhere(lambda: webhook_pump.pump_webhook(hook.public_id)) > 3
@@ -345,7 +345,7 @@ def test_secret__secret_key_is_rotated__fallback_still_derives_it(alice: Person)
 
 @pytest.mark.usefixtures("notes")
 def test_pause__changes_meanwhile__come_after_the_resume(alice: Person) -> None:
-    hook = make(alice.actor, wanted=Filter(kinds=("entry.*",)))
+    hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     paused = webhook_flow.pause_webhook(
         actor=alice.actor, webhook_id=hook.public_id, reason="moving house"
     )
@@ -370,7 +370,7 @@ def test_pause__delivery_waits__is_not_delivered(alice: Person) -> None:
 
 @pytest.mark.usefixtures("notes")
 def test_resume__skip__what_waits_becomes_dead_letters(alice: Person) -> None:
-    hook = make(alice.actor, wanted=Filter(kinds=("entry.*",)))
+    hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     put(alice.actor, "notes", "waits", 1)
     pump(hook)
     put(alice.actor, "notes", "unread", 1)
@@ -387,7 +387,7 @@ def test_resume__skip__what_waits_becomes_dead_letters(alice: Person) -> None:
 @pytest.mark.usefixtures("notes")
 def test_replay_from__cursor__everything_behind_it_comes_again_in_order(alice: Person) -> None:
     cursor = cursor_of_now(alice)
-    hook = make(alice.actor, wanted=Filter(kinds=("entry.*",)))
+    hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     for key in "abc":
         put(alice.actor, "notes", key, 1)
     first, *_ = pump(hook)

@@ -299,9 +299,9 @@ def test_matcher__any_row_and_filter__takes_what_the_page_takes(alice: Person) -
     run(fill())
     end = feed_sql.read_end(alice.workspace.pk).position
 
-    def page(actor: Actor, wanted: FeedFilter) -> list[FeedRow]:
+    def page(actor: Actor, filters: FeedFilter) -> list[FeedRow]:
         return list(
-            feed_sql.read_page(actor, after=Position(), until=end, wanted=wanted, limit=1000)
+            feed_sql.read_page(actor, after=Position(), until=end, filters=filters, limit=1000)
         )
 
     rows = page(alice.actor, EVERYTHING)
@@ -312,10 +312,10 @@ def test_matcher__any_row_and_filter__takes_what_the_page_takes(alice: Person) -
             namespaces=dice.choice(((), ("team.*",), ("a", "*x"), ("*",))),
             thread_prefixes=dice.choice(((), ("a",), ("a-", "b"))),
         )
-        wanted = FeedFilter(
+        filters = FeedFilter(
             *(dice.choice(("", dice.choice(words))) for _ in range(4)),
             run=dice.choice(("", "", "", "r1")),
             kinds=dice.choice(((), (), ("entry.put",), ("entry.put", "run.start"))),
         )
-        takes = feed_sql.matcher(actor, wanted)
-        assert page(actor, wanted) == [row for row in rows if takes(row)], (actor, wanted)
+        takes = feed_sql.matcher(actor, filters)
+        assert page(actor, filters) == [row for row in rows if takes(row)], (actor, filters)

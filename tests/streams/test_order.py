@@ -45,8 +45,8 @@ def begin() -> None:
 
 def versions_of(person: Person, key: str) -> list[int]:
     end = feed_sql.read_end(person.workspace.pk).position
-    wanted = FeedFilter(key=key)
-    rows = feed_sql.read_page(person.actor, after=Position(), until=end, wanted=wanted, limit=100)
+    filters = FeedFilter(key=key)
+    rows = feed_sql.read_page(person.actor, after=Position(), until=end, filters=filters, limit=100)
     return [row.version for row in rows]
 
 
@@ -91,7 +91,7 @@ def test_order__began_first_and_waited_for_the_other__version_order(
     if many:
         end = feed_sql.read_end(alice.workspace.pk).position
         rows = feed_sql.read_page(
-            alice.actor, after=Position(), until=end, wanted=FeedFilter(), limit=100
+            alice.actor, after=Position(), until=end, filters=FeedFilter(), limit=100
         )
         assert len({row.xid for row in rows if row.key in ("a", "c")}) == 1
 
@@ -133,7 +133,7 @@ def test_feed__transaction_of_several_statements__is_seen_as_a_whole(
     def seen() -> list[str]:
         end = feed_sql.read_end(alice.workspace.pk).position
         rows = feed_sql.read_page(
-            alice.actor, after=before, until=end, wanted=FeedFilter(namespace="notes"), limit=100
+            alice.actor, after=before, until=end, filters=FeedFilter(namespace="notes"), limit=100
         )
         return [row.key for row in rows]
 

@@ -65,7 +65,7 @@ def make(alice: Person, receiver: Receiver) -> tuple[Webhook, str]:
     make_namespace(alice.actor, "notes")
     wait_for_feed(alice.workspace.pk)
     return webhooks.create_webhook(
-        actor=alice.actor, name="hook", url=receiver.url, wanted=Filter(kinds=("entry.*",))
+        actor=alice.actor, name="hook", url=receiver.url, filters=Filter(kinds=("entry.*",))
     )
 
 

@@ -29,7 +29,7 @@ def hook(alice: Person) -> Webhook:
         actor=alice.actor,
         name=HOSTILE[0],
         url=FORM["url"],
-        wanted=Filter(kinds=("entry.*",), prefix="thread::"),
+        filters=Filter(kinds=("entry.*",), prefix="thread::"),
     )
     for number, status in enumerate(("delivered", "dead", "failed", "queued")):
         WebhookDelivery.objects.create(

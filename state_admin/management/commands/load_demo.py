@@ -17,7 +17,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         demo = load_demo()
-        if demo.made:
+        if demo.created:
             self.stdout.write(
                 f"The workspace {demo.workspace} is ready: switch to it in the admin."
             )

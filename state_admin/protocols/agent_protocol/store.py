@@ -63,7 +63,7 @@ def put_item(call: Endpoint) -> HttpResponse:
         namespace=STORE,
         key=path,
         value=given["value"],
-        when=etags.precondition(call.request),
+        precondition=etags.precondition(call.request),
         ttl_seconds=_seconds(given),
     )
     try:
@@ -81,9 +81,9 @@ def put_item(call: Endpoint) -> HttpResponse:
 @handles(contract.DELETE_ITEM)
 def delete_item(call: Endpoint) -> HttpResponse:
     path = path_in(take(call, contract.ItemAddress))
-    when = etags.precondition(call.request)
+    precondition = etags.precondition(call.request)
     with contextlib.suppress(NotRegistered):  # nothing is there
-        entries.delete_entry(actor=call.actor, namespace=STORE, key=path, when=when)
+        entries.delete_entry(actor=call.actor, namespace=STORE, key=path, precondition=precondition)
     return no_content()
 
 
@@ -227,8 +227,8 @@ def _seconds(given: dict[str, Raw]) -> int | None:
     return max(1, round(minutes * 60))
 
 
-def _check_filter(wanted: dict[str, JSON]) -> None:
-    for name, condition in wanted.items():
+def _check_filter(conditions: dict[str, JSON]) -> None:
+    for name, condition in conditions.items():
         verbs = _verbs(condition)
         unknown = [verb for verb in verbs if verb not in (*_COMPARE, "$eq", "$ne")]
         if unknown:
@@ -243,11 +243,11 @@ def _verbs(condition: JSON) -> list[str]:
     return [name for name in condition if name.startswith("$")]
 
 
-def fits(value: JSON, wanted: dict[str, JSON]) -> bool:
+def fits(value: JSON, conditions: dict[str, JSON]) -> bool:
     """Whether each named member is as the filter says. Numbers compare as numbers, texts as texts;
     what cannot be compared does not fit."""
     return isinstance(value, dict) and all(
-        _member_fits(value, name, condition) for name, condition in wanted.items()
+        _member_fits(value, name, condition) for name, condition in conditions.items()
     )
 
 

@@ -79,7 +79,7 @@ def get_compaction(call: Endpoint, compaction_id: str) -> HttpResponse:
 def list_folded_messages(call: Endpoint, compaction_id: str) -> HttpResponse:
     job = compactions.find_compaction(call.actor, compaction_id)
     rows = compactions.folded_messages(job).select_related("run")
-    return answer_rows(call, rows, Message.of, order="seq")
+    return answer_rows(call, rows, Message.of, by="seq")
 
 
 @handles(contract.UNDO_COMPACTION)

@@ -37,7 +37,7 @@ def list_config(call: Endpoint, kind: str) -> HttpResponse:
             row, valid=is_valid(row, known), with_value=with_value, kind=kind, id=row.key
         )
 
-    return answer_rows(call, rows, show, order="key")
+    return answer_rows(call, rows, show, by="key")
 
 
 @handles(contract.READ_CONFIG)

@@ -157,7 +157,8 @@ def answer_versions(call: Endpoint, rows: QuerySet[EntryRevision]) -> HttpRespon
         call,
         rows,
         lambda row: contract.EntryVersion.of(row, with_value=with_value),
-        order="-version",
+        by="version",
+        created="at",
     )
 
 
@@ -219,6 +220,8 @@ def _filters_of(query: contract.ListFilters) -> ListFilters:
         prefix=query.prefix or "",
         scope_kind=scopes.ScopeKind(query.scope_kind) if query.scope_kind else None,
         updated_since=query.updated_since,
+        created_after=query.created_after,
+        created_before=query.created_before,
         tags=[tag for tag in tags if tag],
         valid=query.valid,
     )
@@ -242,7 +245,7 @@ def list_key(call: Endpoint, key: str) -> HttpResponse:
         valid = entries.is_valid(row, namespaces.define(row.namespace))
         return contract.EntryRow.of(row, valid=valid, with_value=with_value)
 
-    return answer_rows(call, rows.select_related("namespace"), show, order="namespace__name")
+    return answer_rows(call, rows.select_related("namespace"), show, by="namespace__name")
 
 
 # Deletion in bulk ------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from state_admin.services import members
 @handles(contract.LIST_MEMBERS)
 def list_members(call: Endpoint) -> HttpResponse:
     rows = Membership.objects.visible_to(call.actor).select_related("user")
-    return answer_rows(call, rows, contract.Member.of, order="id")
+    return answer_rows(call, rows, contract.Member.of)
 
 
 @handles(contract.ADD_MEMBER)

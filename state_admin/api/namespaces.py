@@ -23,7 +23,7 @@ def list_namespaces(call: Endpoint) -> HttpResponse:
         rows = rows.filter(name__startswith=call.query.prefix)
     if call.query.plugin:
         rows = rows.filter(plugin=call.query.plugin)
-    return answer_rows(call, rows, contract.Namespace.of, order="name")
+    return answer_rows(call, rows, contract.Namespace.of, by="name")
 
 
 @handles(contract.GET_NAMESPACE)

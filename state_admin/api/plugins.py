@@ -17,11 +17,8 @@ from state_admin.services.errors import Invalid
 
 @handles(contract.LIST_PLUGINS)
 def list_plugins(call: Endpoint) -> HttpResponse:
-    page = pagination.read_page(call, str)
-    rows = Plugin.objects.visible_to(call.actor).order_by("name")
-    if page.after is not None:
-        rows = rows.filter(name__gt=page.after)
-    shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.name)
+    rows = Plugin.objects.visible_to(call.actor)
+    shown, cursor = pagination.fetch_page(call, rows, by="name", created="installed_at")
     parts = plugins.parts_of(call.actor, [row.name for row in shown])
     items = [contract.PluginSummary.of(row, *parts[row.name]) for row in shown]
     return answer(Page(items=items, next_cursor=cursor))

@@ -49,8 +49,8 @@ def start_run(call: Endpoint, thread_id: str) -> HttpResponse:
 
 @handles(contract.LIST_RUNS)
 def list_runs(call: Endpoint) -> HttpResponse:
-    page, query = pagination.read_page(call), call.query
-    rows = Run.objects.visible_to(call.actor).timed().select_related("thread").order_by("-id")
+    query = call.query
+    rows = Run.objects.visible_to(call.actor).timed().select_related("thread")
     if query.thread_id:
         rows = rows.filter(thread__public_id=query.thread_id)
     if query.status:
@@ -59,9 +59,7 @@ def list_runs(call: Endpoint) -> HttpResponse:
         rows = rows.filter(agent_id=query.agent_id)
     if query.stuck:
         rows = rows.stuck()
-    if page.after is not None:
-        rows = rows.filter(id__lt=page.after)
-    shown, cursor = page.close(list(rows[: page.limit + 1]), lambda row: row.pk)
+    shown, cursor = pagination.fetch_page(call, rows)
     # One query for the parents of all of them.
     parents = runs.parents_of(call.actor, shown)
     items = [contract.Run.of(row, call.actor, parents) for row in shown]

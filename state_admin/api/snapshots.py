@@ -31,7 +31,7 @@ def read_state(call: Endpoint, thread_id: str) -> HttpResponse:
 def list_snapshots(call: Endpoint, thread_id: str) -> HttpResponse:
     thread = threads.find_thread(call.actor, thread_id)
     rows = Revision.objects.filter(thread=thread).select_related("run")
-    return answer_rows(call, rows, contract.Revision.of, order="-number")
+    return answer_rows(call, rows, contract.Revision.of, by="number", created="at")
 
 
 @handles(contract.MARK_SNAPSHOT)

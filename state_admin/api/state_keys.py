@@ -17,7 +17,7 @@ from state_admin.services.state_removals import unregister_state_key as unregist
 @handles(contract.LIST_STATE_KEYS)
 def list_state_keys(call: Endpoint) -> HttpResponse:
     rows = StateKey.objects.visible_to(call.actor)
-    return answer_rows(call, rows, contract.StateKey.of, order="name")
+    return answer_rows(call, rows, contract.StateKey.of, by="name")
 
 
 @handles(contract.GET_STATE_KEY)

@@ -150,8 +150,7 @@ def list_messages(call: Endpoint, thread_id: str) -> HttpResponse:
         rows = rows.filter(visibility=Visibility.ALL if external else Visibility.INTERNAL)
     if query.run_id:
         rows = rows.filter(run__public_id=query.run_id)
-    order = "-seq" if query.order == "desc" else "seq"
-    return answer_rows(call, rows.select_related("run"), message_contract.Message.of, order=order)
+    return answer_rows(call, rows.select_related("run"), message_contract.Message.of, by="seq")
 
 
 @handles(message_contract.APPEND_MESSAGES)

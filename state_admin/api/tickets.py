@@ -26,7 +26,7 @@ def list_tickets(call: Endpoint) -> HttpResponse:
 def list_run_tickets(call: Endpoint, run_id: str) -> HttpResponse:
     rows = Ticket.objects.filter(run=runs.find_run(call.actor, run_id))
     rows = rows.select_related("run__thread")
-    return answer_rows(call, rows, contract.Ticket.of, order="id")
+    return answer_rows(call, rows, contract.Ticket.of)
 
 
 @handles(contract.GET_TICKET)

@@ -17,7 +17,7 @@ from . import tokens
 @handles(contract.LIST_WORKSPACES)
 def list_workspaces(call: Endpoint) -> HttpResponse:
     rows = Workspace.objects.visible_to(call.actor)
-    return answer_rows(call, rows, contract.Workspace.of, order="slug")
+    return answer_rows(call, rows, contract.Workspace.of, by="slug")
 
 
 @handles(contract.CREATE_WORKSPACE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
@@ -87,6 +88,32 @@ class Paging(Query):
     cursor: (
         Annotated[str, doc("Position to continue from: `next_cursor` of the previous page.")] | None
     ) = None
+
+
+class TimeRange(Paging):
+    """Of a list whose items have a creation time."""
+
+    created_after: (
+        Annotated[datetime, doc("Only items created at this time or later.", tz=True)] | None
+    ) = None
+    created_before: (
+        Annotated[datetime, doc("Only items created before this time.", tz=True)] | None
+    ) = None
+
+
+Order = Literal["asc", "desc"]
+
+
+class Ascending(TimeRange):
+    """Of a list that begins with the first item: by name or number, or the oldest first."""
+
+    order: Annotated[Order, doc("`desc`: in the reverse order, from the last item.")] = "asc"
+
+
+class Descending(TimeRange):
+    """Of a list that begins with the newest item."""
+
+    order: Annotated[Order, doc("`asc`: in the reverse order, oldest first.")] = "desc"
 
 
 class Page(Answer, Generic[T]):

@@ -15,7 +15,8 @@ from .entries import (
     RESTORE_HEADERS,
     WRITE_HEADERS,
     EntryVersion,
-    IncludePaging,
+    HistoryFilters,
+    KeyFilters,
     VersionToRestore,
 )
 from .types import JsonIn, Pointer
@@ -71,7 +72,7 @@ class Dependents(Answer):
     ]
 
 
-class RecordFilters(IncludePaging):
+class RecordFilters(KeyFilters):
     prefix: Annotated[str, doc("Only records whose id begins with this.", "gpt-")] | None = None
 
 
@@ -169,7 +170,7 @@ READ_CONFIG_HISTORY = Operation(
     summary="List the versions of a record",
     description="The versions that history compaction has not removed, newest first. Each secret "
     "is replaced by a marker.",
-    query=IncludePaging,
+    query=HistoryFilters,
     answers={200: Page[EntryVersion]},
     problems=("not-registered",),
 )

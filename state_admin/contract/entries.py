@@ -9,7 +9,19 @@ from msgspec import UNSET, UnsetType, field
 
 from state_admin.domain.scopes import ScopeKind, scope_kind
 
-from .base import Answer, Body, Operation, Page, Paging, Query, Wait, doc
+from .base import (
+    Answer,
+    Ascending,
+    Body,
+    Descending,
+    Operation,
+    Order,
+    Page,
+    Query,
+    TimeRange,
+    Wait,
+    doc,
+)
 from .types import (
     MAX_INTEGER,
     MAX_TTL,
@@ -247,7 +259,7 @@ Prefix = Annotated[str, doc("Only entries whose key begins with this.", "parent_
 ScopeFilter = Annotated[Scope, doc("Only entries with this scope.", "parent_thread")]
 
 
-class ListFilters(Paging):
+class ListFilters(TimeRange):
     prefix: Prefix | None = None
     scope_kind: ScopeFilter | None = None
     updated_since: (
@@ -272,11 +284,15 @@ class StateFilters(ListFilters):
 
 
 class NamespaceFilters(ListFilters):
-    order: Annotated[Literal["asc", "desc"], doc("By key, ascending or descending.")] = "asc"
+    order: Annotated[Order, doc("By key, ascending or descending.")] = "asc"
     before: Annotated[str, doc("Only entries whose key is less than this.")] | None = None
 
 
-class IncludePaging(Paging):
+class KeyFilters(Ascending):
+    include: Include | None = None
+
+
+class HistoryFilters(Descending):
     include: Include | None = None
 
 
@@ -449,7 +465,7 @@ READ_HISTORY = Operation(
     tag="entries",
     summary="List the versions of an entry",
     description="The versions that history compaction has not removed, newest first.",
-    query=IncludePaging,
+    query=HistoryFilters,
     answers={200: Page[EntryVersion]},
     problems=("not-registered",),
 )
@@ -499,7 +515,7 @@ LIST_KEY = Operation(
     summary="List the entries of a key",
     description="The entries with this key in all namespaces, also in unregistered ones, by "
     "namespace.",
-    query=IncludePaging,
+    query=KeyFilters,
     answers={200: Page[EntryRow]},
 )
 CLEAR_KEY = Operation(

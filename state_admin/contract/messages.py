@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from state_admin.domain import values
 from state_admin.domain.messages import ROLES, VISIBILITIES
 
-from .base import Answer, Body, Operation, Page, Paging, Query, doc
+from .base import Answer, Ascending, Body, Operation, Page, Query, doc
 from .batches import BatchOperations, BatchResult
 from .types import (
     MAX_INTEGER,
@@ -149,12 +149,9 @@ class Message(Answer):
         return msgspec.Raw(orjson.dumps(ours)[:-1] + b"," + body.lstrip()[1:].encode())
 
 
-class MessageFilters(Paging):
+class MessageFilters(Ascending):
     after: Annotated[int, doc("Only messages with a greater `seq`.", ge=0)] | None = None
     before: Annotated[int, doc("Only messages with a smaller `seq`.", ge=0)] | None = None
-    order: Annotated[
-        str, doc("By `seq`: `asc` oldest first, `desc` newest first.", choices=("asc", "desc"))
-    ] = "asc"
     visibility: Annotated[
         str,
         doc(

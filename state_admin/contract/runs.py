@@ -17,7 +17,7 @@ from state_admin.domain.lifecycle import (
     WAITING_REASONS,
 )
 
-from .base import Answer, Body, Operation, Page, Paging, Query, Wait, doc
+from .base import Answer, Body, Descending, Operation, Page, Query, Wait, doc
 from .types import (
     MAX_INTEGER,
     JsonIn,
@@ -262,7 +262,7 @@ def _dumped(value: values.JSON) -> msgspec.Raw:
     return json_of(None if value is None else values.dump(value))
 
 
-class RunFilters(Paging):
+class RunFilters(Descending):
     thread_id: Annotated[str, doc("Only runs of this thread.")] | None = None
     status: Annotated[RunStatus, doc("Only runs with this status.")] | None = None
     agent_id: Annotated[str, doc("Only runs of this agent.")] | None = None

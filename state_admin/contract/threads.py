@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Actor, Role
 
-from .base import JSON_TYPE, Answer, Body, Operation, Page, Paging, Query, doc
+from .base import JSON_TYPE, Answer, Body, Descending, Operation, Page, Query, doc
 from .types import (
     MAX_INTEGER,
     JsonIn,
@@ -109,7 +109,7 @@ class Thread(Answer):
         )
 
 
-class ThreadFilters(Paging):
+class ThreadFilters(Descending):
     resource_id: Annotated[str, doc("Only threads with this `resource_id`.")] | None = None
     parent_thread_id: Annotated[str, doc("Only children of this thread.")] | None = None
     root: Annotated[

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Role
 
-from .base import Answer, Body, Operation, Page, Paging, doc
+from .base import Answer, Ascending, Body, Operation, Page, doc
 from .tokens import CreatedToken, NewToken
 from .types import Time, time_of
 
@@ -70,7 +70,7 @@ LIST_WORKSPACES = Operation(
     summary="List workspaces",
     description="In alphabetical order." + _OPERATOR,
     role=Role.ADMIN,
-    query=Paging,
+    query=Ascending,
     answers={200: Page[Workspace]},
 )
 CREATE_WORKSPACE = Operation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Self
 
 from django.contrib.postgres.indexes import BrinIndex
@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from state_admin.domain.access import Actor
 
-from . import hot
+from .creation_times import OPEN, id_at
 from .namespaces import glob_regex
 from .stamps import ActorStamp
 from .threads import thread_prefix
@@ -45,10 +45,10 @@ class AuditQuerySet(models.QuerySet["AuditRow"]):
         return self.filter(named | Q(namespace=namespace, key=key) if key else named)
 
     def since(self, moment: datetime) -> Self:
-        return self.filter(at__gte=moment, pk__gte=id_at(moment - _OPEN))
+        return self.filter(at__gte=moment, pk__gte=id_at(self.model, "at", moment - OPEN))
 
     def until(self, moment: datetime) -> Self:
-        return self.filter(at__lte=moment, pk__lt=id_at(moment + _OPEN))
+        return self.filter(at__lte=moment, pk__lt=id_at(self.model, "at", moment + OPEN))
 
     def nth_newest(self, number: int) -> int | None:
         """The id of the row so many rows back: one range of audit_workspace_newest."""
@@ -84,29 +84,3 @@ class AuditRow(ActorStamp):
             # Retention and "since": rows arrive in time order, so BRIN is enough.
             BrinIndex(fields=["at"], name="audit_at_brin"),
         ]
-
-
-# No transaction is open for longer (idle_in_transaction_session_timeout): ids and times are in the
-# same order but for that.
-_OPEN = timedelta(minutes=1)
-
-# Bisection over the primary key: some thirty probes, where the BRIN index would read whole ranges.
-_ID_AT = """
-WITH RECURSIVE probe(low, high) AS (
-    SELECT coalesce(min(id), 0), coalesce(max(id), 0) + 1 FROM audit
-    UNION ALL
-    SELECT CASE WHEN r.at < %(moment)s THEN r.id + 1 ELSE low END,
-        CASE WHEN r.at < %(moment)s THEN high ELSE (low + high) / 2 END
-    FROM probe CROSS JOIN LATERAL (
-        SELECT a.id, a.at FROM audit a WHERE a.id >= (low + high) / 2 ORDER BY a.id LIMIT 1
-    ) r
-    WHERE low < high
-)
-SELECT low FROM probe ORDER BY high - low LIMIT 1
-"""
-
-
-def id_at(moment: datetime) -> int:
-    """About the id of the first row written at `moment` or later: see _OPEN."""
-    row = hot.fetch_one(_ID_AT, {"moment": moment})
-    return int(row[0]) if row else 0

@@ -112,6 +112,8 @@ class EntryFilter(NamedTuple):
     stale: bool = False
     unjudged: bool = False
     since: datetime | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
     tags: Sequence[str] = ()
     writer: str = ""
     plugin: str = ""
@@ -125,6 +127,10 @@ class EntryFilter(NamedTuple):
             parts.append("e.schema_version <> e.present")
         if self.since:
             parts.append("e.updated_at >= %(since)s")
+        if self.created_after:
+            parts.append("e.created_at >= %(created_after)s")
+        if self.created_before:
+            parts.append("e.created_at < %(created_before)s")
         if self.tags:
             parts.append("e.tags @> %(tags)s::varchar[]")
         if self.writer:

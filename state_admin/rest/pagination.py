@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 
 from state_admin.contract import base as contract
+from state_admin.models import creation_times
 from state_admin.services.errors import BadRequest
 
 from .bodies import answer
@@ -62,17 +63,34 @@ def read_page(view: Endpoint, position: type[int] | type[str] = int) -> Page:
 
 
 def answer_rows(
-    call: Endpoint, rows: QuerySet[Any], show: Callable[[Any], Any], *, order: str = "-id"
+    call: Endpoint,
+    rows: QuerySet[Any],
+    show: Callable[[Any], Any],
+    *,
+    by: str = "id",
+    created: str = "created_at",
 ) -> HttpResponse:
-    """One page of `rows`, each shown as `show(row)`, by the unique column `order`."""
-    column, backwards = order.removeprefix("-"), order.startswith("-")
-    kind = int if column in ("id", "seq", "version", "number") else str
-    page = read_page(call, kind)
-    if page.after is not None:
-        rows = rows.filter(**{f"{column}__{'lt' if backwards else 'gt'}": page.after})
-    found = list(rows.order_by(order)[: page.limit + 1])
-    shown, cursor = page.close(found, attrgetter(column.replace("__", ".")))
+    """One page of `rows`, each shown as `show(row)`; see fetch_page."""
+    shown, cursor = fetch_page(call, rows, by=by, created=created)
     return answer(contract.Page(items=list(map(show, shown)), next_cursor=cursor))
+
+
+def fetch_page(
+    call: Endpoint, rows: QuerySet[Any], *, by: str = "id", created: str = "created_at"
+) -> tuple[Sequence[Any], str | None]:
+    """The rows of one page and the cursor to the next: in the `order` of the query by the unique
+    column `by`, and those whose column `created` is within the time range of the query."""
+    query = call.query
+    page = read_page(call, int if by in ("id", "seq", "version", "number") else str)
+    descends = query.order == "desc"
+    if by == "id":
+        rows = creation_times.within(rows, created, query.created_after, query.created_before)
+    else:
+        rows = creation_times.between(rows, created, query.created_after, query.created_before)
+    if page.after is not None:
+        rows = rows.filter(**{f"{by}__{'lt' if descends else 'gt'}": page.after})
+    found = list(rows.order_by(f"-{by}" if descends else by)[: page.limit + 1])
+    return page.close(found, attrgetter(by.replace("__", ".")))
 
 
 def page_of(*, limit: int | None, cursor: str | None, filters: Any, path: str) -> Page:

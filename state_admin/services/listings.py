@@ -12,7 +12,7 @@ from datetime import datetime
 
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
-from state_admin.models import Entry
+from state_admin.models import Entry, creation_times
 from state_admin.models.browsing import EntryFilter, entry_places, window_end
 from state_admin.models.entries import EntryQuerySet
 
@@ -26,12 +26,15 @@ _OPENED_AT_ONCE = 200
 
 @dataclass(frozen=True)
 class ListFilters:
-    """Which live entries are listed; `tags`: those that hold all of them; `valid`: only those whose
-    value the schema of today accepts, or refuses."""
+    """Which live entries are listed. `created_after` and `created_before` are the first moment and
+    the end of a range; `tags`: those that hold all of them; `valid`: only those whose value the
+    schema of today accepts, or refuses."""
 
     prefix: str = ""
     scope_kind: ScopeKind | None = None
     updated_since: datetime | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
     tags: Sequence[str] = ()
     valid: bool | None = None
 
@@ -67,6 +70,7 @@ def list_namespace(
         rows = rows.in_scope(filters.scope_kind)
     if filters.updated_since:
         rows = rows.filter(updated_at__gte=filters.updated_since)
+    rows = creation_times.between(rows, "created_at", filters.created_after, filters.created_before)
     if filters.tags:
         rows = rows.filter(tags__contains=list(filters.tags))
     if filters.valid is not None:
@@ -95,6 +99,8 @@ def list_entries(
         prefix=filters.prefix,
         unjudged=filters.valid is False,
         since=filters.updated_since,
+        created_after=filters.created_after,
+        created_before=filters.created_before,
         tags=filters.tags,
         plugin=plugin,
         after=(namespace, key),

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from state_admin.models import AuditRow, Change
-from state_admin.models.audit import id_at
+from state_admin.models.creation_times import id_at
 from state_admin.services.entries import delete_entry
 from state_admin.web import audit, changes
 from tests.builders import Person, append, make_namespace, make_run, make_thread, put
@@ -216,11 +216,11 @@ def test_id_at__any_moment__splits_the_rows_by_time() -> None:
     left = [number for number in range(len(rows)) if number != 2]
     for number in left:
         moment = start + timedelta(hours=number)
-        assert list(AuditRow.objects.filter(pk__gte=id_at(moment)).order_by("pk")) == [
-            rows[each] for each in left if each >= number
-        ]
-    assert id_at(start - timedelta(days=1)) <= rows[0].pk
-    assert id_at(start + timedelta(days=1)) > rows[-1].pk
+        assert list(
+            AuditRow.objects.filter(pk__gte=id_at(AuditRow, "at", moment)).order_by("pk")
+        ) == [rows[each] for each in left if each >= number]
+    assert id_at(AuditRow, "at", start - timedelta(days=1)) <= rows[0].pk
+    assert id_at(AuditRow, "at", start + timedelta(days=1)) > rows[-1].pk
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 4456d22f5a99ff77ed46f65508785305e1323138dc110c095240ce88b3872c9b
+// sha256 of docs/openapi.json: 42b6ccab9b1ccbed45fdcff1752a95fe6bc9580a5df364b6d28b5c6c101636a9
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1656,7 +1656,7 @@ export interface paths {
         post?: never;
         /**
          * Unregister a state key
-         * @description Values that threads retain become usable again when the name is registered again. 404 if it is not registered, 409 if it belongs to an installed plugin.
+         * @description Values that threads retain become usable again when the name is registered again. 409 if it belongs to an installed plugin.
          */
         delete: operations["unregister_state_key"];
         options?: never;
@@ -8822,6 +8822,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
                 /** @description Only rows about this namespace. */
                 namespace?: string;
                 /** @description Only rows about this key. */
@@ -9317,6 +9323,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
                 /** @description Only compactions of this thread. */
                 thread_id?: string;
                 /** @description Only compactions of this kind. */
@@ -9407,6 +9419,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `desc`: in the reverse order, from the last item. */
+                order?: "asc" | "desc";
             };
             header?: never;
             path: {
@@ -9501,6 +9519,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `desc`: in the reverse order, from the last item. */
+                order?: "asc" | "desc";
                 /** @description `value`: the items have their values. Default: without values. */
                 include?: "value";
                 /** @description Only records whose id begins with this. */
@@ -9771,6 +9795,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
                 /** @description `value`: the items have their values. Default: without values. */
                 include?: "value";
             };
@@ -9917,6 +9947,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
                 /** @description Only dispatches of this thread. */
                 thread_id?: string;
                 /** @description Only dispatches for this agent. */
@@ -10320,6 +10356,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
                 /** @description `value`: the items have their values. Default: without values. */
                 include?: "value";
             };
@@ -10392,6 +10434,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `desc`: in the reverse order, from the last item. */
+                order?: "asc" | "desc";
                 /** @description `value`: the items have their values. Default: without values. */
                 include?: "value";
             };
@@ -10481,6 +10529,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `desc`: in the reverse order, from the last item. */
+                order?: "asc" | "desc";
             };
             header?: never;
             path?: never;
@@ -10708,6 +10762,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `desc`: in the reverse order, from the last item. */
+                order?: "asc" | "desc";
                 /** @description Only namespaces whose name begins with this. */
                 prefix?: string;
                 /** @description Only namespaces of this plugin. */
@@ -10940,6 +11000,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `desc`: in the reverse order, from the last item. */
+                order?: "asc" | "desc";
             };
             header?: never;
             path?: never;
@@ -11248,6 +11314,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
                 /** @description Only runs of this thread. */
                 thread_id?: string;
                 /** @description Only runs with this status. */
@@ -11610,6 +11682,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
                 /** @description `true`: only reads of a version that is not current now, or was not current when the step was committed. */
                 stale?: boolean;
             };
@@ -11678,6 +11756,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `desc`: in the reverse order, from the last item. */
+                order?: "asc" | "desc";
             };
             header?: never;
             path: {
@@ -11741,6 +11825,10 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
                 /** @description Only entries whose key begins with this. */
                 prefix?: string;
                 /** @description Only entries with this scope. */
@@ -11820,6 +11908,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `desc`: in the reverse order, from the last item. */
+                order?: "asc" | "desc";
             };
             header?: never;
             path?: never;
@@ -12001,6 +12095,10 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
                 /** @description Only entries whose key begins with this. */
                 prefix?: string;
                 /** @description Only entries with this scope. */
@@ -12316,6 +12414,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
                 /** @description Only threads with this `resource_id`. */
                 resource_id?: string;
                 /** @description Only children of this thread. */
@@ -12895,12 +12999,16 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `desc`: in the reverse order, from the last item. */
+                order?: "asc" | "desc";
                 /** @description Only messages with a greater `seq`. */
                 after?: number;
                 /** @description Only messages with a smaller `seq`. */
                 before?: number;
-                /** @description By `seq`: `asc` oldest first, `desc` newest first. */
-                order?: "asc" | "desc";
                 /** @description `external`: those that people see; `internal`: the others; `all`: both. */
                 visibility?: "external" | "internal" | "all";
                 /** @description Only messages that this run committed. */
@@ -13064,6 +13172,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
             };
             header?: never;
             path: {
@@ -13237,6 +13351,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
                 /** @description Only tickets with this status. */
                 status?: "pending" | "resumed" | "cancelled" | "void";
             };
@@ -13330,6 +13450,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
             };
             header?: never;
             path?: never;
@@ -13623,6 +13749,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
                 /** @description Only webhooks with this status. */
                 status?: "active" | "paused" | "disabled";
             };
@@ -13790,6 +13922,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
                 /** @description Only deliveries with this status. */
                 status?: "queued" | "delivering" | "delivered" | "failed" | "dead";
             };
@@ -14008,6 +14146,12 @@ export interface operations {
                 limit?: number;
                 /** @description Position to continue from: `next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `desc`: in the reverse order, from the last item. */
+                order?: "asc" | "desc";
             };
             header?: never;
             path?: never;

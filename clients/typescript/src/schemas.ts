@@ -81,7 +81,7 @@ type Parameters<T> = {
   [K in keyof T]: T[K] extends string[] | undefined ? T[K] | string : T[K] | Since<K>;
 };
 /** Moments may be Dates. */
-type Since<K> = K extends "at" | "updated_since" ? Date : never;
+type Since<K> = K extends "at" | "updated_since" | "created_after" | "created_before" ? Date : never;
 
 /** The query of an operation. A parameter that may be repeated takes a text or a list. */
 export type Query<K extends keyof operations> = Parameters<NonNullable<operations[K]["parameters"]["query"]>>;

@@ -1,0 +1,60 @@
+"""Finds rows by the time of their creation, in tables without an index of it.
+
+Ids are given in the order of time, so a range of time is a range of ids, which the indexes of lists
+have.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from django.db.models import Model, QuerySet
+
+from . import hot
+
+Rows = TypeVar("Rows", bound=QuerySet[Any])
+
+# No transaction is open for longer (idle_in_transaction_session_timeout): ids and times are in the
+# same order but for that.
+OPEN = timedelta(minutes=1)
+
+# Bisection over the primary key: some thirty probes.
+_ID_AT = """
+WITH RECURSIVE probe(low, high) AS (
+    SELECT coalesce(min(id), 0), coalesce(max(id), 0) + 1 FROM {table}
+    UNION ALL
+    SELECT CASE WHEN r.at < %(moment)s THEN r.id + 1 ELSE low END,
+        CASE WHEN r.at < %(moment)s THEN high ELSE (low + high) / 2 END
+    FROM probe CROSS JOIN LATERAL (
+        SELECT a.id, a.{column} AS at FROM {table} a
+        WHERE a.id >= (low + high) / 2 ORDER BY a.id LIMIT 1
+    ) r
+    WHERE low < high
+)
+SELECT low FROM probe ORDER BY high - low LIMIT 1
+"""
+
+
+def id_at(model: type[Model], column: str, moment: datetime) -> int:
+    """About the id of the first row of a table whose `column`, the time of creation, is `moment` or
+    later: see OPEN."""
+    statement = _ID_AT.format(table=model._meta.db_table, column=column)
+    row = hot.fetch_one(statement, {"moment": moment})
+    return int(row[0]) if row else 0
+
+
+def between(rows: Rows, column: str, after: datetime | None, before: datetime | None) -> Rows:
+    """Those whose `column` is at `after` or later, and before `before`. None: no limit."""
+    if after is not None:
+        rows = rows.filter(**{f"{column}__gte": after})
+    return rows if before is None else rows.filter(**{f"{column}__lt": before})
+
+
+def within(rows: Rows, column: str, after: datetime | None, before: datetime | None) -> Rows:
+    """As between, by a range of ids too: for tables whose rows keep the time of their insertion."""
+    if after is not None:
+        rows = rows.filter(pk__gte=id_at(rows.model, column, after - OPEN))
+    if before is not None:
+        rows = rows.filter(pk__lt=id_at(rows.model, column, before + OPEN))
+    return between(rows, column, after, before)

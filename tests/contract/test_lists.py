@@ -1,0 +1,186 @@
+"""What every list has in common: an order, a time range, and pages that belong together
+(docs/guides/requests.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from benchmarks.seeded_rows import Seeding, Size
+from state_admin.contract import OPERATIONS
+from state_admin.contract.base import Paging, TimeRange
+from state_admin.models import Run, Thread
+from tests.builders import Person, call, make_run, make_thread
+from tests.contract.test_permissions import TABLE, Row, World, world
+from tests.contract.test_requests import operation_of
+from tests.e2e.pages import fill
+from tests.web.test_scale import fault_of, plans_of
+
+__all__ = ["world"]
+
+# Lists by something else than the time of creation, with the reason in docs/guides/requests.md.
+TIMELESS = {"read_knowledge", "list_readers", "list_storage"}
+# By namespace and key, whose statement knows one direction.
+ONE_WAY = {"list_state"}
+
+LISTS: dict[str, Row] = {
+    operation_of(row): row
+    for row in TABLE
+    if row.path != "unknown" and issubclass(OPERATIONS[operation_of(row)].query, Paging)
+}
+RANGED = {name: row for name, row in LISTS.items() if issubclass(OPERATIONS[name].query, TimeRange)}
+
+
+def items(world: World, row: Row, query: str) -> list[Any]:
+    url, _, _ = world.request_of(row)
+    answer = call(world.secrets["admin"], "GET", f"{url}{'&' if '?' in url else '?'}{query}")
+    assert answer.status_code == 200, (row.url, answer.content)
+    return answer.json()["items"]  # type: ignore[no-any-return]
+
+
+def test_lists__every_one_with_pages__has_a_time_range_and_an_order() -> None:
+    assert LISTS.keys() - RANGED.keys() == TIMELESS
+    ordered = {name for name in RANGED if "order" in OPERATIONS[name].parameters}
+    assert RANGED.keys() - ordered == ONE_WAY
+
+
+def test_time_range__every_list__is_half_open(world: World) -> None:
+    wrong = {}
+    for name, row in RANGED.items():
+        everything = items(world, row, "limit=200")
+        for query, expected in {
+            "created_after=2000-01-01T00:00:00Z": everything,
+            "created_before=2000-01-01T00:00:00Z": [],
+            "created_after=2999-01-01T00:00:00Z": [],
+            "created_before=2999-01-01T00:00:00Z": everything,
+        }.items():
+            if (found := items(world, row, f"limit=200&{query}")) != expected:
+                wrong[name, query] = (len(found), len(expected))
+    assert wrong == {}
+
+
+def test_order__every_list__is_reversed(world: World) -> None:
+    wrong = {}
+    for name, row in RANGED.items():
+        if name not in ONE_WAY:
+            up, down = (items(world, row, f"limit=200&order={order}") for order in ("asc", "desc"))
+            default = items(world, row, "limit=200")
+            if up != down[::-1] or default not in (up, down):
+                wrong[name] = (up, down)
+    assert wrong == {}
+
+
+@pytest.fixture
+def dated(alice: Person) -> list[datetime]:
+    """Threads t0 to t9, one each second; of two neighbours the later one has the lower id."""
+    start = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
+    moments = [start + timedelta(seconds=number) for number in range(10)]
+    for number in range(10):
+        name = f"t{number ^ 1}"
+        make_thread(alice.actor, name)
+        Thread.objects.filter(public_id=name).update(created_at=moments[number ^ 1])
+    return moments
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("limit", [1, 3, 200])
+def test_time_range__pages__have_each_row_once(
+    order: str, limit: int, dated: list[datetime], alice: Person
+) -> None:
+    query = f"/threads?order={order}&limit={limit}&created_after={dated[2].isoformat()}"
+    query = f"{query}&created_before={dated[7].isoformat()}".replace("+", "%2B")
+    found: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = alice.api("GET", f"{query}&cursor={cursor}" if cursor else query).json()
+        found += [item["id"] for item in page["items"]]
+        cursor = page["next_cursor"]
+    expected = ["t3", "t2", "t5", "t4", "t6"]
+    assert found == (expected if order == "asc" else expected[::-1])
+
+
+def test_cursor__for_another_order_or_range__is_400(alice: Person) -> None:
+    for number in range(3):
+        make_thread(alice.actor, f"t{number}")
+    cursor = alice.api("GET", "/threads?limit=1").json()["next_cursor"]
+    for query in ("order=asc", "created_after=2020-01-01T00:00:00Z"):
+        answer = alice.api("GET", f"/threads?limit=1&cursor={cursor}&{query}")
+        assert (answer.status_code, answer.json()["detail"]) == (
+            400,
+            "cursor does not match the filters",
+        )
+
+
+# At scale ----------------------------------------------------------------------------------------
+
+LARGE_LISTS = ("/threads", "/runs", "/audit", "/dispatches", "/compactions", "/state", "/state/{0}")
+
+
+@pytest.fixture
+def seeding(alice: Person) -> Iterator[Seeding]:
+    fill(alice)
+    with connection.cursor() as cursor:
+        made = Seeding(
+            alice.workspace.pk, Size(entries=50_000, threads=5_000, messages=20_000, value_mb=5)
+        )
+        made.cursor = cursor
+        made.people()
+        made.namespaces()
+        made.entries()
+        made.threads()
+        made.work()
+        cursor.execute("ANALYZE")
+        yield made
+
+
+def test_time_range__many_rows__no_table_is_read_or_sorted_whole(
+    alice: Person, seeding: Seeding
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT n.name FROM entries e JOIN namespaces n ON n.id = e.namespace_id"
+            " GROUP BY n.name ORDER BY count(*) DESC LIMIT 1"
+        )
+        largest = cursor.fetchone()[0]
+        cursor.execute(
+            "SELECT percentile_disc(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY created_at) FROM threads"
+        )
+        early, late = cursor.fetchone()[0]
+    faults = []
+    for path in LARGE_LISTS:
+        for query in (
+            f"created_before={early.isoformat()}",
+            f"created_after={late.isoformat()}",
+            f"created_after={early.isoformat()}&created_before={late.isoformat()}",
+        ):
+            for order in ("", "&order=asc") if path != "/state" else ("",):
+                url = f"{path.format(largest)}?{query}{order}".replace("+", "%2B")
+                with CaptureQueriesContext(connection) as queries:
+                    assert alice.api("GET", url).status_code == 200, url
+                for each in queries:
+                    faults += [f"{url}: {fault}" for fault in _faults(each["sql"])]
+    assert faults == []
+
+
+def _faults(statement: str) -> Iterator[str]:
+    if not statement.lstrip().startswith("SELECT"):
+        return
+    for node in plans_of(statement.replace("%", "%%"), ()):
+        fault = fault_of(node)
+        if node["Node Type"] == "Seq Scan" and node["Relation Name"] in ("threads", "runs"):
+            fault = f"reads all of {node['Relation Name']}"
+        if fault:
+            yield f"{fault} {statement[:200]}"
+
+
+def test_runs__time_range__with_their_parents(alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    moment = Run.objects.get().created_at.isoformat().replace("+", "%2B")
+    for query, count in (("created_after", 1), ("created_before", 0)):
+        assert len(alice.api("GET", f"/runs?{query}={moment}").json()["items"]) == count

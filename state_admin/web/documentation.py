@@ -1,0 +1,42 @@
+"""The documentation that `make docs` built. Anonymous, and without the database.
+
+Not here: the reference of the API for trying requests, which is at /api/docs.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.exceptions import SuspiciousFileOperation
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.views.decorators.http import require_safe
+from django.views.static import serve
+
+
+@require_safe
+def documentation(request: HttpRequest, file: str) -> HttpResponseBase:
+    """A file of the built site; a folder is its index.html. 404 for one that it does not have."""
+    if not (settings.DOCUMENTATION_ROOT / "index.html").exists():
+        return render(request, "documentation.html")
+    if not file or file.endswith("/"):
+        file += "index.html"
+    try:
+        response = serve(request, file, document_root=str(settings.DOCUMENTATION_ROOT))
+    except SuspiciousFileOperation:  # a path that leads out of the site
+        raise Http404 from None
+    response["Cache-Control"] = "no-cache"
+    return response
+
+
+@require_safe
+def documentation_root(request: HttpRequest) -> HttpResponseBase:
+    return redirect("web:documentation", file="")
+
+
+urlpatterns = [
+    path("docs", documentation_root, name="documentation-root"),
+    path("docs/<path:file>", documentation, name="documentation"),
+    path("docs/", documentation, {"file": ""}, name="documentation"),
+]

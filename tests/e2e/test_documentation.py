@@ -1,0 +1,56 @@
+"""The documentation, built strictly and read in a real browser under the Content-Security-Policy of the pages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from project.env import BASE_DIR
+
+from .conftest import Watched
+
+
+def build_site(folder: Path) -> Path:
+    options = ["--quiet", "--fail-on-warning", "--doctree-dir", str(folder / "doctrees")]
+    built = subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, str(BASE_DIR / "docs"), str(folder / "site")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    return folder / "site"
+
+
+def test_documentation__built__searches_and_changes_its_theme_without_other_servers(
+    browser: Browser, server: LiveServer, settings: Settings, tmp_path: Path
+) -> None:
+    settings.DOCUMENTATION_ROOT = build_site(tmp_path)
+    context = browser.new_context(base_url=server.url, color_scheme="light")
+    watched = Watched(context.new_page())
+    page = watched.page
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto("/docs/")
+    expect(page.get_by_role("heading", name="Commonhold", level=1)).to_be_visible()
+
+    page.get_by_placeholder("Search").first.fill("fencing token")
+    page.get_by_placeholder("Search").first.press("Enter")
+    page.get_by_role("link", name="People and workers").last.click()
+    expect(page.get_by_role("heading", name="Fencing token")).to_be_visible()
+
+    body = page.locator("body")
+    expect(body).to_have_attribute("data-theme", "auto")
+    page.locator(".content-icon-container .theme-toggle").click()
+    expect(body).not_to_have_attribute("data-theme", "auto")
+    chosen = str(body.get_attribute("data-theme"))
+    page.goto("/docs/concepts/choosing.html")
+    expect(body).to_have_attribute("data-theme", chosen)
+    context.close()
+    assert watched.errors == []
+    assert {url for url in requests if not url.startswith(f"{server.url}/docs/")} == set()

@@ -97,6 +97,7 @@ def delete_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
 
 @handles(contract.READ_CONFIG_HISTORY)
 def read_config_history(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
+    config.check_id(record_id)
     namespace = Kind(kind).namespace
     namespaces.definition(call.actor, namespace, fresh=True)
     rows = EntryRevision.objects.visible_to(call.actor).of_key(namespace, record_id)

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from state_admin.domain.access import Role
+from state_admin.domain.numbers import MAX_WHOLE
 
 T = TypeVar("T")
 
@@ -86,7 +87,11 @@ class Paging(Query):
 
     limit: Limit = DEFAULT_LIMIT
     cursor: (
-        Annotated[str, doc("Position to continue from: `next_cursor` of the previous page.")] | None
+        Annotated[
+            str,
+            doc("Position to continue from: `next_cursor` of the previous page.", min_length=1),
+        ]
+        | None
     ) = None
 
 
@@ -230,4 +235,6 @@ def parameters_of(query: type[Query]) -> Iterator[tuple[str, dict[str, Any]]]:
             schema = {k: v for k, v in schema.items() if k != "default"}
         if "enum" in schema:
             schema = {"type": "string", **schema}
+        if schema["type"] == "integer":
+            schema.setdefault("maximum", MAX_WHOLE)
         yield name, schema

@@ -58,7 +58,7 @@ def read_page(view: Endpoint, position: type[int] | type[str] = int) -> Page:
         view.request.path,
     )
     query = view.query
-    after = _open(query.cursor, filters, position) if query.cursor else None
+    after = _open(query.cursor, filters, position) if query.cursor is not None else None
     return Page(query.limit, after, filters)
 
 

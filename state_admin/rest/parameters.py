@@ -65,7 +65,7 @@ def _convert(schema: Shape, text: str) -> Any:
         case {"type": "boolean"}:
             return {"true": True, "false": False}.get(text)
         case {"type": "integer"}:
-            return read_whole(text, least=schema["minimum"], most=schema.get("maximum", MAX_WHOLE))
+            return read_whole(text, least=schema["minimum"], most=schema["maximum"])
         case {"format": "date-time"}:
             # An unencoded + in a query string means a space.
             return moments.read(text.replace(" ", "+"))
@@ -80,7 +80,7 @@ def _expectation(schema: Shape) -> str:
             return f"one of: {', '.join(choices)}"
         case {"type": "boolean"}:
             return "true or false"
-        case {"minimum": least, "maximum": most}:
+        case {"minimum": least, "maximum": most} if most < MAX_WHOLE:
             return f"an integer between {least} and {most}"
         case {"minimum": least}:
             return f"an integer of at least {least}"
@@ -88,8 +88,8 @@ def _expectation(schema: Shape) -> str:
             return f"a string that matches {pattern}"
         case {"minLength": least, "maxLength": most}:
             return f"a string of {least} to {most} characters"
-        case {"minLength": least}:
-            return f"a string of at least {least} characters"
+        case {"minLength": _}:
+            return "a string that is not empty"
     return "an RFC 3339 time such as 2026-01-31T12:00:00Z"
 
 

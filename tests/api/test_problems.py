@@ -288,3 +288,9 @@ def test_problem_of_status__error_of_a_library__has_the_type_of_its_status(
 def test_not_acceptable__of_a_library__keeps_its_status() -> None:
     document = problem_of_status(406, "no").document()
     assert (document["type"], document["status"]) == ("/problems/not-acceptable", 406)
+
+
+def test_config__id_that_no_record_can_have__is_400_for_every_read(alice: Person) -> None:
+    for path in ("", "/history", "/dependents"):
+        answer = alice.api("GET", f"/config/providers/%20{path}")
+        assert (answer.status_code, answer.json()["type"]) == (400, "/problems/bad-request"), path

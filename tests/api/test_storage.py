@@ -37,12 +37,13 @@ def test_list__without_a_group__is_the_workspace(measured: Person, bob: Person) 
 
 
 def test_list__pages__end_and_repeat_nothing(measured: Person) -> None:
-    seen, cursor = [], ""
-    while cursor is not None:
-        url = f"/usage/storage?group=namespace&limit=2&cursor={cursor}"
+    seen: list[str] = []
+    first = "/usage/storage?group=namespace&limit=2"
+    url: str | None = first
+    while url is not None:
         page = measured.api("GET", url).json()
         seen += [item["name"] for item in page["items"]]
-        cursor = page["next_cursor"]
+        url = page["next_cursor"] and f"{first}&cursor={page['next_cursor']}"
     assert sorted(seen) == ["notes", "plans", "tasks"]
 
 

@@ -60,6 +60,13 @@ def test_query__undeclared_parameter__is_400_and_changes_no_row(world: World) ->
     assert (wrong, fingerprint()) == ({}, before)
 
 
+def test_query__integers__declare_both_limits() -> None:
+    for operation in OPERATIONS.values():
+        for name, schema in operation.parameters.items():
+            if schema["type"] == "integer":
+                assert {"minimum", "maximum"} <= schema.keys(), (operation.id, name)
+
+
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_query__every_declared_parameter__refuses_a_value_of_another_type(operation: str) -> None:
     """By its schema: an empty value of a typed parameter, one beyond a limit, a repeated one."""
@@ -100,6 +107,8 @@ def test_query__every_declared_parameter__refuses_a_value_of_another_type(operat
         ("/state/notes?valid=yes", "valid must be true or false"),
         ("/state/notes?limit=", "limit must be an integer between 1 and 200"),
         ("/threads?root=1", "root must be true or false"),
+        ("/threads?cursor=", "cursor must be a string that is not empty"),
+        ("/changes?cursor=", "cursor must be a string that is not empty"),
         ("/threads?limit=2&limit=3", "query parameter limit is given more than once"),
         ("/diff/notes/k?from=1", "query parameter to is required"),
         ("/state/notes/k?at_version=0", "at_version must be an integer of at least 1"),

@@ -379,11 +379,13 @@ def test_messages__filters__are_exact(alice: Person) -> None:
     assert seqs("after=2&before=5") == [3, 4]
     assert seqs("run_id=r1") == [7]
     assert seqs("run_id=nobody") == []
-    pages, cursor = [], ""
-    while cursor is not None:
-        page = alice.api("GET", f"/threads/t1/messages?order=desc&limit=4&cursor={cursor}").json()
+    pages = []
+    first = "/threads/t1/messages?order=desc&limit=4"
+    url: str | None = first
+    while url is not None:
+        page = alice.api("GET", url).json()
         pages.append([row["seq"] for row in page["items"]])
-        cursor = page["next_cursor"]
+        url = page["next_cursor"] and f"{first}&cursor={page['next_cursor']}"
     assert pages == [[7, 5, 4, 3], [2, 1]]
 
 

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 42b6ccab9b1ccbed45fdcff1752a95fe6bc9580a5df364b6d28b5c6c101636a9
+// sha256 of docs/openapi.json: 7612c0a8456110540655671dcb78b4e290e65065883d29287a6d6fe22aa11762
 
 export interface paths {
     "/api/v1/access/explain": {

@@ -66,7 +66,7 @@ class Scheduler(beat.Scheduler):
             remembered = json.loads(self._file.read_text())
         for name, entry in self.schedule.items():
             # Celery's own converts between time zones several times per second.
-            entry.schedule.nowfun = _now  # type: ignore[union-attr]  # all of ours have one
+            vars(entry.schedule)["nowfun"] = _now
             with contextlib.suppress(KeyError, TypeError, ValueError):
                 entry.last_run_at = datetime.fromisoformat(remembered[name])
 

@@ -310,12 +310,12 @@ def _busy() -> Unavailable:
 def _refusal(problem: Problem) -> Answer:
     """The problem document. It closes the connection, because the body may not have been read."""
     request = HttpRequest()
-    request.request_id = uuid.uuid4().hex  # type: ignore[attr-defined]
+    request.META["REQUEST_ID"] = uuid.uuid4().hex
     response = problems.answer_problem(problem, request)
     headers = {
         **response.headers,
         "Content-Length": str(len(response.content)),
-        "X-Request-ID": request.request_id,  # type: ignore[attr-defined]
+        "X-Request-ID": request.META["REQUEST_ID"],
         "Connection": "close",
     }
     start = {

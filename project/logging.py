@@ -55,7 +55,7 @@ def _describe_request(record: logging.LogRecord) -> dict[str, Any]:
         "status": getattr(record, "status_code", None),
         "method": getattr(request, "method", None),
         "route": match.route if match else None,
-        "request_id": getattr(request, "request_id", None),
+        "request_id": getattr(request, "META", {}).get("REQUEST_ID"),
     }
     return {name: what for name, what in found.items() if what is not None}
 

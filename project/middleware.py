@@ -50,7 +50,7 @@ class RequestId:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         given = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = given if _SAFE_ID.match(given) else uuid.uuid4().hex
-        request.request_id = request_id  # type: ignore[attr-defined]
+        request.META["REQUEST_ID"] = request_id
         encode_path(request)
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             response = self.get_response(request)
@@ -78,7 +78,7 @@ class AllowedHosts:
 
 
 def _for_pages(layer: type[Any]) -> type[Any]:
-    class ForPages(layer):  # type: ignore[misc]
+    class ForPages(layer):
         def __call__(self, request: HttpRequest) -> Any:
             if _is_page(request.path_info):
                 return super().__call__(request)

@@ -75,5 +75,5 @@ def shadowing(
             response["Allow"] = ", ".join(allowed)
         return response
 
-    dispatch.shadowed = shadowed  # type: ignore[attr-defined]
+    vars(dispatch)["shadowed"] = shadowed
     return dispatch

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from typing import TypeVar
 
@@ -43,22 +44,18 @@ class Threads:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
 
-        def settle(result: T | None, error: BaseException | None) -> None:
-            if done.cancelled():
-                return
-            if error is not None:
-                done.set_exception(error)
-            else:
-                done.set_result(result)  # type: ignore[arg-type]
+        def settle(conclude: Callable[[], None]) -> None:
+            if not done.cancelled():
+                conclude()
 
         def job() -> None:
             try:
                 close_old_connections()  # as before a request: one that died is replaced
-                result, error = work(), None
+                conclude = partial(done.set_result, work())
             except Exception as raised:
-                result, error = None, raised
+                conclude = partial(done.set_exception, raised)
             with contextlib.suppress(RuntimeError):  # the loop is gone, and with it who asked
-                loop.call_soon_threadsafe(settle, result, error)
+                loop.call_soon_threadsafe(settle, conclude)
 
         self.submit(job)
         return await done

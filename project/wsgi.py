@@ -13,4 +13,4 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
 refuse_unsafe_server()
 application = get_wsgi_application()
-get_resolver().url_patterns  # noqa: B018  import every view now, not in the first request
+_ = get_resolver().url_patterns  # import every view now, not in the first request

@@ -15,7 +15,7 @@ from state_admin.domain.values import Fault
 from state_admin.models import Dispatch
 from state_admin.models.dispatches import DispatchQuerySet
 from state_admin.models.feed_sql import FeedFilter
-from state_admin.rest.bodies import answer
+from state_admin.rest.bodies import Response, answer
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
 from state_admin.rest.waiting import answer_news, memory_of
@@ -108,7 +108,7 @@ def claim_dispatches(call: Endpoint) -> HttpResponse:
     )
 
 
-def _answer_claims(claims: Claims) -> HttpResponse:
+def _answer_claims(claims: Claims) -> Response:
     items = [
         contract.ClaimedDispatch.of(row, claim_token=claims.token) for row in claims.dispatches
     ]

@@ -16,7 +16,7 @@ from state_admin.domain.values import JSON, Raw
 from state_admin.models import Entry, EntryRevision
 from state_admin.models.feed_sql import FeedFilter
 from state_admin.rest import etags, waiting
-from state_admin.rest.bodies import answer, no_content
+from state_admin.rest.bodies import Response, answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import Page, answer_rows, read_page
 from state_admin.services import clearing, entries, listings, namespaces, retention
@@ -61,7 +61,7 @@ def read_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     )
 
 
-def _show(call: Endpoint, entry: EntryView) -> HttpResponse:
+def _show(call: Endpoint, entry: EntryView) -> Response:
     if etags.not_modified(call.request, entry.version):
         return etags.unchanged(entry.version)
     return answer(contract.Entry.of(entry), etag=entry.version)

@@ -17,6 +17,7 @@ from state_admin.contract import changes as contract
 from state_admin.models import feed_sql
 from state_admin.rest import problems
 from state_admin.rest.authentication import actor_of_session, session_key
+from state_admin.rest.bodies import Response
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.waiting import hub_of
 from state_admin.services.errors import RateLimited, Unavailable
@@ -45,7 +46,7 @@ def stream_changes(call: Endpoint) -> HttpResponse:
     after = None
     if cursor:
         after = (open_cursor(cursor, end), cursors.unseal(cursor)[1])
-    response = HttpResponse(content_type="text/event-stream; charset=utf-8")
+    response = Response(content_type="text/event-stream; charset=utf-8")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"  # nginx would hold events back
     hub = hub_of(request)
@@ -64,7 +65,7 @@ def stream_changes(call: Endpoint) -> HttpResponse:
         stream = ChangeStream(hub, call.actor, filters, after, _describe)
         session = session_key(request) if call.actor.kind == "user" else ""
         listener = Listener(call.actor, stream, session, actor_of_session)
-        response.on_loop = _GoingOn(request, listener).run  # type: ignore[attr-defined]  # project/channel.py
+        response.on_loop = _GoingOn(request, listener).run
     return response
 
 

@@ -29,11 +29,11 @@ class UIMessage(Answer):
     ]
 
 
-class RunAgentInput(msgspec.Struct, kw_only=True):
+class RunAgentInput(msgspec.Struct, kw_only=True, rename="camel"):
     """AG-UI's request. Its other members are accepted and not used."""
 
-    threadId: ThreadId  # noqa: N815  AG-UI's name
-    runId: RunId  # noqa: N815
+    thread_id: ThreadId
+    run_id: RunId
 
 
 WATCH_THREAD = Operation(

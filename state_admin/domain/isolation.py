@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final, cast
 
 from state_admin.domain.values import JSON
 
@@ -90,14 +90,14 @@ class Child:
 
     def _exchange(self, line: bytes) -> Any:
         process = self._running()
-        assert process.stdin is not None  # noqa: S101
-        assert process.stdout is not None  # noqa: S101
+        requests = cast(IO[bytes], process.stdin)
+        replies = cast(IO[bytes], process.stdout)
         try:
             with contextlib.suppress(BrokenPipeError):  # its exit status says why
-                process.stdin.write(line)
-                process.stdin.flush()
-            ready, _, _ = select.select([process.stdout], [], [], _WALL_SECONDS)
-            reply = process.stdout.readline() if ready else b""
+                requests.write(line)
+                requests.flush()
+            ready, _, _ = select.select([replies], [], [], _WALL_SECONDS)
+            reply = replies.readline() if ready else b""
             if reply.endswith(b"\n"):
                 return json.loads(reply)
             status = process.wait(_WALL_SECONDS) if ready else -signal.SIGKILL

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import Func
 
+if TYPE_CHECKING:
+    Field = models.Field[Any, Any]
+else:  # has no parameters at run time
+    Field = models.Field
 
-class RawJSON(models.Field):  # type: ignore[type-arg]  # no __class_getitem__ at run time
+
+class RawJSON(Field):
     """A `json` column read and written as its text: what was written is what is read.
 
     `jsonb` would reorder keys, expand 1e400 and drop 1.0, and numbers must keep their text. SQL NULL is
@@ -29,7 +34,7 @@ class RawJSON(models.Field):  # type: ignore[type-arg]  # no __class_getitem__ a
         return "%s::json"
 
 
-class Xid8(models.Field):  # type: ignore[type-arg]
+class Xid8(Field):
     """A 64-bit transaction id: the order in which the change feed reads."""
 
     def db_type(self, connection: Any) -> str:
@@ -42,7 +47,7 @@ class Xid8(models.Field):  # type: ignore[type-arg]
         return "%s::text::xid8"
 
 
-class PgSnapshot(models.Field):  # type: ignore[type-arg]
+class PgSnapshot(Field):
     """Which transactions' work could be seen at a moment (docs/adr/0009-what-a-run-knew.md)."""
 
     def db_type(self, connection: Any) -> str:

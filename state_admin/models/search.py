@@ -153,11 +153,11 @@ def find_candidates(
     found = []
     # RawSQL, since no lookup says @@ or compares rows; what comes from outside is a parameter.
     if reach.filled_to != 0:
-        indexed = list(newest.filter(id__in=RawSQL(_NEWEST, [end, query]))[:limit])  # noqa: S611
+        indexed = list(newest.filter(id__in=RawSQL(_NEWEST, [end, query]))[:limit])
         if len(indexed) < limit:
-            indexed = list(newest.filter(id__in=RawSQL(_INDEXED, [query, end]))[:limit])  # noqa: S611
+            indexed = list(newest.filter(id__in=RawSQL(_INDEXED, [query, end]))[:limit])
         changed = [workspace_id, str(reach.xid), reach.change_id]
-        pending = newest.filter(id__in=RawSQL(_PENDING, changed))  # noqa: S611
+        pending = newest.filter(id__in=RawSQL(_PENDING, changed))
         found += [indexed, list(pending[:limit])]
     if reach.filled_to is not None:
         unfilled = rows.filter(id__gt=reach.filled_to).order_by("-id")
@@ -181,7 +181,7 @@ def spelling(rows: EntryQuerySet, spellings: Sequence[str]) -> EntryQuerySet:
     """Without those of `rows` whose value surely lacks a word (domain/search.py, `spellings`)."""
     if not spellings:
         return rows
-    return rows.filter(RawSQL(_SPELLS, [list(spellings)], models.BooleanField()))  # noqa: S611
+    return rows.filter(RawSQL(_SPELLS, [list(spellings)], models.BooleanField()))
 
 
 _STORE = """

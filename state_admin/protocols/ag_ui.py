@@ -177,12 +177,12 @@ def watch_thread(call: Endpoint, thread_id: str) -> HttpResponse:
 @handles(contract.JOIN_RUN)
 def join_run(call: Endpoint, thread_id: str) -> HttpResponse:
     named = call.body(contract.RunAgentInput)
-    if named.threadId != thread_id:
+    if named.thread_id != thread_id:
         raise Invalid(
             "threadId is not the thread of the path",
             [Fault("/threadId", f"must be {thread_id}")],
         )
-    run_id = threads.check_id(named.runId)
+    run_id = threads.check_id(named.run_id)
     threads.find_thread(call.actor, thread_id)
     return answer_stream(call, thread_id, Participant(call.actor, thread_id, run_id))
 

@@ -20,6 +20,7 @@ from rest_framework.request import Request
 from state_admin.domain.access import Actor
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
+from state_admin.rest.bodies import Response
 from state_admin.rest.endpoint import Endpoint
 from state_admin.services.errors import BadRequest, Gone, NotFound, Problem, Unavailable
 from state_admin.services.listeners import Listener, check_live
@@ -130,7 +131,7 @@ def answer_stream(
     request, actor = view.request, view.actor
     check_live(actor)
     after = _read_cursor(request, actor)
-    response = HttpResponse(content_type="text/event-stream; charset=utf-8", headers=headers)
+    response = Response(content_type="text/event-stream; charset=utf-8", headers=headers)
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"  # nginx would hold events back
     hub: Hub | None = request.META.get(ENVIRON)
@@ -151,7 +152,7 @@ def answer_stream(
                     error = Unavailable("the database does not respond")
                 await channel.answer(instead(first, view.handle_exception(error)))
 
-        response.on_loop = go_on  # type: ignore[attr-defined]  # project/channel.py
+        response.on_loop = go_on
     return response
 
 

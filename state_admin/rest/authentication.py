@@ -30,7 +30,7 @@ class TokenAuthentication(BaseAuthentication):
             raise Unauthenticated(
                 "a token is required", hint="Send Authorization: Bearer ch_… (see create_token)."
             )
-        request_id = getattr(request._request, "request_id", "")
+        request_id = request.META.get("REQUEST_ID", "")
         run_id = request.META.get("HTTP_RUN_ID", "")
         if run_id:
             check_id(run_id)
@@ -64,7 +64,7 @@ class PageAuthentication(BaseAuthentication):
                 "a session cookie is accepted only from pages of this site",
                 hint="Send Authorization: Bearer ch_… instead of a cookie.",
             )
-        actor = actor_of_session(key, request_id=getattr(request._request, "request_id", ""))
+        actor = actor_of_session(key, request_id=request.META.get("REQUEST_ID", ""))
         if actor is None:
             raise Unauthenticated("the session has ended", hint="Log in again.")
         return actor, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import IO, Any, NamedTuple, TypeVar
 
@@ -226,21 +226,30 @@ class RawParser(BaseParser):
         return values.read(body)
 
 
-def answer(data: msgspec.Struct, status: int = 200, *, etag: int | None = None) -> HttpResponse:
+class Response(HttpResponse):
+    """A response with what is not sent.
+
+    `on_loop` continues it on the event loop (project/channel.py). `kept_content` is stored in place
+    of the content for a repeated request.
+    """
+
+    on_loop: Callable[..., Awaitable[None]] | None = None
+    kept_content: bytes | None = None
+
+
+def answer(data: msgspec.Struct, status: int = 200, *, etag: int | None = None) -> Response:
     """A JSON answer; `etag` is the version or revision that the body shows."""
-    response = HttpResponse(
-        msgspec.json.encode(data), status=status, content_type="application/json"
-    )
+    response = Response(msgspec.json.encode(data), status=status, content_type="application/json")
     response["Cache-Control"] = "no-store"
     if etag is not None:
         response["ETag"] = f'"{etag}"'
     return response
 
 
-def answer_once(shown: msgspec.Struct, status: int = 201, *, kept: msgspec.Struct) -> HttpResponse:
+def answer_once(shown: msgspec.Struct, status: int = 201, *, kept: msgspec.Struct) -> Response:
     """An answer that shows a secret, once. `kept` is stored in its place for a repeated request."""
     response = answer(shown, status)
-    response.kept_content = msgspec.json.encode(kept)  # type: ignore[attr-defined]
+    response.kept_content = msgspec.json.encode(kept)
     return response
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from django.http import HttpResponse
 from rest_framework.request import Request
 
 from state_admin.services.entries import ANY, Precondition
 from state_admin.services.errors import BadRequest
+
+from .bodies import Response
 
 _TAG = re.compile(r'(?:W/)?"(\d{1,18})"\Z')
 
@@ -59,8 +60,8 @@ def not_modified(request: Request, version: int) -> bool:
     return tags is not None and f'"{version}"' in (tag.strip() for tag in tags.split(","))
 
 
-def unchanged(version: int) -> HttpResponse:
+def unchanged(version: int) -> Response:
     """304: the caller has this version already."""
-    response = HttpResponse(status=304)
+    response = Response(status=304)
     response["ETag"] = f'"{version}"'
     return response

@@ -47,7 +47,7 @@ def once(
                 return response
             headers = {name: response[name] for name in _KEPT_HEADERS if name in response}
             # A secret is shown once and stored nowhere, not even here.
-            body = getattr(response, "kept_content", response.content)
+            body = getattr(response, "kept_content", None) or response.content
             replays.keep(scope, whose(), response.status_code, headers, body)
             return response
     except (Problem, RequestDataTooBig, Error) as error:

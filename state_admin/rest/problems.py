@@ -129,6 +129,4 @@ def _is_conditional(request: Any) -> bool:
 
 
 def _request_id(request: Any) -> str:
-    return getattr(request, "request_id", "") or getattr(
-        getattr(request, "_request", None), "request_id", ""
-    )
+    return "" if request is None else request.META.get("REQUEST_ID", "")

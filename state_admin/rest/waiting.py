@@ -17,6 +17,8 @@ from state_admin.models.feed_sql import FeedFilter
 from state_admin.streams.hub import ENVIRON, Hub
 from state_admin.streams.park import Park
 
+from .bodies import Response
+
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
@@ -50,7 +52,7 @@ def answer_news(
     *,
     look: Callable[[], T],
     is_news: Callable[[T], bool],
-    show: Callable[[T], HttpResponse],
+    show: Callable[[T], Response],
     memory: Any = None,
 ) -> HttpResponse:
     """Show what `look` finds; with `wait=` in the query not before it is news, or the time is up.
@@ -67,6 +69,5 @@ def answer_news(
             found = look()
     response = show(found)
     if seconds and hub is not None and not is_news(found):
-        park = Park(hub, view.actor, filters, seconds, {_MEMORY: memory})
-        response.on_loop = park  # type: ignore[attr-defined]  # project/channel.py reads it
+        response.on_loop = Park(hub, view.actor, filters, seconds, {_MEMORY: memory})
     return response

@@ -8,7 +8,7 @@ The broker only wakes workers: whatever it loses, the sweep finds.
 
 from __future__ import annotations
 
-import random
+import secrets
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -209,7 +209,7 @@ def _give_way(job: Compaction, failed: SummaryFailed) -> CompactionStatus:
     pause = retries.pause_before_retry(
         job.attempts,
         base=RETRY_SECONDS,
-        chance=random.random(),  # noqa: S311
+        chance=secrets.SystemRandom().random(),
         asked=failed.after,
     )
     return _queue_again(job, words, Now() + timedelta(seconds=pause), attempts=job.attempts)

@@ -7,7 +7,7 @@ finds what it lost.
 
 from __future__ import annotations
 
-import random
+import secrets
 import time
 from dataclasses import dataclass
 from datetime import timedelta
@@ -184,7 +184,7 @@ def _next(claimed: Claimed, outcome: Outcome) -> tuple[DeliveryStatus, float]:
     return DeliveryStatus.FAILED, retries.pause_before_retry(
         claimed.attempts,
         base=settings.WEBHOOK_RETRY_SECONDS,
-        chance=random.random(),  # noqa: S311
+        chance=secrets.SystemRandom().random(),
         asked=outcome.retry_after,
     )
 

@@ -58,7 +58,7 @@ class Offer:
     image: str
 
 
-class Sealing(DefaultMFAAdapter):  # type: ignore[misc]
+class Sealing(DefaultMFAAdapter):
     """What allauth asks about its surroundings (MFA_ADAPTER): secrets lie encrypted."""
 
     def encrypt(self, text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import random
+import secrets
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -51,5 +51,5 @@ def heartbeat(position: Position, at: datetime) -> bytes:
 def closed(problem: Mapping[str, Any]) -> bytes:
     """`event: closed`, the last of a stream, with a problem document. The random `retry` spreads
     the clients that reconnect."""
-    retry = random.randrange(500, 2 * _RETRY)  # noqa: S311
+    retry = 500 + secrets.randbelow(2 * _RETRY - 500)
     return b"retry: %d\nevent: closed\ndata: %b\n\n" % (retry, orjson.dumps(problem))

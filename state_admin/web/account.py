@@ -103,7 +103,7 @@ def enter(
             request.session[_CAME_BY_LINK] = True
         request.session.save()
 
-    request_id = cast(AnyRequest, request).request_id
+    request_id = request.META["REQUEST_ID"]
     start_session(user=user, method=told, begin=begin, request_id=request_id)
     return redirect(after)
 
@@ -128,7 +128,7 @@ def password(request: Request) -> HttpResponse:
     given = request.POST.get("password", "")
     try:
         _check_new_password(request, given, needs_old=bool(shown["needs_old"]))
-        set_password(user=request.user, password=given, request_id=request.request_id)
+        set_password(user=request.user, password=given, request_id=request.META["REQUEST_ID"])
     except (Invalid, RateLimited, Unavailable) as problem:
         shown |= {
             "message": heading_of(problem),

@@ -92,9 +92,11 @@ def _refuse_nul(request: Request) -> None:
 def member(request: AnyRequest) -> Actor:
     """Whom the logged-in user is in the workspace that the session shows. Forbidden: in none."""
     user = cast(Request, request).user
-    actor = actor_of_user(user, request.session.get(WORKSPACE), request_id=request.request_id)
+    actor = actor_of_user(
+        user, request.session.get(WORKSPACE), request_id=request.META["REQUEST_ID"]
+    )
     if actor is None and request.session.pop(WORKSPACE, None):
-        actor = actor_of_user(user, request_id=request.request_id)
+        actor = actor_of_user(user, request_id=request.META["REQUEST_ID"])
     if actor is None:
         raise Forbidden(
             "you are not a member of a workspace",

@@ -60,7 +60,7 @@ def _answer(request: HttpRequest, status: int, shown: dict[str, Any]) -> HttpRes
 
     Rendered here, not lazily: a handler that fails while rendering would answer nothing at all.
     """
-    shown |= {"status": status, "request_id": getattr(request, "request_id", "")}
+    shown |= {"status": status, "request_id": request.META.get("REQUEST_ID", "")}
     if getattr(request, "htmx", False):
         fragment = HttpResponse(render_to_string("components/_problem.html", shown), status=status)
         fragment["HX-Retarget"] = "#problem"

@@ -24,7 +24,6 @@ class AnyRequest(HttpRequest):
     """A request of any visitor, with what the middlewares add."""
 
     htmx: HtmxDetails
-    request_id: str
     user: User | AnonymousUser
 
 

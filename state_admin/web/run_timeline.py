@@ -121,12 +121,12 @@ def _moments(run: Run, found: Sequence[Revision]) -> list[Moment]:
                 run_action_url("resume", run.public_id, revision=row.number),
             )
         )
-    spoken = [moment for moment in moments if moment.messages]
-    if spoken:
-        first, last = spoken[-1].messages[0], spoken[0].messages[1]  # type: ignore[index]
+    ranges = [moment.messages for moment in moments if moment.messages]
+    if ranges:
+        first, last = ranges[-1][0], ranges[0][1]
         log = Message.objects.filter(thread=run.thread, seq__gte=first, seq__lte=last)
         for seq, called in log.calls().order_by("-seq")[:_CALLS]:
-            for moment in spoken:
+            for moment in moments:
                 if moment.messages and moment.messages[0] <= seq <= moment.messages[1]:
                     moment.calls.append((seq, called))
     return moments

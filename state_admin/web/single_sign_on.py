@@ -54,7 +54,7 @@ _MAY_LINK_SECONDS = 300
 _UNFINISHED_SECONDS = 15 * 60
 
 
-class Provider(OpenIDConnectProvider):  # type: ignore[misc]
+class Provider(OpenIDConnectProvider):
     def get_pkce_params(self) -> dict[str, str]:
         """PKCE with a nonce that only the session of this browser can tell (OpenID Connect Core
         15.5.2): both go to the provider, their source stays."""
@@ -65,7 +65,7 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
         return Adapter(request, self.app.provider_id)
 
 
-class Adapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
+class Adapter(OpenIDConnectOAuth2Adapter):
     @property
     def openid_config(self) -> dict[str, Any]:
         """What the provider says of itself. It must name the issuer that we asked."""
@@ -139,7 +139,7 @@ class Adapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         return named[0]
 
 
-class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+class SocialAdapter(DefaultSocialAccountAdapter):
     """What allauth asks about its surroundings (SOCIALACCOUNT_ADAPTER)."""
 
     def get_provider(
@@ -163,7 +163,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
             if state["process"] == AuthProcess.CONNECT:
                 answer = _link(cast(AnyRequest, request), sociallogin.identity)
             else:
-                user = admit(sociallogin.identity, request_id=cast(AnyRequest, request).request_id)
+                user = admit(sociallogin.identity, request_id=request.META["REQUEST_ID"])
                 request.session.flush()
                 answer = account.enter(
                     request, user, method=_sso().name, after=state.get("next") or "/"

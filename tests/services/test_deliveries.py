@@ -282,7 +282,7 @@ def test_deliver__failed__waits_longer_each_time(
     alice: Person, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.WEBHOOK_RETRY_SECONDS = 100
-    monkeypatch.setattr("random.random", lambda: 0.0)
+    monkeypatch.setattr("secrets.SystemRandom.random", lambda _: 0.0)
     with receiving(by_attempt(500, 500)) as receiver:
         hook, _ = make(alice, receiver)
         write(alice, "a")

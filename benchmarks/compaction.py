@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from state_admin.domain import boundaries, summaries, tokens
-from state_admin.domain.boundaries import Line, Lines, Plan
+from state_admin.domain.boundaries import Lines, MessageLine, Plan
 from state_admin.domain.policies import Policy
 from state_admin.summarizers import SUMMARIZERS, SummaryRequest
 
@@ -95,7 +95,7 @@ def summarize(messages: list[dict[str, Any]], folds: int) -> str:
 def fold(messages: list[dict[str, Any]]) -> tuple[int, list[dict[str, Any]]] | None:
     """The tokens and the messages that the default policy folds; None: it folds nothing."""
     lines = [
-        Line(
+        MessageLine(
             seq=seq,
             message_id=str(seq),
             role=message["role"],

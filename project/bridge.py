@@ -102,10 +102,10 @@ class Bridge:
 
         signal.signal(signal.SIGTERM, drain)
         await send({"type": "lifespan.startup.complete"})
-        await self._keep_house(receive)
+        await self._run_chores(receive)
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _keep_house(self, receive: Receive) -> None:
+    async def _run_chores(self, receive: Receive) -> None:
         """Do the chore until the server says that it ends."""
         if self.chore is None:
             await receive()

@@ -14,7 +14,7 @@ from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedEnd, FeedFilter, FeedRow, Position
 from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
-from state_admin.rest.waiting import answer_news
+from state_admin.rest.long_polling import answer_news
 from state_admin.services.errors import BadRequest, Gone
 from state_admin.streams import cursors, events
 

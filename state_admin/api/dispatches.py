@@ -17,8 +17,8 @@ from state_admin.models.dispatches import DispatchQuerySet
 from state_admin.models.feed_sql import FeedFilter
 from state_admin.rest.bodies import Response, answer
 from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.long_polling import answer_news, memory_of
 from state_admin.rest.pagination import answer_rows
-from state_admin.rest.waiting import answer_news, memory_of
 from state_admin.services import dead_letters, dispatches
 from state_admin.services.dispatches import Claims
 from state_admin.services.errors import BadRequest, Invalid

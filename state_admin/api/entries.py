@@ -15,12 +15,12 @@ from state_admin.domain import scopes, values
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import Entry, EntryRevision
 from state_admin.models.feed_sql import FeedFilter
-from state_admin.rest import etags, waiting
+from state_admin.rest import etags, long_polling
 from state_admin.rest.bodies import Response, answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import Page, answer_rows, read_page
 from state_admin.services import clearing, entries, listings, namespaces, retention
-from state_admin.services.entries import EntryView, PatchKind, Put
+from state_admin.services.entries import EntryView, PatchKind, WriteResult
 from state_admin.services.errors import BadRequest
 from state_admin.services.listings import Listed, ListFilters
 
@@ -48,10 +48,10 @@ def read_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
         return _show(call, look())
     since = query.since
     if since is None:
-        since = waiting.memory_of(call.request)
+        since = long_polling.memory_of(call.request)
     if since is None:
         since = look().version
-    return waiting.answer_news(
+    return long_polling.answer_news(
         call,
         FeedFilter(namespace=namespace, key=key),
         look=look,
@@ -97,7 +97,7 @@ def patch_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     return _show_written(written)
 
 
-def _show_written(written: Put) -> HttpResponse:
+def _show_written(written: WriteResult) -> HttpResponse:
     status = 201 if written.created else 200
     return answer(contract.Entry.of(written.entry), status, etag=written.entry.version)
 

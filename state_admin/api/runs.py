@@ -14,7 +14,7 @@ from state_admin.domain import values
 from state_admin.domain.merging import Batch, Update
 from state_admin.models import Run
 from state_admin.models.feed_sql import FeedFilter
-from state_admin.rest import etags, pagination, waiting
+from state_admin.rest import etags, long_polling, pagination
 from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import commits, entries, leases, recoveries, runs
@@ -70,10 +70,10 @@ def list_runs(call: Endpoint) -> HttpResponse:
 def get_run(call: Endpoint, run_id: str) -> HttpResponse:
     since = call.query.since
     if since is None:
-        since = waiting.memory_of(call.request)
+        since = long_polling.memory_of(call.request)
     if since is None:
         since = runs.find_run(call.actor, run_id).last_revision
-    return waiting.answer_news(
+    return long_polling.answer_news(
         call,
         FeedFilter(run=run_id),
         look=lambda: runs.find_run(call.actor, run_id),

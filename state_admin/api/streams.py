@@ -19,7 +19,7 @@ from state_admin.rest import problems
 from state_admin.rest.authentication import actor_of_session, session_key
 from state_admin.rest.bodies import Response
 from state_admin.rest.endpoint import Endpoint, handles
-from state_admin.rest.waiting import hub_of
+from state_admin.rest.long_polling import hub_of
 from state_admin.services.errors import RateLimited, Unavailable
 from state_admin.services.listeners import CLOSED, Listener, check_live
 from state_admin.streams import cursors, events

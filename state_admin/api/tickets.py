@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from state_admin.contract import tickets as contract
 from state_admin.models import Ticket, TicketStatus
 from state_admin.models.feed_sql import FeedFilter
-from state_admin.rest import waiting
+from state_admin.rest import long_polling
 from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
@@ -32,7 +32,7 @@ def list_run_tickets(call: Endpoint, run_id: str) -> HttpResponse:
 @handles(contract.GET_TICKET)
 def get_ticket(call: Endpoint, ticket_id: str) -> HttpResponse:
     ticket = tickets.find_ticket(call.actor, ticket_id)
-    return waiting.answer_news(
+    return long_polling.answer_news(
         call,
         FeedFilter(run=ticket.run.public_id),
         look=lambda: tickets.find_ticket(call.actor, ticket_id),

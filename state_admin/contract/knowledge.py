@@ -12,7 +12,7 @@ from .types import JsonOut, Key, Namespace, RunId, ThreadId, Time, json_of, time
 
 if TYPE_CHECKING:
     from state_admin import models
-    from state_admin.models.knowledge_sql import Known
+    from state_admin.models.knowledge_sql import VisibleVersion
 
 
 class KnownEntry(Answer):
@@ -44,7 +44,7 @@ class KnownEntry(Answer):
     current_version: Annotated[int, doc("Version now; 0: the entry is absent.", 4, ge=0)]
 
     @classmethod
-    def of(cls, row: Known) -> Self:
+    def of(cls, row: VisibleVersion) -> Self:
         return cls(
             namespace=row.namespace,
             key=row.key,

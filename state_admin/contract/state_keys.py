@@ -15,7 +15,7 @@ from .types import JsonIn, JsonOut, Time, json_of, time_of
 
 if TYPE_CHECKING:
     from state_admin import models
-    from state_admin.services.state_removals import Held
+    from state_admin.services.state_removals import HeldValues
 
 StateKeyName = Annotated[
     str, doc("Name of a state key.", "plan", schema={"minLength": 1, "maxLength": 128})
@@ -129,7 +129,7 @@ class StateKeyValues(Answer):
     values: Annotated[int, doc("Number of values.", 2, ge=0)]
 
     @classmethod
-    def of(cls, held: Held) -> Self:
+    def of(cls, held: HeldValues) -> Self:
         return cls(threads=held.threads, values=held.values)
 
 

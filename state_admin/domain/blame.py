@@ -15,7 +15,7 @@ V = TypeVar("V")
 
 
 @dataclass(frozen=True)
-class Line(Generic[V]):
+class BlamedPointer(Generic[V]):
     """A path and the version that set it. Children are told only where another version set them,
     so one line speaks for everything below it that no deeper line names."""
 
@@ -23,7 +23,7 @@ class Line(Generic[V]):
     version: V
 
 
-def attribute(history: Iterable[tuple[V, JSON, bool]]) -> list[Line[V]]:
+def attribute(history: Iterable[tuple[V, JSON, bool]]) -> list[BlamedPointer[V]]:
     """Blame the newest value. `history` gives (version, value, exists) from the newest backwards.
 
     Reads no further back than it must: it stops when every path has its version. A path that is
@@ -90,9 +90,9 @@ class _Node(Generic[V]):
         for child in (self.children or {}).values():
             child.settle_all(version)
 
-    def lines(self, above: V | None) -> Iterator[Line[V]]:
+    def lines(self, above: V | None) -> Iterator[BlamedPointer[V]]:
         if self.version is not None and self.version != above:
-            yield Line(self.pointer, self.version)
+            yield BlamedPointer(self.pointer, self.version)
         for child in (self.children or {}).values():
             yield from child.lines(self.version)
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Line:
+class MessageLine:
     """What planning needs to know of a message. `opens` and `answers` are tool call ids, which
     a hand-edited conversation may use again in a later round."""
 
@@ -150,7 +150,7 @@ def _plan(view: View, policy: Policy, keep: int, *, carried: Turn | None = None)
 class Lines:
     """A view whose lines are all at hand."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[MessageLine]) -> None:
         self._lines = lines
 
     @property
@@ -245,7 +245,7 @@ def effective(lines: Sequence[T], marks: Sequence[Mark], seq_of: Callable[[T], i
     return [line for _, _, line in placed]
 
 
-def fit(lines: Sequence[Line], max_tokens: int) -> list[int]:
+def fit(lines: Sequence[MessageLine], max_tokens: int) -> list[int]:
     """The indexes that `max_tokens` leave: the leading system messages, which always stay, then
     the newest that fit. A tool call is never cut from its results."""
     lead = next((i for i, line in enumerate(lines) if line.role != "system"), len(lines))
@@ -258,7 +258,7 @@ def fit(lines: Sequence[Line], max_tokens: int) -> list[int]:
     return list(range(lead))
 
 
-def _inside_rounds(lines: Sequence[Line]) -> set[int]:
+def _inside_rounds(lines: Sequence[MessageLine]) -> set[int]:
     """The places between lines where a cut would part a tool call from its result."""
     inside: set[int] = set()
     for opened, _, answered in _rounds(lines):
@@ -268,7 +268,7 @@ def _inside_rounds(lines: Sequence[Line]) -> set[int]:
     return inside
 
 
-def _rounds(lines: Sequence[Line]) -> list[tuple[int, str, int | None]]:
+def _rounds(lines: Sequence[MessageLine]) -> list[tuple[int, str, int | None]]:
     """Each opened call: where, its id, and where its result stands. A result belongs to the
     newest open call of its id: ids come back in later rounds, results come soon."""
     waiting: dict[str, list[int]] = {}
@@ -282,7 +282,7 @@ def _rounds(lines: Sequence[Line]) -> list[tuple[int, str, int | None]]:
     return [*answered, *unanswered]
 
 
-def dangling(lines: Sequence[Line]) -> list[tuple[int, str]]:
+def dangling(lines: Sequence[MessageLine]) -> list[tuple[int, str]]:
     """Tool calls without a result, in order: the index of the line behind which the view puts
     `[Tool execution was interrupted]` (the last result that the round has), and the call's id."""
     found = []

@@ -14,7 +14,7 @@ from datetime import date
 from enum import StrEnum
 from typing import Any, Final, TypeGuard
 
-from state_admin.domain import places, scopes, values
+from state_admin.domain import json_pointers, scopes, values
 from state_admin.domain.schemas import compile_schema
 from state_admin.domain.values import JSON, Fault, pointer_of
 
@@ -349,8 +349,8 @@ def markers(kind: Kind, value: JSON) -> dict[str, JSON]:
     found = {}
     for pointer in SECRET_PLACES[kind]:
         try:
-            found[pointer] = places.find(value, places.parts_of(pointer))
-        except places.Mismatch:
+            found[pointer] = json_pointers.find(value, json_pointers.parts_of(pointer))
+        except json_pointers.Mismatch:
             continue
     return found
 
@@ -367,18 +367,18 @@ def seal(
     fresh: list[Secret] = []
     bad: list[Fault] = []
     for pointer, given in markers(kind, value).items():
-        path = places.parts_of(pointer)
+        path = json_pointers.parts_of(pointer)
         if given is None:
-            value = places.remove(value, path)
+            value = json_pointers.remove(value, path)
         elif isinstance(given, str):
             if not SHORTEST_SECRET <= len(given) <= LONGEST_SECRET:
                 most = f"{SHORTEST_SECRET} to {LONGEST_SECRET}"
                 bad.append(Fault(pointer, f"a secret must have {most} characters"))
             secret = Secret(make_id(), pointer, given)
             fresh.append(secret)
-            value = places.replace(value, path, secret.marker)
+            value = json_pointers.replace(value, path, secret.marker)
         elif isinstance(given, dict) and "$secret" in given and is_marker(held.get(pointer)):
-            value = places.replace(value, path, held[pointer])
+            value = json_pointers.replace(value, path, held[pointer])
         elif isinstance(given, dict) and "$secret" in given:
             bad.append(Fault(pointer, "no secret is stored here to keep"))
         else:
@@ -408,10 +408,10 @@ def reseal(kind: Kind, value: JSON, held: Mapping[str, JSON]) -> JSON:
     """An old value with the secrets of now: what is set stays, and nothing old comes back."""
     there = markers(kind, value)
     for pointer in SECRET_PLACES[kind]:
-        path = places.parts_of(pointer)
+        path = json_pointers.parts_of(pointer)
         if is_marker(held.get(pointer)):
-            put = places.replace if pointer in there else places.add
+            put = json_pointers.replace if pointer in there else json_pointers.add
             value = put(value, path, held[pointer])
         elif pointer in there:
-            value = places.remove(value, path)
+            value = json_pointers.remove(value, path)
     return value

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
-from state_admin.domain.places import MISSING
+from state_admin.domain.json_pointers import MISSING
 from state_admin.domain.values import JSON, pointer_of, same
 
 Kind = Literal["added", "removed", "changed"]
@@ -19,7 +19,7 @@ _OPERATION: Final = {"added": "add", "removed": "remove", "changed": "replace"}
 
 
 @dataclass(frozen=True)
-class Row:
+class Difference:
     """One difference. `before` of what was added, and `after` of what was removed, is None."""
 
     pointer: str
@@ -49,12 +49,12 @@ def json_patch(before: JSON, after: JSON) -> list[dict[str, JSON]]:
     ]
 
 
-def rows(before: JSON, after: JSON, limit: int = 500) -> list[Row]:
+def rows(before: JSON, after: JSON, limit: int = 500) -> list[Difference]:
     """The differences for people, at most `limit`."""
     return list(islice(_rows(before, after, ""), limit))
 
 
-def _rows(before: JSON, after: JSON, pointer: str) -> Iterator[Row]:
+def _rows(before: JSON, after: JSON, pointer: str) -> Iterator[Difference]:
     """In an order in which they can be applied one after the other."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name, member in before.items():
@@ -62,17 +62,17 @@ def _rows(before: JSON, after: JSON, pointer: str) -> Iterator[Row]:
             if name in after:
                 yield from _rows(member, after[name], place)
             else:
-                yield Row(place, "removed", member, None)
+                yield Difference(place, "removed", member, None)
         for name, member in after.items():
             if name not in before:
-                yield Row(pointer + pointer_of(name), "added", None, member)
+                yield Difference(pointer + pointer_of(name), "added", None, member)
     elif isinstance(before, list) and isinstance(after, list):
         yield from _array_rows(before, after, pointer)
     elif not same(before, after):
-        yield Row(pointer, "changed", before, after)
+        yield Difference(pointer, "changed", before, after)
 
 
-def _array_rows(before: list[JSON], after: list[JSON], pointer: str) -> Iterator[Row]:
+def _array_rows(before: list[JSON], after: list[JSON], pointer: str) -> Iterator[Difference]:
     """Equal ends stay; what lies between is compared by position, which is linear and exact."""
     shorter = min(len(before), len(after))
     start = 0
@@ -85,9 +85,9 @@ def _array_rows(before: list[JSON], after: list[JSON], pointer: str) -> Iterator
     for index in range(start, both):
         yield from _rows(before[index], after[index], f"{pointer}/{index}")
     for index in reversed(range(both, len(before) - tail)):
-        yield Row(f"{pointer}/{index}", "removed", before[index], None)
+        yield Difference(f"{pointer}/{index}", "removed", before[index], None)
     for index in range(both, len(after) - tail):
-        yield Row(f"{pointer}/{index}", "added", None, after[index])
+        yield Difference(f"{pointer}/{index}", "added", None, after[index])
 
 
 def three_way(base: JSON, theirs: JSON, yours: JSON) -> tuple[JSON, list[Clash]]:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 DROPPED: Final = "-"
 
 
-class Line(NamedTuple):
+class DigestLine(NamedTuple):
     """What a thing read as. `kind`, `owner` and `number` name it and are the order."""
 
     kind: str
@@ -21,15 +21,15 @@ class Line(NamedTuple):
         return f"{self.kind} {self.owner} {self.number} {self.digest}"
 
     @classmethod
-    def parse(cls, text: str) -> Line:
+    def parse(cls, text: str) -> DigestLine:
         """The line that was written as `text`. Raises ValueError."""
         kind, owner, number, digest = text.split()
         return cls(kind, int(owner), int(number), digest)
 
 
 def differences(
-    before: Iterable[Line], now: Iterable[Line]
-) -> Iterator[tuple[Line | None, Line | None]]:
+    before: Iterable[DigestLine], now: Iterable[DigestLine]
+) -> Iterator[tuple[DigestLine | None, DigestLine | None]]:
     """Pairs of lines of one name that are not the same; None where there is no such line. Holds one
     line of each stream."""
     old, new = iter(before), iter(now)

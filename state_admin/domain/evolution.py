@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import unquote
 
-from state_admin.domain import places
-from state_admin.domain.places import MISSING
+from state_admin.domain import json_pointers
+from state_admin.domain.json_pointers import MISSING
 from state_admin.domain.values import JSON, Fault, dump, identity, pointer_of, same
 
 MAX_FAULTS: Final = 20
@@ -222,7 +222,9 @@ class _Comparison:
         return _ANY if schema is True else schema
 
     def _target(self, reference: JSON, side: int) -> JSON:
-        return places.find(self._roots[side], places.parts_of(unquote(str(reference)[1:])))
+        return json_pointers.find(
+            self._roots[side], json_pointers.parts_of(unquote(str(reference)[1:]))
+        )
 
     def _differ(self, pointer: str, old: Any, new: Any) -> None:
         self._faults.append(_difference(pointer, old, new))

@@ -200,25 +200,27 @@ def stuck_reason(
     found = []
     if status == RunStatus.RUNNING and lease_expires_at is not None and lease_expires_at <= now:
         seen = lease_expires_at - timedelta(seconds=lease_seconds)
-        found.append(f"silent for {in_words(now - seen)}: no commit or heartbeat since {_at(seen)}")
+        found.append(
+            f"silent for {format_duration(now - seen)}: no commit or heartbeat since {_at(seen)}"
+        )
     if status == RunStatus.RUNNING and lease_expires_at is None and lease_released_at is not None:
-        idle = in_words(now - lease_released_at)
+        idle = format_duration(now - lease_released_at)
         found.append(f"its lease was released {idle} ago and no worker has taken it over")
     if status == RunStatus.WAITING and ticket_due_at is not None and ticket_due_at <= now:
         found.append(f"a ticket expired undecided at {_at(ticket_due_at)}")
     if status == RunStatus.WAITING and deadline_at is not None and deadline_at <= now:
-        late = in_words(now - deadline_at)
+        late = format_duration(now - deadline_at)
         found.append(f"waiting {late} past its deadline of {_at(deadline_at)}")
     if 0 < max_rounds <= step_count:
         found.append(
             f"all of its {max_rounds:,} rounds are used: it has taken {step_count:,} steps"
         )
     if times_out_at is not None and times_out_at <= now:
-        found.append(f"{in_words(now - times_out_at)} over its time limit")
+        found.append(f"{format_duration(now - times_out_at)} over its time limit")
     return "; ".join(found)
 
 
-def in_words(duration: timedelta) -> str:
+def format_duration(duration: timedelta) -> str:
     """A length of time in its largest unit: "45 s", "14 min", "3 h", "2 days"."""
     seconds = max(int(duration.total_seconds()), 0)
     if seconds < 60:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from state_admin.domain.places import MISSING, Mismatch, WorkingCopy, find, kind, parts_of
+from state_admin.domain.json_pointers import MISSING, Mismatch, WorkingCopy, find, kind, parts_of
 from state_admin.domain.values import JSON, Fault, pointer_of, same
 
 MAX_OPERATIONS: Final = 1_000
@@ -47,7 +47,7 @@ def json_patch(document: JSON, operations: JSON) -> JSON:
     """RFC 6902, all operations or none; `test` compares by `values.same`.
 
     Raises PatchRefused (malformed, over MAX_OPERATIONS, a place that does not exist, copies
-    beyond places.MAX_COPIED) and PatchTestFailed.
+    beyond json_pointers.MAX_COPIED) and PatchTestFailed.
     """
     copy = WorkingCopy(document)
     apply_json_patch(copy, operations)
@@ -91,7 +91,7 @@ def update(document: JSON, operations: JSON) -> JSON:
     is fine; with "value" every equal item of the array there). `path` is a JSON Pointer; missing
     parents are created as objects, `-` is the end of an array. Where a number, list or object is
     expected, null counts as missing, since null is the default of a namespace without one.
-    Raises PatchRefused, also when the items to compare exceed places.MAX_HASHED.
+    Raises PatchRefused, also when the items to compare exceed json_pointers.MAX_HASHED.
     """
     copy = WorkingCopy(document)
     alone = isinstance(operations, dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from state_admin.domain import places, values
+from state_admin.domain import json_pointers, values
 from state_admin.domain.values import JSON
 
 TOMBSTONE: Final = {"$redacted": True}
@@ -16,20 +16,20 @@ def redact(value: JSON, pointers: Collection[str]) -> tuple[JSON, set[str]]:
     """The value with a tombstone at each pointer, and the pointers that led somewhere.
 
     Without pointers the whole value goes. A place that holds a tombstone, or lies within one,
-    counts as found: what stood there is gone. Raises places.Mismatch for no pointer at all.
+    counts as found: what stood there is gone. Raises json_pointers.Mismatch for no pointer at all.
     """
     found = set()
     for pointer in pointers or ("",):
-        path = places.parts_of(pointer)
+        path = json_pointers.parts_of(pointer)
         try:
-            held = places.find(value, path)
-        except places.Mismatch:
+            held = json_pointers.find(value, path)
+        except json_pointers.Mismatch:
             if _lies_in_tombstone(value, path):
                 found.add(pointer)
             continue
         found.add(pointer)
         if not values.same(held, TOMBSTONE):
-            value = places.replace(value, path, TOMBSTONE)
+            value = json_pointers.replace(value, path, TOMBSTONE)
     return value, found
 
 
@@ -46,8 +46,8 @@ def is_tombstone(text: str | None) -> bool:
 def _lies_in_tombstone(value: JSON, path: list[str]) -> bool:
     for length in range(len(path)):
         try:
-            if values.same(places.find(value, path[:length]), TOMBSTONE):
+            if values.same(json_pointers.find(value, path[:length]), TOMBSTONE):
                 return True
-        except places.Mismatch:
+        except json_pointers.Mismatch:
             return False
     return False

@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from state_admin.domain import patches
+from state_admin.domain.json_pointers import Budget, Mismatch, WorkingCopy
 from state_admin.domain.lifecycle import RESUME_MODES, can_move
-from state_admin.domain.places import Budget, Mismatch, WorkingCopy
 from state_admin.domain.values import JSON
 
 

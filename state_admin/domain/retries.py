@@ -20,7 +20,7 @@ def pause_before_retry(
     return min(max(pause, asked or 0.0), LONGEST_PAUSE * 1.5)
 
 
-def seconds_asked(retry_after: str, now: float) -> float | None:
+def requested_seconds(retry_after: str, now: float) -> float | None:
     """A Retry-After header in seconds from `now`: it is a number or a date. None: neither."""
     text = retry_after.strip()
     seconds = read_whole(text)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from state_admin.domain import places
+from state_admin.domain import json_pointers
 from state_admin.domain.values import JSON, dump, pointer_of, same
 
 MAX_TEXT: Final = 1_000
@@ -101,8 +101,8 @@ def parse(text: str, where: Sequence[tuple[str, JSON]]) -> Query:
     conditions = []
     for pointer, equals in where:
         try:
-            conditions.append(Condition(pointer_of(*places.parts_of(pointer)), equals))
-        except places.Mismatch as bad:
+            conditions.append(Condition(pointer_of(*json_pointers.parts_of(pointer)), equals))
+        except json_pointers.Mismatch as bad:
             raise BadQuery(str(bad)) from None
     if not terms and not conditions:
         raise BadQuery("a text, a condition or both are required")
@@ -135,8 +135,8 @@ def find(value: JSON, query: Query) -> list[Match] | None:
     matches = []
     for pointer, equals in query.where:
         try:
-            found = places.find(value, places.parts_of(pointer))
-        except places.Mismatch:
+            found = json_pointers.find(value, json_pointers.parts_of(pointer))
+        except json_pointers.Mismatch:
             return None
         if not same(found, equals):
             return None

@@ -53,7 +53,7 @@ class NamespaceSize(NamedTuple):
     stale: int
 
 
-class EntryPlace(NamedTuple):
+class EntryAddress(NamedTuple):
     """Where an entry stands in the order of all, and how large its value is."""
 
     id: int
@@ -158,9 +158,9 @@ def entry_page(
     return [EntryLine._make(row) for row in rows]
 
 
-def entry_places(
+def entry_addresses(
     actor: Actor, filters: EntryFilter, *, limit: int, window: int
-) -> list[EntryPlace]:
+) -> list[EntryAddress]:
     """The places of up to `limit` live entries of a wanted, by namespace and key, among the first
     `window` entries, dead ones counted."""
     parts = [_LIVE, filters.sparse] if filters.sparse else [_LIVE]
@@ -168,7 +168,7 @@ def entry_places(
         columns=_PLACE, stretch=_stretch(actor, filters, ""), sparse=" AND ".join(parts)
     )
     rows = hot.fetch_all(statement, {**_parameters(actor, filters, window), "limit": limit})
-    return [EntryPlace._make(row) for row in rows]
+    return [EntryAddress._make(row) for row in rows]
 
 
 def window_end(actor: Actor, filters: EntryFilter, window: int) -> tuple[str, str] | None:

@@ -27,7 +27,7 @@ SELECT count(*) FROM gathered
 """
 
 
-def gather_changes(workspace_id: int) -> int:
+def align_feed_clock(workspace_id: int) -> int:
     """Give the changes that this transaction has written in a workspace one clock, the newest of
     theirs; answers how many had another. Nothing more may be written to the feed behind it."""
     row = hot.fetch_one(_GATHER, {"workspace": workspace_id})

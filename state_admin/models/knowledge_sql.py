@@ -64,7 +64,7 @@ LIMIT %(limit)s
 """
 
 
-class Known(NamedTuple):
+class VisibleVersion(NamedTuple):
     """An entry as it stood at a moment: `value` is JSON text. `lost`: history compaction may have
     removed what stood then. `current`: the version that stands now; 0: none."""
 
@@ -82,14 +82,14 @@ class Known(NamedTuple):
     current: int
 
 
-def read_known(
+def read_visible(
     actor: Actor,
     revision: Revision,
     keys: Sequence[str],
     *,
     after: tuple[str, str] = ("", ""),
     limit: int,
-) -> Sequence[Known]:
+) -> Sequence[VisibleVersion]:
     """What stood under `keys` for the transaction that made `revision`, by (namespace, key)."""
     rows = hot.fetch_all(
         _KNOWN,
@@ -104,7 +104,7 @@ def read_known(
             "limit": limit,
         },
     )
-    return [Known._make(row) for row in rows]
+    return [VisibleVersion._make(row) for row in rows]
 
 
 # Namespaces are walked by name and the walk ends with the page, so the keys of few are looked up.

@@ -25,7 +25,7 @@ class MessageRole(models.TextChoices):
     TOOL = "tool"
 
 
-class Said(Func):
+class MessageExcerpt(Func):
     """The beginning of a body's text, cut in the database: a log of large messages stays light.
     A body that is large itself is not parsed: what follows its first "content" will do."""
 
@@ -63,7 +63,7 @@ class MessageQuerySet(models.QuerySet["Message"]):
 
     def lines(self) -> Any:
         """Everything but the bodies, and the beginning of each as `said`."""
-        return self.defer("body").annotate(said=Said(F("body")))
+        return self.defer("body").annotate(said=MessageExcerpt(F("body")))
 
     def calls(self) -> Any:
         """Of the messages that call tools, `seq` and the names of those."""

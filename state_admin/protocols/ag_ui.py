@@ -64,7 +64,7 @@ class _Thread:
         held = {row.key: values.load(row.value) for row in snapshot.rows if row.persistent}
         return {"revision": snapshot.revision, "extensions": held}
 
-    def _read_log(self, thread: Thread) -> list[parts.Said]:
+    def _read_log(self, thread: Thread) -> list[parts.ThreadMessage]:
         if thread.message_count == self._seq:
             return []
         rows = Message.objects.filter(thread=thread).external().select_related("run")

@@ -9,7 +9,7 @@ from state_admin.domain.values import JSON
 from state_admin.models import Run, RunStatus, Ticket
 from state_admin.services.errors import Problem
 
-from .parts import File, Reasoning, Said, Text
+from .parts import File, Reasoning, Text, ThreadMessage
 
 Event = dict[str, JSON]
 
@@ -40,11 +40,11 @@ def state_snapshot(state: JSON) -> Event:
     return {"type": "STATE_SNAPSHOT", "snapshot": state}
 
 
-def messages_snapshot(log: Sequence[Said]) -> Event:
+def messages_snapshot(log: Sequence[ThreadMessage]) -> Event:
     return {"type": "MESSAGES_SNAPSHOT", "messages": [each for said in log for each in show(said)]}
 
 
-def show(said: Said) -> Iterator[dict[str, JSON]]:
+def show(said: ThreadMessage) -> Iterator[dict[str, JSON]]:
     """A message as AG-UI's clients keep it; reasoning is a message of its own before it."""
     thoughts = [part.text for part in said.parts if isinstance(part, Reasoning)]
     if thoughts:
@@ -74,7 +74,7 @@ def show(said: Said) -> Iterator[dict[str, JSON]]:
     yield shown
 
 
-def _parts(said: Said) -> Iterator[dict[str, JSON]]:
+def _parts(said: ThreadMessage) -> Iterator[dict[str, JSON]]:
     for part in said.parts:
         if isinstance(part, File):
             family = part.media_type.split("/")[0]
@@ -91,7 +91,7 @@ def _parts(said: Said) -> Iterator[dict[str, JSON]]:
             yield {"type": "text", "text": values.dump(part.value)}
 
 
-def message_events(log: Sequence[Said]) -> list[Event] | None:
+def message_events(log: Sequence[ThreadMessage]) -> list[Event] | None:
     """New messages as events of their kinds. None: they hold what only a snapshot can say."""
     events: list[Event] = []
     for said in log:

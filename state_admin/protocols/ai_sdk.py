@@ -22,7 +22,7 @@ from state_admin.services.listeners import CLOSED
 from . import parts, ui_messages
 from .answers import answer
 from .following import answer_stream, event
-from .parts import Said, ToolCall
+from .parts import ThreadMessage, ToolCall
 
 # Messages of the log that are looked at: the newest.
 MOST_MESSAGES = 500
@@ -30,7 +30,7 @@ _HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 _DONE = b"data: [DONE]\n\n"
 
 
-def read_log(thread: Thread, **where: Any) -> list[Said]:
+def read_log(thread: Thread, **where: Any) -> list[ThreadMessage]:
     """The newest messages that are not internal, in order. A log that is cut begins with a message
     that nobody needs the one before of."""
     rows = Message.objects.filter(thread=thread, **where).external().select_related("run")
@@ -41,7 +41,7 @@ def read_log(thread: Thread, **where: Any) -> list[Said]:
     return log
 
 
-def read_tickets(thread: Thread, log: Sequence[Said]) -> dict[str, Ticket]:
+def read_tickets(thread: Thread, log: Sequence[ThreadMessage]) -> dict[str, Ticket]:
     """The newest ticket about each tool call of a log."""
     calls = [call.id for said in log for call in said.calls]
     found = Ticket.objects.filter(run__thread=thread, tool_call_id__in=calls).order_by("pk")

@@ -60,7 +60,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True)
-class Said:
+class ThreadMessage:
     """A message of the log. `answers`: the tool call whose result it is; `failed`: an error."""
 
     id: str
@@ -85,14 +85,14 @@ class Said:
         return all(isinstance(part, Text) for part in self.parts)
 
 
-def read(row: Message) -> Said:
+def read(row: Message) -> ThreadMessage:
     body = values.load(row.body or "{}")
     name = body.get("name")
     calls = tuple(_calls(body.get("tool_calls") or ()))
     known = {call.id for call in calls}
     blocks = body.get("content")
     inline = [block for block in blocks if _is_call(block)] if isinstance(blocks, list) else []
-    return Said(
+    return ThreadMessage(
         id=row.public_id,
         seq=row.seq,
         role=row.role,

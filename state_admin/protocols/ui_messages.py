@@ -12,7 +12,7 @@ from state_admin.domain import values
 from state_admin.domain.values import JSON
 from state_admin.models import Run, RunStatus, Ticket, TicketStatus
 
-from .parts import File, Reasoning, Said, Text, ToolCall
+from .parts import File, Reasoning, Text, ThreadMessage, ToolCall
 
 Shape = dict[str, JSON]
 
@@ -22,7 +22,7 @@ Tickets = Mapping[str, Ticket]
 _DECIDED = {TicketStatus.RESUMED: True, TicketStatus.CANCELLED: False}
 
 
-def answers(said: Said) -> bool:
+def answers(said: ThreadMessage) -> bool:
     """Whether it belongs to the assistant's side."""
     return said.role in ("assistant", "tool")
 
@@ -32,7 +32,7 @@ def reply_id(before: int) -> str:
     return f"reply-{before}"
 
 
-def show(log: Iterable[Said], tickets: Tickets) -> list[Shape]:
+def show(log: Iterable[ThreadMessage], tickets: Tickets) -> list[Shape]:
     """The UI messages of a log, as `safeValidateUIMessages` takes them."""
     shown: list[Shape] = []
     reply: Shape | None = None
@@ -67,11 +67,11 @@ def show(log: Iterable[Said], tickets: Tickets) -> list[Shape]:
     return shown
 
 
-def _about(said: Said) -> Shape:
+def _about(said: ThreadMessage) -> Shape:
     return {"run_id": said.run_id, "created_at": said.at.isoformat()}
 
 
-def _parts(said: Said) -> Iterator[Shape]:
+def _parts(said: ThreadMessage) -> Iterator[Shape]:
     for index, part in enumerate(said.parts):
         if isinstance(part, Text):
             yield {"type": "text", "text": part.text, "state": "done"}
@@ -85,7 +85,7 @@ def _parts(said: Said) -> Iterator[Shape]:
             yield {"type": "data-block", "data": part.value}
 
 
-def _part_id(said: Said, index: int) -> str:
+def _part_id(said: ThreadMessage, index: int) -> str:
     """What names a part in the stream, and a thought also in the message."""
     return f"{said.seq}-{index}"
 
@@ -95,13 +95,13 @@ def _tool(call: ToolCall) -> Shape:
     return {"type": f"tool-{call.name}", **about}
 
 
-def _result(said: Said) -> Shape:
+def _result(said: ThreadMessage) -> Shape:
     if said.failed:
         return {"state": "output-error", "errorText": said.text}
     return {"state": "output-available", "output": _output(said)}
 
 
-def _output(said: Said) -> JSON:
+def _output(said: ThreadMessage) -> JSON:
     """What a tool returned: objects and lists as such, everything else as text."""
     if said.text[:1] in ("{", "["):
         try:
@@ -136,7 +136,7 @@ def state_part(state: JSON) -> Shape:
     return {"type": "data-state", "id": "state", "data": state}
 
 
-def step(said: Said) -> Iterator[Shape]:
+def step(said: ThreadMessage) -> Iterator[Shape]:
     """The chunks of an assistant's message."""
     yield {"type": "start-step"}
     for index, part in enumerate(_parts(said)):
@@ -158,7 +158,7 @@ def tool_call(call: ToolCall) -> Shape:
     return {"type": "tool-input-available", **about}
 
 
-def result(said: Said) -> Shape:
+def result(said: ThreadMessage) -> Shape:
     part = _result(said)
     kind = "tool-output-error" if part.pop("state") == "output-error" else "tool-output-available"
     return {"type": kind, "toolCallId": said.answers, **part}

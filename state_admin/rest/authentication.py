@@ -17,7 +17,7 @@ from state_admin.services.errors import Forbidden, Unauthenticated
 from state_admin.services.threads import check_id
 from state_admin.services.throttles import Allowance
 
-from .waiting import is_asked_again
+from .long_polling import is_repeated
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -36,7 +36,7 @@ class TokenAuthentication(BaseAuthentication):
             check_id(run_id)
         secret = presented.strip()
         admitted: tuple[Actor, Allowance | None] | None
-        if is_asked_again(request):
+        if is_repeated(request):
             actor = actors.actor_of_token(secret, request_id=request_id, run_id=run_id)
             admitted = (actor, None) if actor else None
         else:

@@ -24,8 +24,8 @@ from state_admin.services.traffic import Outcome, counter, outcome_of
 
 from . import bodies, etags, idempotency, problems
 from .authentication import PageAuthentication, TokenAuthentication
+from .long_polling import is_repeated
 from .parameters import check_body, read_query
-from .waiting import is_asked_again
 
 T = TypeVar("T", bound=msgspec.Struct)
 Handler = Callable[..., HttpResponse]
@@ -145,7 +145,7 @@ class Endpoint(APIView):
 
     def _count(self, outcome: Outcome) -> None:
         """As traffic of the workspace: calls of programs, once each, not what live pages listen to."""
-        if self.actor.kind == "token" and not is_asked_again(self.request):
+        if self.actor.kind == "token" and not is_repeated(self.request):
             counter.count(self.actor.workspace_id, outcome)
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:

@@ -15,7 +15,7 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import Error, transaction
 from django.http import HttpRequest, HttpResponse
 
-from state_admin.services import replays
+from state_admin.services import idempotency
 from state_admin.services.errors import BadRequest, Problem
 
 from . import problems
@@ -37,7 +37,7 @@ def once(
     try:
         scope, fingerprint = _identify(request)
         with transaction.atomic():
-            kept = replays.claim(scope, fingerprint)
+            kept = idempotency.claim(scope, fingerprint)
             if kept is not None:
                 check()
                 return _replay(kept)
@@ -48,7 +48,7 @@ def once(
             headers = {name: response[name] for name in _KEPT_HEADERS if name in response}
             # A secret is shown once and stored nowhere, not even here.
             body = getattr(response, "kept_content", None) or response.content
-            replays.keep(scope, whose(), response.status_code, headers, body)
+            idempotency.keep(scope, whose(), response.status_code, headers, body)
             return response
     except (Problem, RequestDataTooBig, Error) as error:
         return problems.answer_error(error, request)
@@ -67,7 +67,7 @@ def _identify(request: HttpRequest) -> tuple[str, str]:
     return scope, digest.hexdigest()
 
 
-def _replay(kept: replays.Kept) -> HttpResponse:
+def _replay(kept: idempotency.StoredResponse) -> HttpResponse:
     response = HttpResponse(kept.body, status=kept.status)
     for name, value in kept.headers.items():
         response[name] = value

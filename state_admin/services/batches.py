@@ -113,7 +113,7 @@ def run_batch(
             failed[first].data["index"] = first
             raise failed[first]
         if any(operation.op != "get" for operation in operations):
-            journal.gather(actor)
+            journal.align_feed_clock(actor)
     return [outcomes[index] for index in range(len(operations))]
 
 

@@ -47,7 +47,7 @@ def blame_entry(*, actor: Actor, namespace: str, key: str) -> list[Attribution]:
         return [_show(line) for line in blame.attribute(history())]
 
 
-def _show(line: blame.Line[EntryRevision]) -> Attribution:
+def _show(line: blame.BlamedPointer[EntryRevision]) -> Attribution:
     row = line.version
     return Attribution(
         pointer=line.pointer,

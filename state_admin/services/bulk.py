@@ -39,7 +39,7 @@ class Done(NamedTuple):
     expired_at: datetime | None
 
 
-class Left(NamedTuple):
+class Skipped(NamedTuple):
     """One that stays as it is, and why."""
 
     namespace: str
@@ -50,7 +50,7 @@ class Left(NamedTuple):
 @dataclass(frozen=True)
 class Outcome:
     done: Sequence[Done]
-    left: Sequence[Left]
+    left: Sequence[Skipped]
 
 
 def change_entries(
@@ -69,16 +69,16 @@ def change_entries(
         raise Invalid("a tag must have 1 to 64 characters")
     names = {each.namespace for each in seen}
     known = {row.name: row for row in Namespace.objects.visible_to(actor).filter(name__in=names)}
-    left: list[Left] = []
+    left: list[Skipped] = []
     pending: dict[tuple[int, str], Seen] = {}
     for each in seen:
         namespace = known.get(each.namespace)
         if namespace is None:
-            left.append(Left(each.namespace, each.key, "the entry no longer exists"))
+            left.append(Skipped(each.namespace, each.key, "the entry no longer exists"))
         elif config.kind_of(each.namespace):
-            left.append(Left(each.namespace, each.key, "its namespace is reserved"))
+            left.append(Skipped(each.namespace, each.key, "its namespace is reserved"))
         elif namespace.unregistered_at and action != "delete":
-            left.append(Left(each.namespace, each.key, "its namespace is not registered"))
+            left.append(Skipped(each.namespace, each.key, "its namespace is not registered"))
         else:
             pending[namespace.pk, each.key] = each
     operation = Operation.DELETE if action == "delete" else Operation.PATCH
@@ -103,7 +103,7 @@ def change_entries(
     return Outcome(sorted(done), left + _explain(actor, action, pending))
 
 
-def _explain(actor: Actor, action: Action, pending: dict[tuple[int, str], Seen]) -> list[Left]:
+def _explain(actor: Actor, action: Action, pending: dict[tuple[int, str], Seen]) -> list[Skipped]:
     """Why these were not changed, as they stand now."""
     if not pending:
         return []
@@ -130,5 +130,5 @@ def _explain(actor: Actor, action: Action, pending: dict[tuple[int, str], Seen])
             why = f"the entry already has the maximum of {MOST_TAGS} tags"
         else:
             why = "no change needed"
-        left.append(Left(each.namespace, each.key, why))
+        left.append(Skipped(each.namespace, each.key, why))
     return left

@@ -73,7 +73,7 @@ def _clear(actor: Actor, rows: EntryQuerySet, dry_run: bool, reason: str) -> int
                 limit=MOST,
             )
         cleared = clear_entries(actor, addresses, reason)
-        journal.gather(actor)
+        journal.align_feed_clock(actor)
     return cleared
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Q
 
 from state_admin.domain import patches, reducers, values
+from state_admin.domain.json_pointers import Budget
 from state_admin.domain.merging import Batch, Update
-from state_admin.domain.places import Budget
 from state_admin.models import Revision, StateValue, Thread
 
 from . import snapshots

@@ -9,8 +9,8 @@ from django.db import transaction
 
 from state_admin.domain import merging, patches, reducers, values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.json_pointers import Budget
 from state_admin.domain.merging import Batch, Update
-from state_admin.domain.places import Budget
 from state_admin.domain.values import Fault, Raw
 from state_admin.models import RevisionKind, Run, RunStatus, Thread
 
@@ -111,7 +111,7 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
             actor, thread, advanced.context_tokens
         )
         if requested or step.run.waiting is not None:  # jobs and tickets have changes of their own
-            journal.gather(actor)
+            journal.align_feed_clock(actor)
     return Committed(advanced.revision, tuple(sorted(writes)), advanced.message_count, run)
 
 

@@ -22,7 +22,7 @@ from state_admin.models import Entry, Namespace, Operation
 from . import entries
 from .actors import require
 from .config_secrets import keep_secrets
-from .entries import ANY, EntryView, PatchKind, Precondition, Put
+from .entries import ANY, EntryView, PatchKind, Precondition, WriteResult
 from .errors import BadRequest, Conflict, Invalid, NotFound
 from .namespaces import definition
 
@@ -96,7 +96,7 @@ def put_record(
     value: Raw,
     precondition: Precondition = ANY,
     reason: str = "",
-) -> Put:
+) -> WriteResult:
     """Make or replace a record. A string in the place of a secret sets it, the marker that was
     read keeps it, null or nothing clears it; a missing `id` is filled in.
 
@@ -140,7 +140,7 @@ def patch_record(
     operations: JSON,
     precondition: Precondition = ANY,
     reason: str = "",
-) -> Put:
+) -> WriteResult:
     """Change a record on the server. A patch sees markers, never secrets. Raises NotFound, what
     put_record raises, and what entries.patch_entry raises."""
     require(actor, Role.ADMIN)
@@ -160,7 +160,7 @@ def restore_record(
     version: int,
     precondition: Precondition = ANY,
     reason: str = "",
-) -> Put:
+) -> WriteResult:
     """Write a new version equal to an old one, with the secrets of now: a restore neither sets nor
     clears one. A deleted record comes back without. Raises NotFound, and what put_record raises."""
     require(actor, Role.ADMIN)
@@ -275,7 +275,7 @@ def _change(
     operation: Operation,
     *,
     revive: bool = False,
-) -> Put:
+) -> WriteResult:
     written: list[Secret] = []
 
     def rewrite(before: EntryView) -> Raw:
@@ -375,6 +375,8 @@ def _dependents(actor: Actor, kind: Kind, identity: str) -> tuple[list[Dependent
     return seen, len(found) - len(seen)
 
 
-def _settle(actor: Actor, kind: Kind, identity: str, result: Put, fresh: list[Secret]) -> None:
+def _settle(
+    actor: Actor, kind: Kind, identity: str, result: WriteResult, fresh: list[Secret]
+) -> None:
     if result.changed and (entry := _entry(actor, kind, identity)):
         keep_secrets(entry, kind, fresh)

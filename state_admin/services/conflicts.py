@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from state_admin.domain import diffs, values
 from state_admin.domain.access import Actor
 from state_admin.domain.diffs import Clash
-from state_admin.domain.places import MISSING
+from state_admin.domain.json_pointers import MISSING
 from state_admin.domain.values import JSON
 from state_admin.models import EntryRevision
 

@@ -109,9 +109,9 @@ def _fit(view: Sequence[Message], max_tokens: int | None) -> _Fitted:
     return _Fitted(kept, stand_ins, sum(lines[index].tokens for index in kept))
 
 
-def _line(message: Message) -> boundaries.Line:
+def _line(message: Message) -> boundaries.MessageLine:
     """What the rules of cutting need to know of a message of the effective view."""
-    return boundaries.Line(
+    return boundaries.MessageLine(
         seq=message.folds_to or message.seq,
         message_id=message.public_id,
         role=message.role,

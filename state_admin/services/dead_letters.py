@@ -16,9 +16,9 @@ from state_admin.models.dispatches import OPEN
 
 from . import journal
 from .actors import require
+from .batching import repeat_in_batches
 from .dispatches import find_dispatch, lock_dispatch
 from .errors import Conflict
-from .slices import in_batches
 from .threads import find_thread
 
 Rows: TypeAlias = QuerySet[Dispatch, Dispatch]
@@ -58,7 +58,7 @@ def replay_dispatch(*, actor: Actor, dispatch_id: str, reason: str = "") -> Disp
             run=letter.run.public_id if letter.run else "",
         )
         journal.record(actor, [trace], reason=reason)
-        journal.gather(actor)
+        journal.align_feed_clock(actor)
         return find_dispatch(actor, dispatch_id)
 
 
@@ -81,7 +81,7 @@ def replay_dead_letters(
         if number:
             dispatches_sql.refresh(threads, actor.name)
             journal.record(actor, traces, reason=reason)
-            journal.gather(actor)
+            journal.align_feed_clock(actor)
     return number
 
 
@@ -120,7 +120,7 @@ def purge_dispatches() -> dict[str, int]:
         removed, _ = rows.filter(pk__in=rows.values("pk")[:_PURGE_BATCH]).delete()
         return removed
 
-    return {"dispatches": in_batches(purge, _PURGE_BATCH)}
+    return {"dispatches": repeat_in_batches(purge, _PURGE_BATCH)}
 
 
 def _letters(actor: Actor, thread_id: str, agent_id: str) -> Rows:

@@ -29,7 +29,7 @@ from state_admin.models import (
 )
 from state_admin.models.webhooks_sql import Claimed
 
-from .slices import in_batches
+from .batching import repeat_in_batches
 from .webhook_pump import disable_webhook, pump_webhook
 from .webhook_secrets import live_secrets
 
@@ -119,7 +119,7 @@ def _send(claimed: Claimed, keys: list[bytes], timeout: float) -> Outcome:
             allow_private=settings.WEBHOOK_ALLOW_PRIVATE,
         )
         status = reply.status
-        retry_after = retries.seconds_asked(reply.retry_after, claimed.now)
+        retry_after = retries.requested_seconds(reply.retry_after, claimed.now)
         if 300 <= status < 400:
             error = (
                 f"the receiver returned {status}: redirects are not followed; configure the "
@@ -230,4 +230,4 @@ def purge_deliveries() -> dict[str, int]:
         removed, _ = WebhookDelivery.objects.filter(pk__in=doomed).delete()
         return removed
 
-    return {"deliveries": in_batches(purge, _PURGE_BATCH)}
+    return {"deliveries": repeat_in_batches(purge, _PURGE_BATCH)}

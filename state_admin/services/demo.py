@@ -16,7 +16,7 @@ from . import (
     commits,
     compaction_jobs,
     compactions,
-    demo_house,
+    demo_fixtures,
     entries,
     namespaces,
     runs,
@@ -26,7 +26,7 @@ from . import (
 )
 from .actors import actor_of_user, system_actor
 from .commits import Step
-from .demo_house import raw
+from .demo_fixtures import raw
 from .runs import RunChange
 from .snapshots import Read
 from .workspaces import add_member, ensure_workspace
@@ -73,16 +73,16 @@ def load_demo() -> Demo:
     planner, booker, critic = (
         system_actor(workspace.pk, n) for n in ("planner", "booker", "critic")
     )
-    demo_house.furnish(operator)
+    demo_fixtures.furnish(operator)
     _shared_state(operator, planner, critic)
     _trip(planner, booker)
     _refund(booker)
     _silent(critic)
-    demo_house.branch(operator)
-    demo_house.fill_mailbox(operator)
-    demo_house.remember_traffic(operator)
+    demo_fixtures.branch(operator)
+    demo_fixtures.fill_mailbox(operator)
+    demo_fixtures.remember_traffic(operator)
     if person is not None and person.may(Role.EDITOR):
-        demo_house.save_views(person)
+        demo_fixtures.save_views(person)
     return Demo(WORKSPACE, created=True)
 
 

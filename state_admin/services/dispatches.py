@@ -121,7 +121,7 @@ def enqueue_dispatch(
         dispatch = find_dispatch(actor, public_id)
         _record(actor, "enqueue", dispatch, reason, priority=priority)
         if told:
-            journal.gather(actor)
+            journal.align_feed_clock(actor)
     return dispatch
 
 
@@ -170,7 +170,7 @@ def claim_dispatches(
             reason=reason,
         )
         if told:
-            journal.gather(actor)
+            journal.align_feed_clock(actor)
     return Claims(got, token)
 
 
@@ -294,7 +294,7 @@ def settle_mailboxes() -> dict[str, int]:
                 due = dispatches_sql.lock_due(workspace_id, _DUE_AT_ONCE)
                 number, told = _settle(workspace_id, due)
                 if told:
-                    journal.gather(system_actor(workspace_id, "mailbox"))
+                    journal.align_feed_clock(system_actor(workspace_id, "mailbox"))
             returned += number
             settled += len(due)
             if len(due) < _DUE_AT_ONCE:
@@ -395,7 +395,7 @@ def _move(actor: Actor, verb: str, held: Dispatch, reason: str, **columns: Any) 
     moved = find_dispatch(actor, held.public_id)
     _record(actor, verb, moved, reason, status=moved.status)
     if told:
-        journal.gather(actor)
+        journal.align_feed_clock(actor)
     return moved
 
 

@@ -68,7 +68,7 @@ class EntryView:
 
 
 @dataclass(frozen=True)
-class Put:
+class WriteResult:
     """The outcome of a write. `created`: the entry did not exist; `changed`: a version was made."""
 
     entry: EntryView
@@ -173,7 +173,7 @@ def put_entry(
     pinned: bool | None = None,
     reason: str = "",
     operation: Operation = Operation.PUT,
-) -> Put:
+) -> WriteResult:
     """Store `value`. One SQL statement beside the lookup of a definition that is not cached yet.
 
     Without `ttl_seconds` the namespace's applies; 0 is no expiry, whatever the namespace says. Tags
@@ -193,7 +193,7 @@ def put_entry(
 
 def put_entries(
     *, actor: Actor, puts: Sequence[tuple[str, str, Raw]], reason: str = ""
-) -> list[Put] | None:
+) -> list[WriteResult] | None:
     """Store many values at distinct (namespace, key), unconditionally, in one statement.
 
     None: a namespace changed meanwhile, or a quota must be watched, and nothing was written;
@@ -221,7 +221,8 @@ def put_entries(
         return None
     outcomes = [written[found.id, key] for found, (_, key, _) in zip(known, puts, strict=True)]
     return [
-        Put(_written(actor, new, row), row.created) for new, row in zip(rows, outcomes, strict=True)
+        WriteResult(_written(actor, new, row), row.created)
+        for new, row in zip(rows, outcomes, strict=True)
     ]
 
 
@@ -248,7 +249,7 @@ def patch_entry(
     operations: JSON,
     precondition: Precondition = ANY,
     reason: str = "",
-) -> Put:
+) -> WriteResult:
     """Change the stored value on the server, so that no write is lost; start from the default when
     it is missing. Raises Invalid (the patch, or its result), Conflict (`test` failed)."""
     require(actor, Role.EDITOR)
@@ -272,7 +273,7 @@ def restore_entry(
     version: int,
     precondition: Precondition = ANY,
     reason: str = "",
-) -> Put:
+) -> WriteResult:
     """Write a new version whose value equals an old one. What is the entry's and not the value's
     stays, as under a patch: tags, pin and expiry. Without an expiry the namespace's applies, as to
     any write. NotFound when that version held no value."""
@@ -362,7 +363,7 @@ def store_value(
     operation: Operation,
     *,
     explain_conflict: bool = True,
-) -> Put:
+) -> WriteResult:
     """put_entry for services that may write reserved namespaces, with all attributes given.
 
     Without `explain_conflict` a VersionConflict comes without the values, and nothing is merged.
@@ -390,7 +391,7 @@ def store_value(
         if written is not None:
             if limited:
                 _count(actor, new, written)
-            return Put(_written(actor, new, written), written.created)
+            return WriteResult(_written(actor, new, written), written.created)
         # Nothing was written: the schema changed meanwhile, or the precondition does not hold.
         if definition(actor, namespace, fresh=True).schema_version != known.schema_version:
             continue
@@ -407,7 +408,7 @@ def store_value(
                 continue
             raise VersionConflict(expected or 0, now.version, collision=collision)
         if changed and now.exists:
-            return Put(now, created=False, changed=False)
+            return WriteResult(now, created=False, changed=False)
     raise Conflict("the namespace or the entry changes too often; retry")
 
 
@@ -421,7 +422,7 @@ def rewrite_value(
     operation: Operation,
     *,
     pure: bool = False,
-) -> Put:
+) -> WriteResult:
     """Read, compute, store, so that nobody can write between. Keeps the expiry.
 
     A `pure` change is computed without a lock first and stored if the entry is still the same, so
@@ -437,7 +438,7 @@ def rewrite_value(
             return change(before)
         return _join(actor, known, before, precondition, change)
 
-    def store(before: EntryView, value: Raw, *, explain_conflict: bool) -> Put:
+    def store(before: EntryView, value: Raw, *, explain_conflict: bool) -> WriteResult:
         attributes = {"ttl": None, "expires_at": before.expires_at, "tags": None, "pinned": None}
         return store_value(
             actor,

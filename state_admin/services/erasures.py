@@ -17,7 +17,7 @@ from state_admin.models import Entry, Run, Thread, erasures_sql
 from state_admin.models import search as search_models
 from state_admin.models.erasures_sql import Scope
 
-from . import journal, replays
+from . import idempotency, journal
 from .actors import require
 from .errors import BadRequest, Forbidden, Invalid
 from .threads import lock_doomed, lock_hierarchy
@@ -67,7 +67,7 @@ def erase(
             return Erasure(erasures_sql.count(scope), mark)
         counts = erasures_sql.erase(scope, mark)
         if any(counts.values()):
-            counts["stored_answers"] = replays.withdraw(actor.workspace_id)
+            counts["stored_answers"] = idempotency.withdraw(actor.workspace_id)
         trace = journal.Trace("erase", key=mark, detail=counts)
         journal.record(actor, [trace], reason=reason)
     return Erasure(counts, mark)

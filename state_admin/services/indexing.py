@@ -20,7 +20,7 @@ from state_admin.models import search as search_models
 from state_admin.models.feed_sql import FeedFilter, Position
 
 from .actors import system_actor
-from .slices import slices
+from .batching import split_by_size
 
 _CHUNK = 1000
 # Steps of one workspace in one sweep, so that a busy one cannot keep the others waiting.
@@ -121,7 +121,7 @@ def _index(ids: Sequence[int]) -> tuple[int, int]:
     gone = set(ids) - {identity for identity, _ in sized}
     removed, _ = SearchDocument.objects.filter(entry_id__in=gone).delete()
     indexed = 0
-    for part in slices(sized):
+    for part in split_by_size(sized):
         rows = live.filter(id__in=part).values_list(
             "id", "version", "value", "namespace_id", "namespace__workspace_id"
         )

@@ -60,14 +60,14 @@ def check_kind(action: str) -> None:
         raise ValueError(f"undeclared kind of change: {action}")
 
 
-def gather(actor: Actor) -> None:
+def align_feed_clock(actor: Actor) -> None:
     """Let all that this transaction wrote come into the feed at one moment.
 
     For a transaction that leaves changes by more than one statement, as its last step: each
     statement has its own clock, and a reader would see the first ones alone as long as another
     transaction is open between them (models/changes.py).
     """
-    changes_sql.gather_changes(actor.workspace_id)
+    changes_sql.align_feed_clock(actor.workspace_id)
 
 
 def stamp(actor: Actor, reason: str = "") -> dict[str, str]:

@@ -9,7 +9,7 @@ from state_admin.domain import scopes
 from state_admin.domain.access import Actor
 from state_admin.domain.values import Fault
 from state_admin.models import Entry, Namespace, Revision, Run, RunRead, Thread, knowledge_sql
-from state_admin.models.knowledge_sql import Known, Shared
+from state_admin.models.knowledge_sql import Shared, VisibleVersion
 from state_admin.models.reads import RunReadQuerySet
 
 from . import snapshots
@@ -35,7 +35,7 @@ class Knowledge:
     keys: Sequence[str]
     exact: bool
     state: Snapshot | None
-    entries: Sequence[Known]
+    entries: Sequence[VisibleVersion]
     reads: Sequence[RunRead]
 
 
@@ -71,7 +71,7 @@ def read_knowledge(
         keys=keys,
         exact=found.seen is not None,
         state=state,
-        entries=knowledge_sql.read_known(actor, found, keys, after=after, limit=limit),
+        entries=knowledge_sql.read_visible(actor, found, keys, after=after, limit=limit),
         reads=list(reads.with_current().order_by("namespace", "key", "version")),
     )
 

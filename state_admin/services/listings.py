@@ -13,12 +13,12 @@ from datetime import datetime
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
 from state_admin.models import Entry, creation_times
-from state_admin.models.browsing import EntryFilter, entry_places, window_end
+from state_admin.models.browsing import EntryFilter, entry_addresses, window_end
 from state_admin.models.entries import EntryQuerySet
 
+from .batching import split_by_size
 from .entries import is_valid
 from .namespaces import Definition, define, definition
-from .slices import slices
 
 MOST_OPENED = 2000
 _OPENED_AT_ONCE = 200
@@ -106,7 +106,7 @@ def list_entries(
         after=(namespace, key),
     )
     most = limit + 1 if filters.valid is None else MOST_OPENED
-    places = entry_places(actor, chosen, limit=most, window=MOST_OPENED)
+    places = entry_addresses(actor, chosen, limit=most, window=MOST_OPENED)
     shown: list[tuple[Entry, bool]] = []
     for row in _open(Entry.objects.all(), [(place.id, place.size_bytes) for place in places]):
         valid = is_valid(row, define(row.namespace))
@@ -160,6 +160,6 @@ def _behind(rows: EntryQuerySet, last_first: bool, after: str | None) -> EntryQu
 
 def _open(rows: EntryQuerySet, sized: Sequence[tuple[int, int]]) -> Iterator[Entry]:
     """The rows with these (ids, bytes) that still meet the conditions of `rows`, in that order."""
-    for ids in slices(sized, _OPENED_AT_ONCE):
+    for ids in split_by_size(sized, _OPENED_AT_ONCE):
         held = {row.pk: row for row in rows.select_related("namespace").filter(pk__in=ids)}
         yield from (held[each] for each in ids if each in held)

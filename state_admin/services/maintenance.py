@@ -33,10 +33,10 @@ from state_admin.models import (
 
 from . import journal, notifications, retention, tickets
 from .actors import system_actor
+from .batching import repeat_in_batches
 from .clearing import clear_entries
 from .compaction_jobs import count_lost
 from .compactions import RUN, request_scheduled
-from .slices import in_batches
 
 Report = dict[str, int]
 
@@ -49,7 +49,7 @@ PURGE_BATCH = 20_000
 
 def expire_entries() -> Report:
     """Delete entries past their TTL, leaving an `expire` version each. Reads hid them already."""
-    return {"expired": in_batches(_expire_batch, BATCH)}
+    return {"expired": repeat_in_batches(_expire_batch, BATCH)}
 
 
 def _expire_batch() -> int:
@@ -118,8 +118,8 @@ def purge_leftovers() -> Report:
     Presence.objects.filter(seen_at__lt=Now() - day).delete()
     minutes, _ = Traffic.objects.timed().filter(minute__lt=Now() - traffic.RETENTION).delete()
     return {
-        "changes": in_batches(lambda: _delete(old), PURGE_BATCH),
-        "idempotency_records": in_batches(lambda: _delete(answers), PURGE_BATCH),
+        "changes": repeat_in_batches(lambda: _delete(old), PURGE_BATCH),
+        "idempotency_records": repeat_in_batches(lambda: _delete(answers), PURGE_BATCH),
         "login_attempts": attempts,
         "login_links": links,
         "sessions": sessions,

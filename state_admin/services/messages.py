@@ -102,7 +102,7 @@ def append_messages(
         requested = request_when_due(actor, thread, moved.context_tokens)
         outcomes = run_batch(actor=actor, operations=operations) if operations else []
         if requested or operations:
-            journal.gather(actor)
+            journal.align_feed_clock(actor)
     first = moved.message_count - len(parsed) + 1
     placed = list(zip(arrays["ids"], range(first, first + len(parsed)), strict=True))
     return Appended(placed, moved, outcomes)

@@ -356,7 +356,7 @@ def withdraw_namespace(actor: Actor, name: str, entries: str, reason: str) -> tu
         held.refresh_from_db(fields=["unregistered_at"])
         trace = journal.Trace("namespace.unregister", namespace=name, version=held.schema_version)
         journal.record(actor, [trace], reason=reason)
-        journal.gather(actor)
+        journal.align_feed_clock(actor)
     _definitions.pop((actor.workspace_id, name), None)
     return held, count
 
@@ -380,7 +380,7 @@ def _settle(actor: Actor, held: Namespace, entries: str, reason: str) -> int:
         if entries == "delete":
             rows = late.values_list("namespace_id", "namespace__name", "key")
             cleared = clear_entries(actor, rows, reason)
-            journal.gather(actor)
+            journal.align_feed_clock(actor)
             return cleared
         count = late.count()
         if not count:

@@ -91,7 +91,7 @@ def install_plugin(
             with _naming(f"/namespaces/{index}"):
                 register_namespace(actor=actor, plugin=name, reason=reason, **item)
         _record(actor, "plugin.install", name, keys, reason)
-        journal.gather(actor)
+        journal.align_feed_clock(actor)
         plugin.refresh_from_db()
         if dry_run:
             transaction.set_rollback(True)
@@ -128,7 +128,7 @@ def uninstall_plugin(
             remove_keys(actor, list(keys), cleared=cleared, reason=reason)
             plugin.delete()
             _record(actor, "plugin.uninstall", name, list(keys), reason)
-            journal.gather(actor)
+            journal.align_feed_clock(actor)
             if entries == "delete":
                 gone = [held for held, _ in withdrawn]
                 transaction.on_commit(lambda: settle_namespaces(actor, gone, entries, reason))

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models.functions import Now
 
-from state_admin.domain import config, places, redaction, tokens, values
+from state_admin.domain import config, json_pointers, redaction, tokens, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Fault
 from state_admin.models import Entry, EntryRevision, Operation, SearchDocument
 from state_admin.models import search as search_models
 
-from . import journal, replays
+from . import idempotency, journal
 from .actors import require
+from .batching import split_by_size
 from .config_secrets import keep_secrets
 from .errors import Invalid, NotFound
 from .namespaces import define
-from .slices import slices
 
 MOST_POINTERS = 100
 
@@ -77,7 +77,7 @@ def redact_entry(
         _make_version(actor, entry, pointers, reason)
         if kind := config.kind_of(namespace):
             keep_secrets(entry, kind, [])
-        answers = replays.withdraw(actor.workspace_id)
+        answers = idempotency.withdraw(actor.workspace_id)
         detail = {"pointers": list(pointers), "versions": rewritten}
         trace = journal.Trace(
             "entry.redact", namespace=namespace, key=key, version=entry.version, detail=detail
@@ -96,8 +96,8 @@ def _check(pointers: Sequence[str], reason: str) -> None:
         raise Invalid(f"at most {MOST_POINTERS} pointers")
     for index, pointer in enumerate(pointers):
         try:
-            places.parts_of(pointer)
-        except places.Mismatch as bad:
+            json_pointers.parts_of(pointer)
+        except json_pointers.Mismatch as bad:
             raise Invalid(
                 "pointers must be JSON Pointers", [Fault(f"/pointers/{index}", str(bad))]
             ) from None
@@ -107,7 +107,9 @@ def _rewrite_history(actor: Actor, entry: Entry, pointers: Sequence[str]) -> tup
     """How many versions were rewritten, and the pointers that led somewhere."""
     history = EntryRevision.objects.filter(entry=entry, value__isnull=False)
     rewritten, found = 0, set[str]()
-    for part in slices(list(history.order_by("version").values_list("version", "size_bytes"))):
+    for part in split_by_size(
+        list(history.order_by("version").values_list("version", "size_bytes"))
+    ):
         rows = history.filter(version__in=part).values_list("version", "value")
         for version, text in rows:
             text, led, changed = _redact(text or "null", pointers)

@@ -23,10 +23,10 @@ from state_admin.models.moments_sql import Moment
 
 from . import journal, quotas
 from .actors import require, require_open
+from .batching import split_by_size
 from .entries import check_value, new_entry
 from .errors import BadRequest, Conflict, Invalid, Problem
 from .namespaces import Definition, definition
-from .slices import slices
 
 # Entries written since the moment that one restore takes: it is one transaction.
 MOST = 10_000
@@ -92,7 +92,7 @@ def restore_entries(
     report = Restored()
     known: dict[str, Definition] = {}
     with transaction.atomic():
-        for ids in slices(sized):
+        for ids in split_by_size(sized):
             if not dry_run:
                 moments_sql.lock_entries(ids)
             plan = list(_plan(actor, known, moments_sql.compare(ids, at)))
@@ -102,7 +102,7 @@ def restore_entries(
             if not dry_run:
                 _carry_out(actor, known, plan, reason or f"restored to {at.isoformat()}")
         if not dry_run:
-            journal.gather(actor)
+            journal.align_feed_clock(actor)
     return report
 
 

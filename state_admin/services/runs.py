@@ -223,7 +223,7 @@ def change_run(
             trace = journal.Trace("run.change", thread=thread.public_id, run=run_id)
             journal.record(actor, [trace], reason=reason)
         if change.waiting is not None:  # its tickets have changes of their own
-            journal.gather(actor)
+            journal.align_feed_clock(actor)
     return run
 
 
@@ -339,7 +339,9 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool
         )
     if not lifecycle.can_move(run.status, status):
         raise Conflict(f"invalid run transition: {run.status} -> {status}")
-    _refuse(_lost_words(change, status), "the change has fields that its status does not allow")
+    _refuse(
+        _misplaced_fields(change, status), "the change has fields that its status does not allow"
+    )
     given = change.termination_reason
     ended = given if given is not None else {"type": "natural_end"}
     _refuse(lifecycle.check_termination(ended), "the termination reason is not valid")
@@ -365,7 +367,7 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool
     return calls
 
 
-def _lost_words(change: RunChange, status: str) -> list[Fault]:
+def _misplaced_fields(change: RunChange, status: str) -> list[Fault]:
     """What a change says that nothing would come of in the status it leads to."""
     faults = []
     if change.waiting is not None and status != RunStatus.WAITING:

@@ -14,10 +14,10 @@ from state_admin.domain.values import JSON
 from state_admin.models import Entry
 from state_admin.models import search as search_models
 
+from .batching import split_by_size
 from .entries import is_valid
 from .errors import Invalid
 from .namespaces import define, definition
-from .slices import slices
 
 # What one search opens at most. A search that meets more candidates than that answers a short
 # page: the next one goes on from there.
@@ -96,7 +96,7 @@ def search_entries(
         candidates = search_models.find_candidates(
             rows, actor.workspace_id, reach, lexemes, before=after, limit=size
         )
-        for part in slices(candidates, _OPENED_AT_ONCE):
+        for part in split_by_size(candidates, _OPENED_AT_ONCE):
             for row in judged.filter(id__in=part).order_by("-id"):
                 matches = _judge(row, query)
                 if matches is None:

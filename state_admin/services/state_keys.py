@@ -10,8 +10,8 @@ from django.db.models.functions import Now
 
 from state_admin.domain import reducers, schemas, scopes, values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.json_pointers import Budget
 from state_admin.domain.merging import Update
-from state_admin.domain.places import Budget
 from state_admin.domain.values import MAX_VALUE_BYTES, Raw
 from state_admin.models import Merge, StateKey, StateScope, Thread, hot, snapshots_sql
 

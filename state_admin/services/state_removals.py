@@ -27,7 +27,7 @@ _CHUNK = 500
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldValues:
     """How many values there are, and in how many threads."""
 
     threads: int
@@ -36,7 +36,7 @@ class Held:
 
 def unregister_state_key(
     *, actor: Actor, name: str, clear: bool = False, dry_run: bool = False, reason: str = ""
-) -> Held:
+) -> HeldValues:
     """Take one key out of use; answers what threads hold of it.
 
     The values stay readable in state, and come back into use when the name is registered again;
@@ -59,7 +59,7 @@ def unregister_state_key(
         held = count_held(actor, [name])
         if not dry_run:
             remove_keys(actor, [name], cleared=[name] if clear else [], reason=reason)
-            journal.gather(actor)
+            journal.align_feed_clock(actor)
     return held
 
 
@@ -70,12 +70,12 @@ def stop_writers(actor: Actor) -> None:
     close_registry(actor)
 
 
-def count_held(actor: Actor, names: Collection[str]) -> Held:
+def count_held(actor: Actor, names: Collection[str]) -> HeldValues:
     """What the threads of the workspace hold of the keys now."""
     rows = StateValue.objects.current().filter(
         thread__workspace_id=actor.workspace_id, key__in=names
     )
-    return Held(**rows.aggregate(threads=Count("thread", distinct=True), values=Count("key")))
+    return HeldValues(**rows.aggregate(threads=Count("thread", distinct=True), values=Count("key")))
 
 
 def remove_keys(

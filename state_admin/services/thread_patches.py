@@ -54,5 +54,5 @@ def patch_thread(
                 merge=operator.or_,
                 reason=reason,
             )
-        journal.gather(actor)
+        journal.align_feed_clock(actor)
     return threads.read_thread(actor, thread_id)

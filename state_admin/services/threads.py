@@ -344,7 +344,7 @@ def delete_thread(
         erasures_sql.delete_threads(actor.workspace_id, ids)
         traces = [journal.Trace("thread.delete", thread=name) for name in doomed]
         journal.record(actor, traces, reason=reason)
-        journal.gather(actor)
+        journal.align_feed_clock(actor)
     quotas.add_usage(actor, threads=-len(ids))
     return report
 

@@ -141,7 +141,7 @@ def _tell(
         snapshots.advance(actor, thread, RevisionKind.COMMIT, writes, action=told, run=run)
     if asked_for_dispatch:
         dispatches.wake_run(actor, run)
-    journal.gather(actor)
+    journal.align_feed_clock(actor)
 
 
 def _call(ticket: Ticket, run: Run, action: str, payload: Raw, reason: str) -> tool_calls.Call:

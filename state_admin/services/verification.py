@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from django.conf import settings
 from django.db import connection, transaction
 
-from state_admin.domain.digests import DROPPED, Line, Sum, differences
+from state_admin.domain.digests import DROPPED, DigestLine, Sum, differences
 from state_admin.models import verification_sql
 
 # Faults that are told one by one; the others are counted.
@@ -34,7 +34,7 @@ class Verification:
             self.faults.append(fault)
 
 
-def verify_state(before: Iterable[Line] = ()) -> Verification:
+def verify_state(before: Iterable[DigestLine] = ()) -> Verification:
     """Check the rules, and that everything in `before`, lines of `read_digests`, reads the same or
     was let go as the policies say. In constant memory, at one moment."""
     found = Verification()
@@ -51,7 +51,7 @@ def verify_state(before: Iterable[Line] = ()) -> Verification:
     return found
 
 
-def read_digests() -> Iterator[Line]:
+def read_digests() -> Iterator[DigestLine]:
     """What every snapshot and version reads as, in the order of `differences`."""
     with _moment():
         yield from _digests()
@@ -68,9 +68,9 @@ def _moment() -> Iterator[None]:
         yield
 
 
-def _digests() -> Iterator[Line]:
+def _digests() -> Iterator[DigestLine]:
     for entry, version, digest in verification_sql.stream(verification_sql.VERSIONS, {}):
-        yield Line("entry", entry, version, digest)
+        yield DigestLine("entry", entry, version, digest)
     thread, held = None, Sum()
     for owner, at, what, digest in verification_sql.stream(verification_sql.STATES, {}):
         if owner != thread:
@@ -80,16 +80,16 @@ def _digests() -> Iterator[Line]:
         elif what == -1:
             held.remove(digest)
         else:
-            yield Line("state", owner, at, held.hex() if what == 2 else DROPPED)
+            yield DigestLine("state", owner, at, held.hex() if what == 2 else DROPPED)
 
 
-def _count(found: Verification, lines: Iterable[Line]) -> Iterator[Line]:
+def _count(found: Verification, lines: Iterable[DigestLine]) -> Iterator[DigestLine]:
     for line in lines:
         found.lines += 1
         yield line
 
 
-def _judge(found: Verification, old: Line, new: Line | None) -> None:
+def _judge(found: Verification, old: DigestLine, new: DigestLine | None) -> None:
     """A line that is gone or differs."""
     if new is not None and new.digest == DROPPED:
         found.compacted += 1
@@ -104,7 +104,7 @@ def _judge(found: Verification, old: Line, new: Line | None) -> None:
         found.accuse(f"{fault}: {_place(old)}")
 
 
-def _place(line: Line) -> str:
+def _place(line: DigestLine) -> str:
     owner = verification_sql.find_owner(*line[:3])
     sign = "v" if line.kind == "entry" else "@"
     return f"{owner[0] if owner else line.owner} {sign}{line.number}"

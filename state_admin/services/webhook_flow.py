@@ -22,7 +22,7 @@ from state_admin.models.webhooks import UNFINISHED
 from . import deliveries, notifications, webhook_pump
 from .actors import require
 from .errors import Conflict, Gone
-from .webhooks import find_delivery, find_place, find_webhook, lock_webhook, record_verb
+from .webhooks import find_delivery, find_position, find_webhook, lock_webhook, record_verb
 
 
 def pause_webhook(*, actor: Actor, webhook_id: str, reason: str = "") -> Webhook:
@@ -61,7 +61,7 @@ def resume_webhook(
                 error=f"skipped by {actor.name}",
                 finished_at=Now(),
             )
-        elif webhook_pump.has_lost_place(hook, feed_sql.read_end(hook.workspace_id)):
+        elif webhook_pump.has_lost_position(hook, feed_sql.read_end(hook.workspace_id)):
             raise Gone(
                 "the webhook's position in the change feed has expired",
                 hint="Changes that were not delivered may have been deleted. Read the state in the "
@@ -131,7 +131,7 @@ def replay_from(*, actor: Actor, webhook_id: str, cursor: str, reason: str = "")
     require(actor, Role.ADMIN)
     with transaction.atomic():
         hook = lock_webhook(actor, webhook_id)
-        place, at = find_place(actor, cursor)
+        place, at = find_position(actor, cursor)
         if place > hook.place:
             raise Conflict(
                 "the cursor is ahead of the webhook",

@@ -59,7 +59,7 @@ def pump_webhook(webhook_id: str) -> int:
 def _pump_page(hook: Webhook) -> tuple[int, bool]:
     """One page: how many deliveries it made, and whether there may be more."""
     end = feed_sql.read_end(hook.workspace_id)
-    if has_lost_place(hook, end):
+    if has_lost_position(hook, end):
         disable_webhook(hook.pk, "changes were deleted before they could be queued for the webhook")
         return 0, False
     if end.position <= hook.place:
@@ -84,7 +84,7 @@ def _pump_page(hook: Webhook) -> tuple[int, bool]:
     return len(queued), full
 
 
-def has_lost_place(hook: Webhook, end: FeedEnd) -> bool:
+def has_lost_position(hook: Webhook, end: FeedEnd) -> bool:
     """Whether changes behind the webhook's place may be gone: the same rule as for cursors."""
     try:
         cursors.resume(cursors.seal(hook.place, hook.place_at), end, settings.CHANGE_RETENTION)

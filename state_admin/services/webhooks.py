@@ -71,7 +71,7 @@ def create_webhook(
     require(actor, Role.ADMIN)
     _check(name, url, filters)
     with transaction.atomic():
-        place, place_at = find_place(actor, cursor)
+        place, place_at = find_position(actor, cursor)
         mine = Webhook.objects.filter(workspace_id=actor.workspace_id)
         if mine.count() >= MOST_PER_WORKSPACE:
             raise QuotaExceeded(
@@ -175,7 +175,7 @@ def lock_webhook(actor: Actor, webhook_id: str) -> Webhook:
     return found
 
 
-def find_place(actor: Actor, cursor: str) -> tuple[Position, datetime]:
+def find_position(actor: Actor, cursor: str) -> tuple[Position, datetime]:
     """The place that a cursor names, or the feed's end."""
     end = feed_sql.read_end(actor.workspace_id)
     if not cursor:

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import chat, prompts
 from .base import Summary, SummaryRequest
-from .chat import Model, Provider, Said
+from .chat import ChatReply, Model, Provider
 
 _VERSION = "2023-06-01"
 
@@ -37,12 +37,12 @@ class Anthropic:
         said = self._read(answer)
         return chat.summary_of(self.name, self._model, said, prompt.tokens, request.max_tokens)
 
-    def _read(self, answer: dict[str, Any]) -> Said:
+    def _read(self, answer: dict[str, Any]) -> ChatReply:
         try:
             blocks = answer["content"]
             text = "".join(block["text"] for block in blocks if block["type"] == "text")
             usage = answer.get("usage") or {}
             refused = answer.get("stop_reason") == "refusal"
-            return Said(text, usage.get("input_tokens"), usage.get("output_tokens"), refused)
+            return ChatReply(text, usage.get("input_tokens"), usage.get("output_tokens"), refused)
         except (LookupError, TypeError, AttributeError):
             raise chat.wrong_shape(self._provider) from None

@@ -62,7 +62,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Said:
+class ChatReply:
     """What a model answered; tokens None where it does not say. `refused`: it would not."""
 
     text: str
@@ -128,7 +128,9 @@ def wrong_shape(provider: Provider) -> SummaryFailed:
     )
 
 
-def summary_of(name: str, model: Model, said: Said, prompt_tokens: int, max_tokens: int) -> Summary:
+def summary_of(
+    name: str, model: Model, said: ChatReply, prompt_tokens: int, max_tokens: int
+) -> Summary:
     """The summary that an answer holds, as data (ADR 11). Raises SummaryFailed when there is none."""
     text = summaries.clean(said.text, max_tokens)
     spent = _counted(said.input_tokens, prompt_tokens)
@@ -162,7 +164,7 @@ def _refusal(provider: Provider, reply: egress.Reply) -> SummaryFailed:
     answer = _parsed(reply.body) if _is_json(reply) else None
     quote = _quoted(provider, answer)
     if status in (408, 429) or status >= 500 or status < 300:
-        after = retries.seconds_asked(reply.retry_after, time.time())
+        after = retries.requested_seconds(reply.retry_after, time.time())
         return Refusal(said, quote, after=after, blames=True)
     refusal = Refusal(said, quote, retry=False, blames=status in (401, 402, 403, 404, 405))
     if isinstance(answer, dict) and isinstance(answer.get("error"), dict):

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import chat, prompts
 from .base import Summary, SummaryRequest
-from .chat import Model, Provider, Refusal, Said
+from .chat import ChatReply, Model, Provider, Refusal
 
 
 class OpenAICompatible:
@@ -44,7 +44,7 @@ class OpenAICompatible:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         return chat.post(self._provider, "/chat/completions", headers, body)
 
-    def _read(self, answer: dict[str, Any]) -> Said:
+    def _read(self, answer: dict[str, Any]) -> ChatReply:
         try:
             choice = answer["choices"][0]
             message = choice["message"]
@@ -53,7 +53,7 @@ class OpenAICompatible:
                 content = "".join(part.get("text") or "" for part in content)
             usage = answer.get("usage") or {}
             refused = message.get("refusal") or choice.get("finish_reason") == "content_filter"
-            return Said(
+            return ChatReply(
                 content + "",
                 usage.get("prompt_tokens"),
                 usage.get("completion_tokens"),

@@ -12,7 +12,7 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from state_admin.domain.diffs import Row
+from state_admin.domain.diffs import Difference
 from state_admin.domain.values import JSON, dump, pointer_of
 from state_admin.web.addresses import with_query
 
@@ -187,7 +187,9 @@ def _pieces(value: JSON, newline: str) -> Iterator[str]:
 
 
 @register.inclusion_tag("components/_diff.html")
-def diff_table(rows: Sequence[Row], label: str = "Differences", limit: int = 500) -> dict[str, Any]:
+def diff_table(
+    rows: Sequence[Difference], label: str = "Differences", limit: int = 500
+) -> dict[str, Any]:
     """The differences of two values, from domain.diffs.rows. `label` names the table; two on a
     page need two names."""
     lines, left = [], _DIFFERENCE

@@ -8,7 +8,7 @@ from django import template
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from state_admin.domain.lifecycle import in_words
+from state_admin.domain.lifecycle import format_duration
 from state_admin.models import Compaction, CompactionStatus, Run, RunStatus
 from state_admin.web import addresses
 
@@ -39,7 +39,7 @@ def run_pill(run: Run) -> SafeString:
             since = run.lease_expires_at - timedelta(seconds=run.lease_seconds)
         else:
             since = run.deadline_at or run.updated_at
-        return pill("stuck", f"stuck {in_words(now - since)}")
+        return pill("stuck", f"stuck {format_duration(now - since)}")
     if run.status == RunStatus.DONE:
         ended = ended_as(run)
         return pill("failed" if ended in ("error", "blocked") else "done", ended)

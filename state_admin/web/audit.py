@@ -20,7 +20,7 @@ from state_admin.services.errors import BadRequest, NotFound
 from . import paging, snippets
 from .actors import page
 from .addresses import entry_url, with_query
-from .changes import SAID, Told, tell
+from .changes import SAID, ChangeSentence, tell
 from .htmx import Request, render
 from .lists import list_paths
 
@@ -31,7 +31,7 @@ _FIELDS = ("actor", "action", "subject", "request", "since", "until")
 
 
 @dataclass(frozen=True)
-class Filters:
+class AuditFilters:
     """What the address says. `before` is the place of the last row of the page before."""
 
     actor: str = ""
@@ -44,7 +44,7 @@ class Filters:
 
     @property
     def any(self) -> bool:
-        return replace(self, before=None) != Filters()
+        return replace(self, before=None) != AuditFilters()
 
     @property
     def live_actions(self) -> str:
@@ -59,7 +59,7 @@ class Act:
     """One row of the audit. `diff_url`: where what it changed in an entry is shown."""
 
     row: AuditRow
-    told: Told
+    told: ChangeSentence
     diff_url: str
     history_url: str
 
@@ -76,9 +76,9 @@ class Card:
         return self.acts[0].row
 
 
-def read_filters(request: Request) -> Filters:
+def read_filters(request: Request) -> AuditFilters:
     given = {name: paging.text(request, name) for name in _FIELDS}
-    return Filters(**given, before=paging.whole_number(request, "before"))
+    return AuditFilters(**given, before=paging.whole_number(request, "before"))
 
 
 @require_safe
@@ -103,7 +103,7 @@ def audit_list(request: Request) -> HttpResponse:
     return response
 
 
-def _find(request: Request, filters: Filters, name: str) -> tuple[Sequence[AuditRow], str]:
+def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[AuditRow], str]:
     """A page of rows, newest first, and the address of the next one."""
     rows = AuditRow.objects.visible_to(request.actor)
     if filters.before:

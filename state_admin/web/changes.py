@@ -143,7 +143,7 @@ class Happened(Protocol):
 
 
 @dataclass(frozen=True)
-class Told:
+class ChangeSentence:
     """Something that happened, as a sentence: who did what to which, and where that is seen."""
 
     who: str
@@ -156,7 +156,7 @@ class Told:
     also: list[tuple[str, str, str]] = field(default_factory=list)  # what, name, address
 
 
-def tell(row: Happened, kind: str, who: str) -> Told:
+def tell(row: Happened, kind: str, who: str) -> ChangeSentence:
     noun = kind.partition(".")[0]
     also = []
     if row.namespace and row.key:
@@ -184,11 +184,13 @@ def tell(row: Happened, kind: str, who: str) -> Told:
         also.append(("revision", str(version), state))
     gone = kind.endswith("delete") and noun != "entry"
     said = SAID.get(kind) or kind.replace(".", " ").replace("_", " ")
-    return Told(who, said, place, "" if gone else url, version, row.at, kind, [] if gone else also)
+    return ChangeSentence(
+        who, said, place, "" if gone else url, version, row.at, kind, [] if gone else also
+    )
 
 
 @dataclass(frozen=True)
-class Filters:
+class ChangeFilters:
     """What the address says. `before` is the place of the last row of the page before."""
 
     namespace: str = ""
@@ -202,7 +204,7 @@ class Filters:
 
     @property
     def any(self) -> bool:
-        return replace(self, before="") != Filters()
+        return replace(self, before="") != ChangeFilters()
 
     @property
     def feed_filter(self) -> FeedFilter:
@@ -234,8 +236,10 @@ class Filters:
         return with_query(reverse(name), **asdict(replace(self, **changes)))
 
 
-def read_filters(request: Request) -> Filters:
-    return Filters(**{name: paging.text(request, name) for name in Filters.__dataclass_fields__})
+def read_filters(request: Request) -> ChangeFilters:
+    return ChangeFilters(
+        **{name: paging.text(request, name) for name in ChangeFilters.__dataclass_fields__}
+    )
 
 
 @require_safe
@@ -267,7 +271,7 @@ def _items(request: Request, name: str) -> tuple[list[Change], str]:
     return [events.show(row) for row in rows], next_url
 
 
-def _find(request: Request, filters: Filters, name: str) -> tuple[list[FeedRow], str]:
+def _find(request: Request, filters: ChangeFilters, name: str) -> tuple[list[FeedRow], str]:
     rows, end = feed_sql.read_back(
         request.actor.workspace_id,
         before=filters.position,

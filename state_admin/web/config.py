@@ -14,8 +14,8 @@ from django.shortcuts import redirect
 from django.urls import re_path, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from state_admin.domain import answers, values
 from state_admin.domain import config as rules
+from state_admin.domain import schema_forms, values
 from state_admin.domain.access import Role
 from state_admin.domain.config import Kind
 from state_admin.domain.values import JSON, Raw
@@ -45,7 +45,6 @@ from state_admin.templatetags.ui import plural
 from . import paging, snippets
 from .actors import page
 from .addresses import entry_action_url, entry_url, with_query
-from .asked import Asked, asked, read_typed
 from .confirm import Confirm, ask
 from .drafts import (
     Mark,
@@ -60,6 +59,7 @@ from .entry_undo import undo_of
 from .errors import heading_of
 from .htmx import Request, render, see_other, toast
 from .lists import list_paths
+from .schema_fields import BoundField, bind_fields, read_typed
 
 MOST = 200
 _TEMPLATES: dict[Kind, JSON] = {
@@ -77,7 +77,7 @@ EXAMPLES: dict[Kind, JSON] = {
 
 @dataclass
 class Draft:
-    """What a person typed, and what is wrong with it. `base` is the version they saw, `asked` the
+    """What a person typed, and what is wrong with it. `base` is the version they saw, `fields` the
     fields of the form, None where the text was typed itself."""
 
     text: str
@@ -85,12 +85,12 @@ class Draft:
     reason: str = ""
     message: str = ""
     errors: list[Mark] = field(default_factory=list)
-    asked: list[Asked] | None = None
+    fields: list[BoundField] | None = None
 
     @property
-    def groups(self) -> list[tuple[str, list[Asked]]]:
+    def groups(self) -> list[tuple[str, list[BoundField]]]:
         """The fields by the object that they stand in, "" for the record itself."""
-        found = groupby(self.asked or [], lambda each: each.field.group)
+        found = groupby(self.fields or [], lambda each: each.field.group)
         return [(group, list(fields)) for group, fields in found]
 
 
@@ -243,11 +243,11 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
         return _conflict(request, chosen, conflict.collision, draft)
     except (Invalid, TooLarge, BadRequest) as problem:
         draft.message, draft.errors = heading_of(problem), marks_of(draft.text, problem)
-        if draft.asked is not None:
-            fields = [each.field for each in draft.asked]
-            at, rest = answers.faults_by_field(fields, draft.errors)
+        if draft.fields is not None:
+            fields = [each.field for each in draft.fields]
+            at, rest = schema_forms.faults_by_field(fields, draft.errors)
             draft.errors = [dict(error) for error in rest]
-            draft.asked = asked(fields, read_typed(request.POST, fields), at)
+            draft.fields = bind_fields(fields, read_typed(request.POST, fields), at)
         return _form(request, chosen, record_id, now, draft, status=422)
     undo = undo_of(chosen.namespace, record_id, written=saved.version, before=draft.base)
     # The secret of before is destroyed: what it stood in cannot come back whole.
@@ -361,12 +361,12 @@ def _fresh_draft(kind: Kind, now: EntryView, *, as_json: bool) -> Draft:
     held = _without_secrets(kind, values.load(now.value)) if now.exists else {}
     if as_json or not isinstance(held, dict):
         return Draft(pretty(held if now.exists else _TEMPLATES[kind]), now.version)
-    fields = answers.fields_over(rules.form_schema(kind), held)
-    typed = answers.typed_of(fields, held)
+    fields = schema_forms.fields_over(rules.form_schema(kind), held)
+    typed = schema_forms.typed_of(fields, held)
     for each in fields:
         if each.kind == "json" and typed[each.name]:
             typed[each.name] = pretty(values.load(typed[each.name]))
-    return Draft("", now.version, asked=asked(fields, typed))
+    return Draft("", now.version, fields=bind_fields(fields, typed))
 
 
 def _read_form(request: Request, kind: Kind, now: EntryView, draft: Draft) -> None:
@@ -374,10 +374,10 @@ def _read_form(request: Request, kind: Kind, now: EntryView, draft: Draft) -> No
     Invalid with what is wrong with it."""
     held = _value_at(request, kind, now, draft.base)
     held = held if isinstance(held, dict) else {}
-    fields = answers.fields_over(rules.form_schema(kind), held)
+    fields = schema_forms.fields_over(rules.form_schema(kind), held)
     typed = read_typed(request.POST, fields)
-    draft.asked = asked(fields, typed)
-    text, faults = answers.compose(fields, typed, held)
+    draft.fields = bind_fields(fields, typed)
+    text, faults = schema_forms.compose(fields, typed, held)
     draft.text = pretty(values.load(text))
     if faults:
         raise Invalid(f"this is not one of {kind}", faults)
@@ -395,7 +395,7 @@ def _value_at(request: Request, kind: Kind, now: EntryView, version: int) -> JSO
 
 
 def _conflict(request: Request, kind: Kind, collision: Collision, draft: Draft) -> HttpResponse:
-    """The sides of the refusal without secrets. What was said of a secret is asked again beside
+    """The sides of the refusal without secrets. The choices for secrets are repeated beside
     the merged value: a typed one is never sent back to the page."""
 
     def bare(text: str) -> str:

@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from state_admin.domain import values
-from state_admin.domain.places import MISSING
+from state_admin.domain.json_pointers import MISSING
 from state_admin.domain.values import JSON
 from state_admin.models import Compaction, Message, Thread
 from state_admin.models.messages import MessageQuerySet
@@ -60,11 +60,11 @@ class Call:
     name: str
     arguments: Piece
     gist: str
-    result: Shown | None = None
+    result: ConversationItem | None = None
 
 
 @dataclass
-class Shown:
+class ConversationItem:
     """A message ready to be shown."""
 
     row: Message
@@ -175,9 +175,9 @@ def is_folded(row: Message, standing: Message | None) -> bool:
     return (row.folds_to or row.seq) <= (standing.folds_to or 0)
 
 
-def converse(thread_id: str, rows: Sequence[Message]) -> list[Shown]:
+def converse(thread_id: str, rows: Sequence[Message]) -> list[ConversationItem]:
     """The rows as a conversation: a result that follows its call goes beneath it."""
-    items: list[Shown] = []
+    items: list[ConversationItem] = []
     waiting: dict[str, Call] = {}
     for row in rows:
         item = read_message(thread_id, row)
@@ -190,9 +190,9 @@ def converse(thread_id: str, rows: Sequence[Message]) -> list[Shown]:
     return items
 
 
-def read_message(thread_id: str, row: Message, clip: int = CLIP) -> Shown:
+def read_message(thread_id: str, row: Message, clip: int = CLIP) -> ConversationItem:
     body = values.load(row.body or "{}")
-    item = Shown(
+    item = ConversationItem(
         row=row,
         pieces=list(_pieces(thread_id, row, body, clip)),
         url=thread_url(thread_id, message=row.seq),

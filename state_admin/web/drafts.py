@@ -9,7 +9,7 @@ from typing import Any
 from django.http import JsonResponse, QueryDict
 
 from state_admin.domain import diffs, values
-from state_admin.domain.diffs import Clash, Row
+from state_admin.domain.diffs import Clash, Difference
 from state_admin.domain.values import JSON, Raw
 from state_admin.services.conflicts import Collision
 from state_admin.services.entries import check_value
@@ -138,7 +138,7 @@ def _pretty(text: str | None) -> str:
     return "" if text is None else pretty(values.load(text))
 
 
-def _rows(before: str | None, after: str | None) -> list[Row] | None:
+def _rows(before: str | None, after: str | None) -> list[Difference] | None:
     """What differs; None where one side is a deletion."""
     if before is None or after is None:
         return None

@@ -28,7 +28,7 @@ from state_admin.services.errors import BadRequest, Problem
 
 from .actors import page
 from .confirm import PREVIEW, Confirm, Input, ask
-from .entry_list import Filters, find_all, read_filters
+from .entry_list import EntryListFilters, find_all, read_filters
 from .entry_undo import undelete
 from .htmx import Request, Undo, render, see_other, toast
 from .paging import required_number
@@ -77,7 +77,7 @@ class Order:
     all: bool
     texts: Sequence[str]
     chosen: Sequence[Seen]
-    filters: Filters
+    filters: EntryListFilters
     seen_at: datetime
     tag: str = ""
     ttl: int = 0

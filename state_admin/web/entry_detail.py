@@ -174,7 +174,7 @@ def _change(request: Request, shown: EntryView, recent: Sequence[EntryRevision])
     # A deleted version holds nothing; for the difference that counts as null.
     before, after = (values.load(kept[version] or "null") for version in (old, new))
     rows = diffs.rows(before, after)
-    return {"diff": rows, "diff_old": old, "diff_new": new, "diff_asked": bool(text)}
+    return {"diff": rows, "diff_old": old, "diff_new": new, "show_diff": bool(text)}
 
 
 def _pair(text: str) -> tuple[int, int]:

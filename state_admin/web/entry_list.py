@@ -46,7 +46,7 @@ _SHOW = ("invalid", "orphans")
 
 
 @dataclass(frozen=True)
-class Filters:
+class EntryListFilters:
     """What the address says. `after` is the place of the last row of the page before: behind that
     key, or with a `text`, which finds the newest entries first, before the entry with that id."""
 
@@ -71,7 +71,7 @@ class Filters:
 
     @property
     def any(self) -> bool:
-        return self != Filters()
+        return self != EntryListFilters()
 
     @property
     def sparse(self) -> bool:
@@ -81,7 +81,7 @@ class Filters:
     @property
     def narrow(self) -> bool:
         """Whether more than the namespace is chosen: then emptiness says nothing about it."""
-        return self != Filters(namespace=self.namespace)
+        return self != EntryListFilters(namespace=self.namespace)
 
     def url(self, name: str = "web:entry-list", **changes: str) -> str:
         query = replace(self, **changes)
@@ -89,7 +89,7 @@ class Filters:
 
 
 @dataclass(frozen=True)
-class Row:
+class EntryListRow:
     """A line of the table; `valid` is False when the present schema refuses the value. `matches`:
     where a search found its words."""
 
@@ -107,9 +107,11 @@ class Row:
         return f"{self.line.version} {self.line.namespace}/{self.line.key}"
 
 
-def read_filters(query: QueryDict) -> Filters:
+def read_filters(query: QueryDict) -> EntryListFilters:
     """The filters of a query string; values nobody offers are dropped, not obeyed."""
-    given = {each.name: query.get(each.name, "").replace("\0", "") for each in fields(Filters)}
+    given = {
+        each.name: query.get(each.name, "").replace("\0", "") for each in fields(EntryListFilters)
+    }
     if given["scope"] not in {kind.value for kind in ScopeKind}:
         given["scope"] = ""
     if given["since"] not in _SINCE:
@@ -117,7 +119,7 @@ def read_filters(query: QueryDict) -> Filters:
     if given["show"] not in _SHOW:
         given["show"] = ""
     given["text"] = given["text"].strip()
-    return Filters(**given)
+    return EntryListFilters(**given)
 
 
 @require_safe
@@ -192,20 +194,22 @@ def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
 
 
 def find_rows(
-    actor: Actor, filters: Filters, name: str = "web:entry-list"
-) -> tuple[list[Row], str]:
+    actor: Actor, filters: EntryListFilters, name: str = "web:entry-list"
+) -> tuple[list[EntryListRow], str]:
     """A page of rows, and the address of the next one ("" at the end)."""
     rows, end = _rows(actor, filters, PAGE, _WINDOW)
     return rows, filters.url(name, after=end) if end else ""
 
 
-def find_all(actor: Actor, filters: Filters, most: int) -> tuple[list[Row], str]:
+def find_all(actor: Actor, filters: EntryListFilters, most: int) -> tuple[list[EntryListRow], str]:
     """Up to `most` rows behind `filters.after`, as far as one request looks, and the place to go on
     from, "" when nothing is left."""
     return _rows(actor, filters, most, _LONG_WINDOW)
 
 
-def _rows(actor: Actor, filters: Filters, limit: int, window: int) -> tuple[list[Row], str]:
+def _rows(
+    actor: Actor, filters: EntryListFilters, limit: int, window: int
+) -> tuple[list[EntryListRow], str]:
     """The rows of one page, and the place at which the next one begins, "" at the end."""
     if filters.text:
         return _searched(actor, filters, limit)
@@ -226,18 +230,20 @@ def _rows(actor: Actor, filters: Filters, limit: int, window: int) -> tuple[list
     if query.sparse and not more:
         place = window_end(actor, query, max(window, limit + 1))
     end = "/".join(place) if place else ""
-    rows = [Row(line, _valid(actor, line)) for line in lines]
+    rows = [EntryListRow(line, _valid(actor, line)) for line in lines]
     if filters.show == "invalid":
         rows = [row for row in rows if not row.valid]
     return rows, end
 
 
-def _searched(actor: Actor, filters: Filters, limit: int) -> tuple[list[Row], str]:
+def _searched(
+    actor: Actor, filters: EntryListFilters, limit: int
+) -> tuple[list[EntryListRow], str]:
     """The same among the entries whose values hold the text, newest entry first, as far as one
     search looks. Those of unregistered namespaces are in no search."""
     if filters.show == "orphans":
         return [], ""
-    rows: list[Row] = []
+    rows: list[EntryListRow] = []
     after, limit = read_number("after", filters.after), min(limit, _MOST_FOUND)
     while True:
         size = min(_HELD, limit - len(rows))
@@ -256,7 +262,7 @@ def _searched(actor: Actor, filters: Filters, limit: int) -> tuple[list[Row], st
             )
         except NotRegistered:
             return [], ""
-        rows += [Row(_line(hit.entry), hit.valid, hit.matches) for hit in found.hits]
+        rows += [EntryListRow(_line(hit.entry), hit.valid, hit.matches) for hit in found.hits]
         after = found.after
         # Fewer than asked for: it has looked at as many as one search may.
         if after is None or len(found.hits) < size or len(rows) == limit:
@@ -295,7 +301,7 @@ class Leaves:
     more_url: str
 
 
-def _leaves(actor: Actor, filters: Filters) -> Leaves | None:
+def _leaves(actor: Actor, filters: EntryListFilters) -> Leaves | None:
     """None: no namespace and scope are chosen, so nothing of the tree is open."""
     if not (filters.namespace and filters.scope):
         return None
@@ -306,7 +312,7 @@ def _leaves(actor: Actor, filters: Filters) -> Leaves | None:
     more_url = ""
     if len(lines) > _LEAVES:
         last = lines[_LEAVES - 1]
-        chosen = Filters(namespace=filters.namespace, scope=filters.scope)
+        chosen = EntryListFilters(namespace=filters.namespace, scope=filters.scope)
         more_url = chosen.url(after=f"{last.namespace}/{last.key}")
     return Leaves(shown, more_url)
 
@@ -317,13 +323,13 @@ def _valid(actor: Actor, line: EntryLine) -> bool:
     return definition(actor, line.namespace).validator.accepts(values.load(line.doubtful))
 
 
-def _as_json(row: Row) -> dict[str, Any]:
+def _as_json(row: EntryListRow) -> dict[str, Any]:
     shown = row.line._asdict()
     del shown["doubtful"]
     return shown | {"scope_kind": row.scope_kind, "valid": row.valid}
 
 
-def _empty(filters: Filters) -> dict[str, str]:
+def _empty(filters: EntryListFilters) -> dict[str, str]:
     """How to fill an empty browser."""
     namespace = filters.namespace or "team_context"
     target = snippets.state_path(namespace, "parent_thread::t1")

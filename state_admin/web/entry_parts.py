@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from state_admin.domain import places, values
+from state_admin.domain import json_pointers, values
 from state_admin.domain.numbers import read_whole
 from state_admin.services.entries import read_entry
 from state_admin.services.errors import NotFound
@@ -27,8 +27,8 @@ def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
     pointer = request.GET.get("pointer", "")
     start = read_whole(request.GET.get("start", "0")) or 0
     try:
-        part = places.find(values.load(shown.value), places.parts_of(pointer))
-    except places.Mismatch as missing:
+        part = json_pointers.find(values.load(shown.value), json_pointers.parts_of(pointer))
+    except json_pointers.Mismatch as missing:
         raise NotFound(f"no value at {pointer}: {missing}") from missing
     pieces_url = entry_action_url("tree", namespace, key, version=past or None)
     context = {

@@ -18,7 +18,7 @@ from state_admin.models import Entry, Operation
 from state_admin.services.config import delete_record, restore_record
 from state_admin.services.entries import (
     Precondition,
-    Put,
+    WriteResult,
     delete_entry,
     put_entry,
     read_past,
@@ -121,7 +121,7 @@ def _undo_record(
     return see_other(request, reverse("web:config-detail", args=[kind, identity]), part="record")
 
 
-def undelete(actor: Actor, namespace: str, key: str, written: int) -> Put:
+def undelete(actor: Actor, namespace: str, key: str, written: int) -> WriteResult:
     """Write again what the deletion that made version `written` removed, with its tags, pin and the
     rest of its lifetime. VersionConflict when someone wrote since."""
     row = (
@@ -156,7 +156,7 @@ def _write_again(
     tags: Sequence[str] | None,
     pinned: bool | None,
     reason: str,
-) -> Put:
+) -> WriteResult:
     old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
     if not old.exists:
         raise NotFound(f"version {version} of {namespace}/{key} has no value")

@@ -42,7 +42,7 @@ _STATES = {
 
 
 @dataclass(frozen=True)
-class Row:
+class DispatchRow:
     dispatch: Dispatch
     state: str
     payload: Any
@@ -118,9 +118,9 @@ def _find(request: Request, name: str) -> tuple[list[Dispatch], str, dict[str, A
     return list(cut), next_url, filters
 
 
-def _row(request: Request, row: Dispatch) -> Row:
+def _row(request: Request, row: Dispatch) -> DispatchRow:
     edits = request.actor.may(Role.EDITOR)
-    return Row(
+    return DispatchRow(
         row,
         _STATES.get(DispatchStatus(row.status), ""),
         values.load(row.payload or "null"),
@@ -172,7 +172,7 @@ def cancel(request: Request, dispatch_id: str) -> HttpResponse:
 def replay_all(request: Request) -> HttpResponse:
     address = _address_filters(request)
     if request.method == "GET":
-        return _ask_about_letters(
+        return _confirm_letters(
             request,
             "Replay the dead letters?",
             "Replay",
@@ -195,7 +195,7 @@ def replay_all(request: Request) -> HttpResponse:
 def clear(request: Request) -> HttpResponse:
     address = _address_filters(request)
     if request.method == "GET":
-        return _ask_about_letters(
+        return _confirm_letters(
             request,
             "Clear the dead letters?",
             "Clear",
@@ -216,7 +216,7 @@ def _address_filters(request: Request) -> dict[str, str]:
     return {name: paging.text(request, name) for name in ("thread", "agent")}
 
 
-def _ask_about_letters(
+def _confirm_letters(
     request: Request, title: str, verb: str, line: str, name: str, kind: str = "danger"
 ) -> HttpResponse:
     address = _address_filters(request)

@@ -160,7 +160,7 @@ def _plain(value: Any) -> str:
 @page
 def policy_detail(request: Request) -> HttpResponse:
     """The form on GET; saves on POST. The scope and whose it is come in the query."""
-    scope, name = _asked(request)
+    scope, name = _requested_scope(request)
     view = policies.read_policy(actor=request.actor, scope=scope, name=name)
     if request.method == "GET":
         return _show(request, view, PolicyForm(initial=_initial(view)))
@@ -206,7 +206,7 @@ def _undo_of(old: PolicyView, saved: PolicyView) -> Undo | None:
 @page
 def policy_undo(request: Request) -> HttpResponse:
     """Say again what was said before, unless someone changed the policy since."""
-    scope, name = _asked(request)
+    scope, name = _requested_scope(request)
     try:
         policies.put_policy(
             actor=request.actor,
@@ -223,7 +223,7 @@ def policy_undo(request: Request) -> HttpResponse:
     return _back(request, scope, name)
 
 
-def _asked(request: Request) -> tuple[Scope, str]:
+def _requested_scope(request: Request) -> tuple[Scope, str]:
     """The scope and whose it is, from the query."""
     scope = request.GET.get("scope", "workspace")
     if scope not in SCOPES:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from state_admin.domain import values
 from state_admin.domain.values import JSON
 from state_admin.models import RunRead
-from state_admin.models.knowledge_sql import Known
+from state_admin.models.knowledge_sql import VisibleVersion
 from state_admin.services import knowledge
 from state_admin.services.snapshots import LIFECYCLE
 
@@ -27,10 +27,10 @@ PAGE = 50
 
 
 @dataclass(frozen=True)
-class Shown:
+class VisibleEntry:
     """An entry as the run could see it."""
 
-    known: Known
+    known: VisibleVersion
     value: JSON
     url: str
     tree_url: str
@@ -82,8 +82,8 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
     return render(request, "runs/knowledge.html", context, part="run")
 
 
-def _shown(row: Known) -> Shown:
-    return Shown(
+def _shown(row: VisibleVersion) -> VisibleEntry:
+    return VisibleEntry(
         known=row,
         value=values.load(row.value) if row.value is not None and not row.lost else None,
         url=entry_url(row.namespace, row.key, version=row.version),

@@ -17,7 +17,7 @@ from state_admin.models import (
 )
 
 from .addresses import run_action_url, run_url, thread_url
-from .thread_states import touched_in_words
+from .thread_states import describe_touched_keys
 
 _PAGE = 40
 _DISPATCHES = 50
@@ -52,7 +52,7 @@ class Moment:
 
     @property
     def touched(self) -> str:
-        return touched_in_words(self.revision)
+        return describe_touched_keys(self.revision)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ WAITS_FOR = {
 
 
 @dataclass(frozen=True)
-class Filters:
+class RunListFilters:
     """What the address says. `before` is the place of the last row of the page before."""
 
     status: str = ""
@@ -64,14 +64,14 @@ class Filters:
 
     @property
     def any(self) -> bool:
-        return replace(self, before=None) != Filters()
+        return replace(self, before=None) != RunListFilters()
 
     def url(self, name: str = "web:run-list", **changes: Any) -> str:
         return with_query(reverse(name), **vars(replace(self, **changes)))
 
 
-def read_filters(request: Request) -> Filters:
-    return Filters(
+def read_filters(request: Request) -> RunListFilters:
+    return RunListFilters(
         status=paging.choice(request, "status", _STATUSES),
         agent=paging.text(request, "agent"),
         age=paging.choice(request, "age", tuple(_AGES)),
@@ -124,7 +124,9 @@ def _stuck(actor: Actor) -> Any:
     return rows.order_by("-pk")[:STUCK]
 
 
-def find_runs(actor: Actor, filters: Filters, name: str = "web:run-list") -> tuple[list[Run], str]:
+def find_runs(
+    actor: Actor, filters: RunListFilters, name: str = "web:run-list"
+) -> tuple[list[Run], str]:
     """A page of runs, newest first, and the address of the next one."""
     rows = Run.objects.visible_to(actor).timed().select_related("thread").order_by("-pk")
     if filters.status == "stuck":

@@ -27,7 +27,7 @@ SINCE, AGENT, ADDRESS, METHOD = "since", "agent", "address", "method"
 
 
 @dataclass(frozen=True)
-class Row:
+class SessionRow:
     """A session. `id` is the start of the digest of its key."""
 
     id: str
@@ -39,13 +39,13 @@ class Row:
     here: bool
 
 
-def _rows(request: Request) -> list[tuple[Row, UserSession]]:
+def _rows(request: Request) -> list[tuple[SessionRow, UserSession]]:
     mine = UserSession.objects.filter(user=request.user, expire_date__gt=timezone.now())
     own = digest(request.session.session_key or "")
     found = []
     for session in mine.order_by("-expire_date")[:100]:
         noted = session.get_decoded()
-        row = Row(
+        row = SessionRow(
             id=session.session_key[:20],
             agent=str(noted.get(AGENT, "")),
             address=str(noted.get(ADDRESS, "")),

@@ -22,7 +22,7 @@ _LOOKED_AT = 500
 
 
 @dataclass(frozen=True)
-class Line:
+class ContextLine:
     """A message in a line. `seq` 0: a stand-in that is not in the log."""
 
     seq: int
@@ -64,11 +64,11 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     }
 
 
-def _seen(thread: Thread, row: Any) -> Line:
+def _seen(thread: Thread, row: Any) -> ContextLine:
     """A message of the view in a line; what is no row of the log stands in for a result."""
     if row is None:
-        return Line(0, MessageRole.TOOL, INTERRUPTED)
-    return Line(
+        return ContextLine(0, MessageRole.TOOL, INTERRUPTED)
+    return ContextLine(
         row.seq,
         row.role,
         row.said.removeprefix("<conversation-summary>\n"),
@@ -79,10 +79,10 @@ def _seen(thread: Thread, row: Any) -> Line:
     )
 
 
-def line_of(thread: Thread, row: Any, standing: Sequence[Message]) -> Line:
+def line_of(thread: Thread, row: Any, standing: Sequence[Message]) -> ContextLine:
     """A row of `lines()`. Of the standing summaries the first, which reaches furthest, has a say."""
     top = standing[0] if standing else None
-    return Line(
+    return ContextLine(
         row.seq,
         row.role,
         row.said.removeprefix("<conversation-summary>\n"),

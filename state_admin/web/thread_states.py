@@ -44,7 +44,7 @@ _FEW = 10  # trees that may be as large as one alone
 
 
 @dataclass(frozen=True)
-class Held:
+class StateValue:
     """A key of the state at the chosen revision."""
 
     key: str
@@ -70,10 +70,10 @@ class Listed:
 
     @property
     def touched(self) -> str:
-        return touched_in_words(self.row)
+        return describe_touched_keys(self.row)
 
 
-def touched_in_words(row: Revision, most: int = 4) -> str:
+def describe_touched_keys(row: Revision, most: int = 4) -> str:
     """The keys that a revision touched. The runtime's own mirror changes at every step, so it is
     named only where nothing else happened."""
     keys = [key for key in row.touched if not key.startswith(RUNTIME)] or row.touched
@@ -156,11 +156,11 @@ def _shared(request: Request, thread: Thread) -> dict[str, Any]:
     }
 
 
-def held_values(now: Snapshot, chosen: Revision | None = None) -> list[Held]:
+def held_values(now: Snapshot, chosen: Revision | None = None) -> list[StateValue]:
     """The keys of a state with what they hold; those that the chosen revision touched are lit."""
     lit = set(chosen.touched) if chosen else set()
     return [
-        Held(
+        StateValue(
             key=row.key,
             value=None if len(row.value) > BIG else values.load(row.value),
             big=len(row.value) if len(row.value) > BIG else 0,
@@ -238,7 +238,7 @@ def value_piece(request: Request, thread_id: str, revision: int, key: str) -> Ht
 def mark(request: Request, thread_id: str) -> HttpResponse:
     """Name or pin a revision, so that compaction keeps it. The Undo of that tells `was_label` and
     `was_pinned`, what it takes back."""
-    at = asked_revision(request)
+    at = requested_revision(request)
     pinned = request.POST.get("pinned") == "on"
     label = request.POST.get("label", "").strip()[:128]
     old = find_mark(request.actor, thread_id, at)
@@ -267,7 +267,7 @@ def _undo_of_mark(thread_id: str, row: Revision, old: tuple[str, bool]) -> Undo:
 @id_page(role=Role.EDITOR)
 def restore(request: Request, thread_id: str) -> HttpResponse:
     """Make the state what it was at an old revision: as a new one, history stays."""
-    at = asked_revision(request)
+    at = requested_revision(request)
     thread = find_thread(request.actor, thread_id)
     if request.method == "GET":
         return _ask_restore(request, thread, at)
@@ -315,7 +315,7 @@ def _ask_restore(request: Request, thread: Thread, at: int) -> HttpResponse:
     return ask(request, confirm, part="thread")
 
 
-def asked_revision(request: Request) -> int:
+def requested_revision(request: Request) -> int:
     """The revision that an action is about."""
     at = paging.whole_number(request, "at")
     if at is None:

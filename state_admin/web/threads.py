@@ -39,7 +39,7 @@ _SORTS = ("oldest", "id")
 
 
 @dataclass(frozen=True)
-class Filters:
+class ThreadListFilters:
     """What the address says. `after` is the place of the last row of the page before."""
 
     prefix: str = ""
@@ -52,7 +52,7 @@ class Filters:
 
     @property
     def any(self) -> bool:
-        return replace(self, after="") != Filters()
+        return replace(self, after="") != ThreadListFilters()
 
     @property
     def by_id(self) -> bool:
@@ -63,8 +63,8 @@ class Filters:
         return with_query(reverse(name), **vars(replace(self, **changes)))
 
 
-def read_filters(request: Request) -> Filters:
-    return Filters(
+def read_filters(request: Request) -> ThreadListFilters:
+    return ThreadListFilters(
         prefix=paging.text(request, "prefix"),
         resource=paging.text(request, "resource"),
         agent=paging.text(request, "agent"),
@@ -127,7 +127,7 @@ def _item(actor: Actor, row: Thread) -> dict[str, Any]:
 
 
 def find_threads(
-    actor: Actor, filters: Filters, name: str = "web:thread-list"
+    actor: Actor, filters: ThreadListFilters, name: str = "web:thread-list"
 ) -> tuple[list[Thread], str]:
     """A page of threads, newest first if not asked otherwise, and the address of the next one. By
     prefix they come in the order of their ids: one range of the unique index, however many threads

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from state_admin.contract import tickets as contract
-from state_admin.domain import answers, values
+from state_admin.domain import schema_forms, values
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import Ticket, TicketStatus
 from state_admin.services.errors import Invalid
@@ -18,9 +18,9 @@ from state_admin.templatetags.json_html import pretty
 
 from . import paging
 from .addresses import with_query
-from .asked import Asked, asked, read_typed
 from .htmx import Request
 from .lists import list_paths
+from .schema_fields import BoundField, bind_fields, read_typed
 
 PAGE = 50
 
@@ -28,13 +28,13 @@ PAGE = 50
 @dataclass
 class Question:
     """A pending ticket with what its form shows: parsed arguments, the fields of its response
-    schema, or where a form cannot ask for it (`asked` is None) a draft of the answer as JSON; and
+    schema, or where a form cannot ask for it (`fields` is None) a draft of the answer as JSON; and
     after a mistake what was typed and what is wrong with it."""
 
     ticket: Ticket
     args: JSON
     schema: JSON
-    asked: list[Asked] | None
+    fields: list[BoundField] | None
     typed: str
     expired: bool
     mistake: str = ""
@@ -43,12 +43,12 @@ class Question:
 
 def question_of(ticket: Ticket) -> Question:
     schema = _schema(ticket)
-    fields = answers.fields_of(schema)
+    fields = schema_forms.fields_of(schema)
     return Question(
         ticket,
         values.load(ticket.arguments or "null"),
         schema,
-        None if fields is None else asked(fields, {f.name: f.typed for f in fields}),
+        None if fields is None else bind_fields(fields, {f.name: f.typed for f in fields}),
         typed=pretty(draft(schema)) if schema is not None else "",
         expired=ticket.expires_at is not None and ticket.expires_at <= timezone.now(),
     )
@@ -56,10 +56,10 @@ def question_of(ticket: Ticket) -> Question:
 
 def read_answer(request: Request, ticket: Ticket) -> Raw:
     """The answer that was typed: into the fields, or as JSON. Invalid with what is wrong."""
-    fields = answers.fields_of(_schema(ticket))
+    fields = schema_forms.fields_of(_schema(ticket))
     if fields is None or "payload" in request.POST:
         return _read(request.POST.get("payload", "").strip() or "null")
-    text, faults = answers.compose(fields, read_typed(request.POST, fields))
+    text, faults = schema_forms.compose(fields, read_typed(request.POST, fields))
     if faults:
         raise Invalid("the answer is not complete", faults)
     return _read(text)
@@ -78,12 +78,12 @@ def point_out(question: Question, request: Request, refused: Invalid) -> None:
     """Show the question again with what was typed, each mistake at its field."""
     question.mistake, question.errors = refused.detail, refused.data.get("errors", [])
     question.typed = request.POST.get("payload", "")
-    if question.asked is None or "payload" in request.POST:
-        question.asked = None
+    if question.fields is None or "payload" in request.POST:
+        question.fields = None
         return
-    fields = [each.field for each in question.asked]
-    at, question.errors = answers.faults_by_field(fields, question.errors)
-    question.asked = asked(fields, read_typed(request.POST, fields), at)
+    fields = [each.field for each in question.fields]
+    at, question.errors = schema_forms.faults_by_field(fields, question.errors)
+    question.fields = bind_fields(fields, read_typed(request.POST, fields), at)
 
 
 def _schema(ticket: Ticket) -> JSON:

@@ -87,7 +87,7 @@ class TokenForm(forms.Form):
 
 
 @dataclass(frozen=True)
-class Row:
+class TokenRow:
     token: ApiToken
     state: str
     live: bool
@@ -154,14 +154,14 @@ def _items(request: Request, name: str) -> tuple[list[contract.Token], str]:
     return [contract.Token.of(token) for token in tokens], next_url
 
 
-def _row(token: ApiToken) -> Row:
+def _row(token: ApiToken) -> TokenRow:
     if token.revoked_at:
-        return Row(token, "revoked", live=False)
+        return TokenRow(token, "revoked", live=False)
     if token.expires_at and token.expires_at <= timezone.now():
-        return Row(token, "expired", live=False)
+        return TokenRow(token, "expired", live=False)
     if token.rotated_at:
-        return Row(token, "rotated", live=True)
-    return Row(token, "live", live=True)
+        return TokenRow(token, "rotated", live=True)
+    return TokenRow(token, "live", live=True)
 
 
 @require_http_methods(["GET", "POST"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 
-from state_admin.domain import places
+from state_admin.domain import json_pointers
 from state_admin.domain.values import JSON
 from state_admin.services.errors import NotFound
 from state_admin.templatetags.json_html import tree_piece
@@ -18,8 +18,8 @@ def answer_piece(request: Request, value: JSON, pieces_url: str) -> HttpResponse
     pointer = request.GET.get("pointer", "")
     start = paging.whole_number(request, "start") or 0
     try:
-        found = places.find(value, places.parts_of(pointer))
-    except places.Mismatch as mismatch:
+        found = json_pointers.find(value, json_pointers.parts_of(pointer))
+    except json_pointers.Mismatch as mismatch:
         raise NotFound(f"no value at this pointer: {mismatch}") from mismatch
     if not isinstance(found, (dict, list)):
         raise NotFound("no value to expand at this pointer")

@@ -31,7 +31,7 @@ _EACH = 10
 
 
 @dataclass(frozen=True)
-class Line:
+class UsageLine:
     """A namespace or thread in a table: its level, and the same in words for its sparkline."""
 
     level: Level
@@ -175,10 +175,10 @@ def _tokens_chart(whole: Level, today: date, days: int) -> Chart | None:
     return Chart("tokens", "Tokens over time", summary, "Tokens", bars)
 
 
-def _lines(actor: Actor, group: Group, days: int) -> list[Line]:
+def _lines(actor: Actor, group: Group, days: int) -> list[UsageLine]:
     address = namespace_url if group == "namespace" else thread_url
     levels = list_levels(actor, group=group, days=days, limit=_EACH)
-    return [Line(level, address(level.name)) for level in levels]
+    return [UsageLine(level, address(level.name)) for level in levels]
 
 
 def _spending(actor: Actor, days: int) -> dict[date, tuple[float, str]]:

@@ -31,7 +31,7 @@ _STATES = {
 
 
 @dataclass(frozen=True)
-class Row:
+class DeliveryRow:
     delivery: WebhookDelivery
     state: str
     event: Any
@@ -73,10 +73,10 @@ def _find(
     return list(shown), next_url
 
 
-def _row(request: Request, row: WebhookDelivery) -> Row:
+def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:
     repeatable = (DeliveryStatus.DELIVERED, DeliveryStatus.DEAD, DeliveryStatus.FAILED)
     can = request.actor.may(Role.ADMIN) and not row.test and row.status in repeatable
-    return Row(row, _STATES.get(DeliveryStatus(row.status), ""), values.load(row.body), can)
+    return DeliveryRow(row, _STATES.get(DeliveryStatus(row.status), ""), values.load(row.body), can)
 
 
 def _items(request: Request, name: str, webhook_id: str) -> tuple[list[dict[str, Any]], str]:

@@ -80,7 +80,7 @@ class WebhookForm(forms.Form):
 
 
 @dataclass(frozen=True)
-class Line:
+class WebhookLine:
     """A webhook as people see it: the whole URL only for those who may change it."""
 
     hook: Webhook
@@ -90,7 +90,7 @@ class Line:
     sees: list[str]
 
 
-def line_of(request: Request, hook: Webhook) -> Line:
+def line_of(request: Request, hook: Webhook) -> WebhookLine:
     wants = [*hook.kinds, *(f"namespace {glob}" for glob in hook.namespaces)]
     wants += [
         f"{label} {text}"
@@ -106,7 +106,7 @@ def line_of(request: Request, hook: Webhook) -> Line:
     sees += [f"threads {prefix}…" for prefix in hook.grant_thread_prefixes]
     whole = request.actor.may(Role.ADMIN)
     url = hook.url if whole else egress.origin_of(hook.url)
-    return Line(hook, _STATES[WebhookStatus(hook.status)], url, wants, sees)
+    return WebhookLine(hook, _STATES[WebhookStatus(hook.status)], url, wants, sees)
 
 
 @require_safe
@@ -208,7 +208,7 @@ def send_test(request: Request, webhook_id: str) -> HttpResponse:
     return _back(request, webhook_id, "Test event queued")
 
 
-def _asked(
+def _confirm_or_do(
     request: Request,
     webhook_id: str,
     confirm: Callable[[Webhook], Confirm],
@@ -248,7 +248,7 @@ def resume(request: Request, webhook_id: str) -> HttpResponse:
         )
         return _back(request, webhook_id, "Webhook resumed")
 
-    return _asked(request, webhook_id, confirm, do)
+    return _confirm_or_do(request, webhook_id, confirm, do)
 
 
 @require_http_methods(["GET", "POST"])
@@ -279,7 +279,7 @@ def rotate(request: Request, webhook_id: str) -> HttpResponse:
         )
         return _detail(request, webhook_id, secret=secret)
 
-    return _asked(request, webhook_id, confirm, do)
+    return _confirm_or_do(request, webhook_id, confirm, do)
 
 
 @require_http_methods(["GET", "POST"])
@@ -303,7 +303,7 @@ def replay_dead(request: Request, webhook_id: str) -> HttpResponse:
         )
         return _back(request, webhook_id, f"{plural(number, 'delivery,deliveries')} requeued")
 
-    return _asked(request, webhook_id, confirm, do)
+    return _confirm_or_do(request, webhook_id, confirm, do)
 
 
 @require_http_methods(["GET", "POST"])
@@ -330,7 +330,7 @@ def delete(request: Request, webhook_id: str) -> HttpResponse:
         toast(request, f"Webhook “{name}” deleted")
         return see_other(request, reverse("web:webhook-list"))
 
-    return _asked(request, webhook_id, confirm, do)
+    return _confirm_or_do(request, webhook_id, confirm, do)
 
 
 urlpatterns = [

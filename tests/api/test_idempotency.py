@@ -11,7 +11,7 @@ from django.db import OperationalError
 from django.db.models.functions import Now
 
 from state_admin.models import ApiToken, EntryRevision, IdempotencyRecord, Message, Run
-from state_admin.services import entries, replays
+from state_admin.services import entries, idempotency
 from tests import builders
 from tests.builders import Person, call, make_namespace, make_thread
 from tests.patience import PATIENCE
@@ -127,7 +127,7 @@ def test_crash__behind_the_effect__leaves_neither_effect_nor_record(
         raise OperationalError("server closed the connection unexpectedly")
 
     with monkeypatch.context() as broken:
-        broken.setattr(replays, "keep", crash)
+        broken.setattr(idempotency, "keep", crash)
         answer = put(notes)
     assert answer.status_code == 503
     assert (writes(), IdempotencyRecord.objects.count()) == (0, 0)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+from state_admin.domain.json_pointers import MISSING, parts_of
 from state_admin.domain.patches import merge_patch
-from state_admin.domain.places import MISSING, parts_of
 from state_admin.domain.values import same
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_admin.domain.blame import Line, attribute
+from state_admin.domain.blame import BlamedPointer, attribute
 from state_admin.domain.values import same
 
 # Versions oldest first; None means deleted.
@@ -64,7 +64,7 @@ def test_blame__everything_settled__reads_no_further_back() -> None:
         yield 2, {"b": 1}, True
         raise AssertionError("read too far")
 
-    assert list(attribute(history())) == [Line("", 3)]
+    assert list(attribute(history())) == [BlamedPointer("", 3)]
 
 
 _values = st.recursive(

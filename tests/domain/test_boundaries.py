@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.domain.boundaries import (
-    Line,
     Lines,
     Mark,
+    MessageLine,
     Plan,
     Skip,
     dangling,
@@ -25,7 +25,7 @@ from state_admin.domain.policies import Policy
 CHEAP = Policy(min_gain_tokens=0)
 
 
-def talk(script: str, tokens: int = 100) -> list[Line]:
+def talk(script: str, tokens: int = 100) -> list[MessageLine]:
     """Lines from words: `s` system, `S` internal summary, `u` user, `i` internal user,
     `a` assistant, `a+x,y` assistant that opens x and y, `-x` the result of x."""
     roles = {"s": "system", "S": "system", "u": "user", "i": "user", "a": "assistant"}
@@ -33,7 +33,7 @@ def talk(script: str, tokens: int = 100) -> list[Line]:
     for seq, word in enumerate(script.split(), 1):
         head, _, opens = word.partition("+")
         lines.append(
-            Line(
+            MessageLine(
                 seq=seq,
                 message_id=f"m{seq}",
                 role="tool" if word[0] == "-" else roles[head],
@@ -153,7 +153,7 @@ _words = st.lists(
 ).map(" ".join)
 
 
-def is_safe(lines: list[Line], index: int) -> bool:
+def is_safe(lines: list[MessageLine], index: int) -> bool:
     """The rule, told slowly: no call is open behind `index`, and no tool message follows."""
     open_calls: Counter[str] = Counter()
     for line in lines[: index + 1]:

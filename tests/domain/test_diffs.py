@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from state_admin.domain import patches
-from state_admin.domain.diffs import Clash, Row, json_patch, rows, three_way
+from state_admin.domain.diffs import Clash, Difference, json_patch, rows, three_way
 from state_admin.domain.values import same
 from tests.domain import strategies
 
@@ -50,10 +50,10 @@ def test_json_patch__of_two_values__is_small_and_plain(
 
 def test_rows__of_a_change__say_what_was_and_what_is() -> None:
     assert rows({"a": 1, "b": [1, 2], "c": 3}, {"a": 2, "b": [1], "d": 4}) == [
-        Row("/a", "changed", 1, 2),
-        Row("/b/1", "removed", 2, None),
-        Row("/c", "removed", 3, None),
-        Row("/d", "added", None, 4),
+        Difference("/a", "changed", 1, 2),
+        Difference("/b/1", "removed", 2, None),
+        Difference("/c", "removed", 3, None),
+        Difference("/d", "added", None, 4),
     ]
 
 

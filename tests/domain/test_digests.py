@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_admin.domain.digests import Line, Sum, differences
+from state_admin.domain.digests import DigestLine, Sum, differences
 
 _NAMES = st.tuples(st.sampled_from(["entry", "state"]), st.integers(1, 3), st.integers(1, 3))
 _LISTS = st.dictionaries(_NAMES, st.sampled_from("abc"))
@@ -18,12 +18,14 @@ _LISTS = st.dictionaries(_NAMES, st.sampled_from("abc"))
 def test_differences__any_lists__are_what_differs_by_name(
     before: dict[tuple[str, int, int], str], now: dict[tuple[str, int, int], str]
 ) -> None:
-    def lines(of: dict[tuple[str, int, int], str]) -> list[Line]:
-        return [Line(*name, of[name]) for name in sorted(of)]
+    def lines(of: dict[tuple[str, int, int], str]) -> list[DigestLine]:
+        return [DigestLine(*name, of[name]) for name in sorted(of)]
 
     found = {(old or new)[:3]: (old, new) for old, new in differences(lines(before), lines(now))}  # type: ignore[index]
     assert found == {
-        name: tuple(Line(*name, each[name]) if name in each else None for each in (before, now))
+        name: tuple(
+            DigestLine(*name, each[name]) if name in each else None for each in (before, now)
+        )
         for name in before.keys() | now.keys()
         if before.get(name) != now.get(name)
     }
@@ -47,8 +49,8 @@ def test_sum__of_the_same_set__is_the_same_by_any_way(
 
 
 def test_line__written_and_read__is_itself() -> None:
-    line = Line("state", 12, 7, "ab")
-    assert Line.parse(f"{line}\n") == line
+    line = DigestLine("state", 12, 7, "ab")
+    assert DigestLine.parse(f"{line}\n") == line
     for text in ("state 1 2", "state x 2 ab", ""):
         with pytest.raises(ValueError):
-            Line.parse(text)
+            DigestLine.parse(text)

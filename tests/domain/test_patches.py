@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_admin.domain import places
+from state_admin.domain import json_pointers
+from state_admin.domain.json_pointers import MAX_HASHED
 from state_admin.domain.patches import (
     MAX_OPERATIONS,
     PatchRefused,
@@ -21,7 +22,6 @@ from state_admin.domain.patches import (
     merge_patch,
     update,
 )
-from state_admin.domain.places import MAX_HASHED
 from state_admin.domain.values import dump, identity, load, same
 from tests.domain import reference_patches, strategies
 
@@ -370,7 +370,9 @@ def test_update__many_operations_on_a_large_array__hash_each_item_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hashed: list[object] = []
-    monkeypatch.setattr(places, "identity", lambda item: hashed.append(item) or identity(item))
+    monkeypatch.setattr(
+        json_pointers, "identity", lambda item: hashed.append(item) or identity(item)
+    )
     document = [{"i": i} for i in range(4_900)]
     operations = [
         {"op": "union", "path": "", "value": [{"i": 1}]},

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.domain import values
-from state_admin.domain.places import Mismatch
+from state_admin.domain.json_pointers import Mismatch
 from state_admin.domain.redaction import TOMBSTONE, is_tombstone, redact
 from tests.domain import strategies
 

@@ -36,4 +36,4 @@ def test_pause__retry_after__is_honoured_within_bounds(asked: float | None, paus
     ],
 )
 def test_retry_after__any_text__is_read_or_ignored(retry_after: str, seconds: float | None) -> None:
-    assert retries.seconds_asked(retry_after, 10) == seconds
+    assert retries.requested_seconds(retry_after, 10) == seconds

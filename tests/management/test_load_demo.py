@@ -25,7 +25,7 @@ from state_admin.models import (
     Webhook,
     WebhookDelivery,
 )
-from state_admin.services import demo_house
+from state_admin.services import demo_fixtures
 from tests.builders import Person, make_person
 
 pytestmark = pytest.mark.django_db
@@ -84,7 +84,7 @@ def test_load_demo__again__changes_nothing() -> None:
 
 
 def test_furnish__workspace_of_its_own__needs_nothing_of_the_conversations(alice: Person) -> None:
-    demo_house.furnish(alice.actor)
+    demo_fixtures.furnish(alice.actor)
     assert Plugin.objects.get().name == "loyalty"
     assert Webhook.objects.get().status == "paused"
     assert not Thread.objects.exists()

@@ -14,7 +14,7 @@ from state_admin.protocols import ag_ui_events, parts
 from tests.domain import strategies
 
 
-def said(body: dict[str, Any], seq: int = 1) -> parts.Said:
+def said(body: dict[str, Any], seq: int = 1) -> parts.ThreadMessage:
     row = Message(
         public_id=f"m{seq}",
         seq=seq,

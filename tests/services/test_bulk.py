@@ -10,7 +10,7 @@ from state_admin.domain.config import Kind
 from state_admin.models import AuditRow, Change, EntryRevision
 from state_admin.models.browsing import EntryFilter, entry_page
 from state_admin.services import bulk, config
-from state_admin.services.bulk import Done, Left, Seen
+from state_admin.services.bulk import Done, Seen, Skipped
 from state_admin.services.entries import read_entry
 from state_admin.services.errors import Forbidden, Invalid
 from state_admin.services.namespaces import unregister_namespace
@@ -54,10 +54,10 @@ def test_change__written_since_gone_or_so_already__is_left_and_told(
     made = bulk.change_entries(actor=alice.actor, action="tag", seen=asked, tag="vip")
     assert made.done == []
     assert sorted(made.left) == [
-        Left("n", "a", "alice wrote version 2 in the meantime"),
-        Left("n", "b", "no change needed"),
-        Left("n", "no", "the entry no longer exists"),
-        Left("no", "a", "the entry no longer exists"),
+        Skipped("n", "a", "alice wrote version 2 in the meantime"),
+        Skipped("n", "b", "no change needed"),
+        Skipped("n", "no", "the entry no longer exists"),
+        Skipped("no", "a", "the entry no longer exists"),
     ]
 
 
@@ -75,7 +75,7 @@ def test_untag__then_expire__tells_the_expiry_before(alice: Person, seen: list[S
 def test_delete__orphans__go_too_but_are_not_tagged(alice: Person, seen: list[Seen]) -> None:
     unregister_namespace(actor=alice.actor, name="n", entries="retain")
     refused = bulk.change_entries(actor=alice.actor, action="tag", seen=seen[:1], tag="vip")
-    assert refused.left == [Left("n", "c", "its namespace is not registered")]
+    assert refused.left == [Skipped("n", "c", "its namespace is not registered")]
     made = bulk.change_entries(actor=alice.actor, action="delete", seen=seen)
     assert len(made.done) == 3
     assert entry_page(alice.actor, EntryFilter(), limit=9) == []
@@ -85,7 +85,7 @@ def test_change__config_record__is_never_touched(alice: Person) -> None:
     make_record(alice.actor, "providers", "openai", {"adapter": "openai"})
     asked = [Seen("config.providers", "openai", 1)]
     made = bulk.change_entries(actor=alice.actor, action="delete", seen=asked)
-    assert made.left == [Left("config.providers", "openai", "its namespace is reserved")]
+    assert made.left == [Skipped("config.providers", "openai", "its namespace is reserved")]
     assert config.read_record(actor=alice.actor, kind=Kind.PROVIDERS, identity="openai").exists
 
 
@@ -109,7 +109,7 @@ def test_tag__beyond_the_most__is_left(alice: Person) -> None:
     make_namespace(alice.actor, "n")
     put(alice.actor, "n", "a", 1, tags=[str(number) for number in range(bulk.MOST_TAGS)])
     made = bulk.change_entries(actor=alice.actor, action="tag", seen=[Seen("n", "a", 1)], tag="x")
-    assert made.left == [Left("n", "a", "the entry already has the maximum of 32 tags")]
+    assert made.left == [Skipped("n", "a", "the entry already has the maximum of 32 tags")]
 
 
 @pytest.mark.django_db(transaction=True)

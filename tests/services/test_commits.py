@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from state_admin.domain.json_pointers import MAX_HASHED
 from state_admin.domain.merging import Batch, Update
-from state_admin.domain.places import MAX_HASHED
 from state_admin.domain.reducers import EXTENSION_KEYS
 from state_admin.models import AuditRow, Change, Message, Revision, Run, StateValue, Thread
 from state_admin.services import commits, runs, snapshots, state_keys

@@ -35,7 +35,9 @@ def read(person: Person, key: str = "k", namespace: str = "notes") -> entries.En
     return entries.read_entry(actor=person.actor, namespace=namespace, key=key)
 
 
-def patch(person: Person, operations: Any, kind: Any = "merge", **options: Any) -> entries.Put:
+def patch(
+    person: Person, operations: Any, kind: Any = "merge", **options: Any
+) -> entries.WriteResult:
     return entries.patch_entry(
         actor=person.actor, namespace="notes", key="k", kind=kind, operations=operations, **options
     )

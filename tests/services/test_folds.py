@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from state_admin.domain.boundaries import Line, Lines, Plan, Skip, plan
+from state_admin.domain.boundaries import Lines, MessageLine, Plan, Skip, plan
 from state_admin.domain.policies import Policy
 from state_admin.models import Message, Thread, folds_sql, hot
 from state_admin.models.folds_sql import LogView
@@ -57,7 +57,7 @@ def make(person: Person, script: list[str], fold: tuple[int, bool] | None) -> Th
 def lines(thread: Thread) -> Lines:
     return Lines(
         [
-            Line(m.folds_to or m.seq, m.public_id, m.role, m.visibility, m.estimated_tokens,
+            MessageLine(m.folds_to or m.seq, m.public_id, m.role, m.visibility, m.estimated_tokens,
                  tuple(m.opens), m.answers)
             for m in effective_messages(thread)
         ]

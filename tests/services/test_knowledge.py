@@ -268,7 +268,7 @@ def test_search__any_holes__finds_the_newest_visible_version(
     revision.seen = f"{seen + 1}:{seen + 1}:"
     visible = max((v for v in versions if v <= seen), default=0)
     lost = visible < newest and visible + 1 not in versions
-    found = knowledge_sql.read_known(run.actor, revision, ["global"], limit=5)
+    found = knowledge_sql.read_visible(run.actor, revision, ["global"], limit=5)
     if visible or lost:
         assert [(row.version, row.lost) for row in found] == [(visible, lost)]
     else:

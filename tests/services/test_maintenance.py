@@ -22,7 +22,7 @@ from state_admin.models import (
     Sweep,
     UserSession,
 )
-from state_admin.services import compactions, entries, maintenance, slices, users
+from state_admin.services import batching, compactions, entries, maintenance, users
 from state_admin.tasks import maintenance as tasks
 from state_admin.tasks.schedule import BEAT_SCHEDULE
 from tests.builders import Person, make_namespace, make_thread, put
@@ -113,7 +113,7 @@ def test_sweeps__patience_is_over__leave_the_rest_to_the_next(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "PURGE_BATCH", 2)
-    monkeypatch.setattr(slices, "PATIENCE", 0.0)
+    monkeypatch.setattr(batching, "PATIENCE", 0.0)
     for number in range(5):
         IdempotencyRecord.objects.create(scope=str(number), fingerprint="x")
     IdempotencyRecord.objects.update(created_at=Now() - timedelta(days=2))

@@ -102,7 +102,7 @@ def test_counting__parked_poll_that_looks_again__is_one_read(
     alice: Person, counter: Counter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alice.api("GET", "/changes")
-    monkeypatch.setattr(endpoint, "is_asked_again", lambda request: True)
+    monkeypatch.setattr(endpoint, "is_repeated", lambda request: True)
     alice.api("GET", "/changes")
     assert counted(counter, alice) == (1, 0, 0)
 

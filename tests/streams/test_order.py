@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from state_admin.models import Change, changes_sql, feed_sql
 from state_admin.models.feed_sql import FeedFilter, Position
-from state_admin.services import batches, clearing, entries, restores, slices
+from state_admin.services import batches, batching, clearing, entries, restores
 from state_admin.services.batches import BatchOperation
 from tests.builders import Person, make_namespace, put, raw
 from tests.patience import PATIENCE
@@ -124,7 +124,7 @@ def test_feed__transaction_of_several_statements__is_seen_as_a_whole(
     """Somebody else's change lands behind each statement and one of them stays open: a reader whose
     horizon lies in the midst of the transaction sees none of it."""
     monkeypatch.setattr(clearing, "_CHUNK", 1)
-    monkeypatch.setattr(restores, "slices", partial(slices.slices, most=1))
+    monkeypatch.setattr(restores, "split_by_size", partial(batching.split_by_size, most=1))
     make_namespace(alice.actor, "notes")
     for key in ("a", "b", "c"):
         put(alice.actor, "notes", key, {})
@@ -154,8 +154,8 @@ def test_gather__changes_of_others__keep_their_place(alice: Person) -> None:
         with transaction.atomic():  # a number of its own
             put(alice.actor, "notes", "b", 1)
         theirs = Change.objects.get(key="other").xid
-        assert changes_sql.gather_changes(alice.workspace.pk) == 1
-        assert changes_sql.gather_changes(alice.workspace.pk) == 0
+        assert changes_sql.align_feed_clock(alice.workspace.pk) == 1
+        assert changes_sql.align_feed_clock(alice.workspace.pk) == 0
     clocks = dict(Change.objects.filter(namespace="notes").values_list("key", "xid"))
     assert clocks["a"] == clocks["b"]
     assert clocks["other"] == theirs

@@ -15,7 +15,7 @@ from state_admin.models import Run, Ticket
 from state_admin.services import runs
 from state_admin.services.runs import RunChange
 from tests.builders import Person, make_person, make_run, make_thread
-from tests.domain.test_answers import REFUND
+from tests.domain.test_schema_forms import REFUND
 from tests.web.stories import HOSTILE, tell
 from tests.web.test_threads import htmx, page
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test import Client
 
-from state_admin.domain.lifecycle import in_words, stuck_reason
+from state_admin.domain.lifecycle import format_duration, stuck_reason
 from state_admin.models import Run, Ticket
 from state_admin.services import runs
 from state_admin.services.runs import RunChange
@@ -75,7 +75,7 @@ def test_stuck_reason__several__all_of_them() -> None:
     [(-5, "0 s"), (59, "59 s"), (3599, "59 min"), (172799, "47 h"), (172800, "2 days")],
 )
 def test_in_words__length__largest_unit(seconds: int, said: str) -> None:
-    assert in_words(timedelta(seconds=seconds)) == said
+    assert format_duration(timedelta(seconds=seconds)) == said
 
 
 @pytest.mark.parametrize(

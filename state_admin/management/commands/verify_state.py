@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from state_admin.domain.digests import Line
+from state_admin.domain.digests import DigestLine
 from state_admin.services.verification import read_digests, verify_state
 
 
@@ -35,7 +35,7 @@ class Command(BaseCommand):
     def _verify(self, write: Path | None, check: Path | None) -> None:
         if check is not None:
             with check.open() as lines:
-                found = verify_state(map(Line.parse, lines))
+                found = verify_state(map(DigestLine.parse, lines))
         else:
             found = verify_state()
         words = f"{found.lines:,} snapshots and versions"

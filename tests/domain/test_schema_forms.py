@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_admin.domain.answers import (
+from state_admin.domain.schema_forms import (
     compose,
     faults_by_field,
     fields_of,

@@ -13,7 +13,7 @@ from .channel import Channel
 from .hub import Hub, Unready
 
 
-class Park:
+class LongPoll:
     """Waits until a change that matters to the view, or `seconds`; then asks the view again.
 
     `extra` goes into the environ of every further asking. Whether there is news is the view's word:

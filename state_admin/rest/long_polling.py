@@ -1,6 +1,6 @@
 """Long polls (`wait=`): the one place that knows how a request waits for news.
 
-Under our server it waits on the event loop (streams/park.py), holding neither a thread nor a
+Under our server it waits on the event loop (streams/long_polls.py), holding neither a thread nor a
 connection. Elsewhere, as under Django's test client, the thread looks again and again.
 """
 
@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from state_admin.models.feed_sql import FeedFilter
 from state_admin.streams.hub import ENVIRON, Hub
-from state_admin.streams.park import Park
+from state_admin.streams.long_polls import LongPoll
 
 from .bodies import Response
 
@@ -41,7 +41,7 @@ def memory_of(request: Request) -> Any:
     return request.META.get(_MEMORY)
 
 
-def is_asked_again(request: Request) -> bool:
+def is_repeated(request: Request) -> bool:
     """Whether this is a parked poll that looks again: the same call, not another one."""
     return _MEMORY in request.META
 
@@ -69,5 +69,5 @@ def answer_news(
             found = look()
     response = show(found)
     if seconds and hub is not None and not is_news(found):
-        response.on_loop = Park(hub, view.actor, filters, seconds, {_MEMORY: memory})
+        response.on_loop = LongPoll(hub, view.actor, filters, seconds, {_MEMORY: memory})
     return response

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from django.http import QueryDict
 
-from state_admin.domain.answers import Field
+from state_admin.domain.schema_forms import Field
 
 _MOST_ROWS = 16
 
 
 @dataclass(frozen=True)
-class Asked:
+class BoundField:
     """A field with what stands in it and what is wrong there."""
 
     field: Field
@@ -37,8 +37,8 @@ def read_typed(post: QueryDict, fields: Sequence[Field]) -> dict[str, str]:
     return {field.name: "\n".join(post.getlist(f"answer{field.name}")) for field in fields}
 
 
-def asked(
+def bind_fields(
     fields: Sequence[Field], typed: Mapping[str, str], errors: Mapping[str, str] | None = None
-) -> list[Asked]:
+) -> list[BoundField]:
     at = errors or {}
-    return [Asked(field, typed[field.name], at.get(field.name, "")) for field in fields]
+    return [BoundField(field, typed[field.name], at.get(field.name, "")) for field in fields]

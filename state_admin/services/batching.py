@@ -15,7 +15,7 @@ MOST_BYTES = 16 * 1024 * 1024
 PATIENCE = 60.0
 
 
-def slices(sized: Iterable[tuple[T, int]], most: int = MOST_ROWS) -> Iterator[list[T]]:
+def split_by_size(sized: Iterable[tuple[T, int]], most: int = MOST_ROWS) -> Iterator[list[T]]:
     """The items of (item, bytes) in order: at most `most` and, but for a single item that is
     larger, MOST_BYTES at a time."""
     held: list[T] = []
@@ -30,7 +30,7 @@ def slices(sized: Iterable[tuple[T, int]], most: int = MOST_ROWS) -> Iterator[li
         yield held
 
 
-def in_batches(work: Callable[[], int], most: int) -> int:
+def repeat_in_batches(work: Callable[[], int], most: int) -> int:
     """Repeat `work`, a short transaction that takes up to `most` rows and answers how many it took,
     until it takes fewer or PATIENCE is over; answers how many it took in all."""
     until = time.monotonic() + PATIENCE

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_admin.domain.places import Mismatch, WorkingCopy, parts_of
+from state_admin.domain.json_pointers import Mismatch, WorkingCopy, parts_of
 from state_admin.domain.values import dump
 from tests.domain import reference_patches
 

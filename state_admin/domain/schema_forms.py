@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Final
 
-from state_admin.domain import places
-from state_admin.domain.places import MISSING
+from state_admin.domain import json_pointers
+from state_admin.domain.json_pointers import MISSING
 from state_admin.domain.values import (
     JSON,
     Fault,
@@ -241,8 +241,8 @@ def typed_of(fields: Sequence[Field], held: JSON) -> dict[str, str]:
 
 def _at(held: JSON, pointer: str) -> JSON:
     try:
-        return places.find(held, places.parts_of(pointer))
-    except places.Mismatch:
+        return json_pointers.find(held, json_pointers.parts_of(pointer))
+    except json_pointers.Mismatch:
         return MISSING
 
 
@@ -300,18 +300,18 @@ def compose(
     value = {} if held is None else held
     wrong: dict[str, list[Fault]] = {}
     for each in fields:
-        text, path = _normal(typed.get(each.name, "")), places.parts_of(each.name)
+        text, path = _normal(typed.get(each.name, "")), json_pointers.parts_of(each.name)
         node = _at(value, each.name) if path else MISSING
         if node is not MISSING and text == _normal(_shown(each, node) or ""):
             continue
         if text.strip():
             part = _part(each, text)
             if isinstance(part, str):
-                value = places.put(value, path, load(part))
+                value = json_pointers.put(value, path, load(part))
             else:
                 wrong[each.name] = part
         elif each.required and each.kind in _LISTS:
-            value = places.put(value, path, [])
+            value = json_pointers.put(value, path, [])
         elif node is not MISSING:
             value = _without(value, path)
     for each in fields:
@@ -327,9 +327,9 @@ def _normal(text: str) -> str:
 
 def _without(value: JSON, path: list[str]) -> JSON:
     """The value without a place, and without the objects that held nothing else."""
-    while len(path) > 1 and len(places.find(value, path[:-1])) == 1:
+    while len(path) > 1 and len(json_pointers.find(value, path[:-1])) == 1:
         path = path[:-1]
-    return places.remove(value, path)
+    return json_pointers.remove(value, path)
 
 
 def _lacks(asked: Field, value: JSON, typed: Mapping[str, str]) -> bool:

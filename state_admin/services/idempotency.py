@@ -13,7 +13,7 @@ from .errors import MEDIA_TYPE, Gone, InFlight, Invalid
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredResponse:
     """An answer given before."""
 
     status: int
@@ -21,7 +21,7 @@ class Kept:
     body: bytes
 
 
-def claim(scope: str, fingerprint: str) -> Kept | None:
+def claim(scope: str, fingerprint: str) -> StoredResponse | None:
     """Take the right to do this request, until the end of the transaction.
 
     None: it is ours to do. Kept: it was done. InFlight: somebody is doing it right now. Invalid:
@@ -44,7 +44,7 @@ def claim(scope: str, fingerprint: str) -> Kept | None:
             "this Idempotency-Key was used for a different request",
             hint="Use a new key for each different request.",
         )
-    return Kept(held.status, held.headers, bytes(held.body))
+    return StoredResponse(held.status, held.headers, bytes(held.body))
 
 
 def keep(

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from state_admin.contract import commits as commit_contract
 from state_admin.contract import runs as contract
-from state_admin.contract.base import Page
+from state_admin.contract.base import Page, Selection
 from state_admin.domain import values
 from state_admin.domain.merging import Batch, Update
 from state_admin.models import Run
@@ -17,6 +17,7 @@ from state_admin.models.feed_sql import FeedFilter
 from state_admin.rest import etags, long_polling, pagination
 from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.items import answer_items
 from state_admin.services import commits, entries, leases, recoveries, runs
 from state_admin.services.commits import Step
 from state_admin.services.errors import BadRequest, Invalid, Problem
@@ -164,6 +165,15 @@ def cancel_run(call: Endpoint, run_id: str) -> HttpResponse:
         reason=call.reason,
     )
     return answer(_shown(call, run), etag=run.last_revision)
+
+
+@handles(contract.CANCEL_RUNS)
+def cancel_runs(call: Endpoint) -> HttpResponse:
+    def cancel(run_id: str) -> int:
+        runs.cancel_run(actor=call.actor, run_id=run_id, reason=call.reason)
+        return 200
+
+    return answer_items(call.body(Selection).ids, cancel)
 
 
 @handles(commit_contract.COMMIT)

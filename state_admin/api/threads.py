@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from django.http import HttpResponse
 from msgspec import UNSET, UnsetType
 
@@ -16,10 +18,11 @@ from state_admin.models import Message, Thread, Visibility
 from state_admin.rest import etags
 from state_admin.rest.bodies import answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.items import answer_items
 from state_admin.rest.pagination import answer_rows
 from state_admin.services import forks, messages, threads
 from state_admin.services.contexts import read_context as read_messages
-from state_admin.services.errors import BadRequest, Invalid
+from state_admin.services.errors import BadRequest, Invalid, NotFound
 
 from .batches import read_operations
 
@@ -106,6 +109,24 @@ def delete_thread(call: Endpoint, thread_id: str) -> HttpResponse:
     if not call.dry_run:
         return no_content()
     return answer(contract.ThreadDeletion(would_delete=contract.ThreadContents(**vars(report))))
+
+
+@handles(contract.DELETE_THREADS)
+def delete_threads(call: Endpoint) -> HttpResponse:
+    body = call.body(contract.ThreadSelection)
+
+    def delete(thread_id: str) -> int:
+        with suppress(NotFound):  # deleted already
+            threads.delete_thread(
+                actor=call.actor,
+                thread_id=thread_id,
+                children=body.children,
+                dry_run=call.dry_run,
+                reason=call.reason,
+            )
+        return 204
+
+    return answer_items(body.ids, delete)
 
 
 @handles(contract.FORK_THREAD)

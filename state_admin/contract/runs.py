@@ -17,7 +17,18 @@ from state_admin.domain.lifecycle import (
     WAITING_REASONS,
 )
 
-from .base import Answer, Body, Descending, Operation, Page, Query, Wait, doc
+from .base import (
+    Answer,
+    Body,
+    Descending,
+    ItemResults,
+    Operation,
+    Page,
+    Query,
+    Selection,
+    Wait,
+    doc,
+)
 from .types import (
     MAX_INTEGER,
     JsonIn,
@@ -514,6 +525,18 @@ RELEASE_LEASE = Operation(
     query=LeaseRelease,
     answers={200: Run},
     problems=("not-found", "fencing-token-superseded"),
+)
+CANCEL_RUNS = Operation(
+    id="cancel_runs",
+    method="POST",
+    path="/runs/cancel",
+    tag="runs",
+    summary="Cancel runs",
+    description="Cancels up to 200 runs, each on its own: one that cannot be cancelled, for example "
+    "because it is done, does not affect the others, and its result has a problem.",
+    body=Selection,
+    answers={200: ItemResults},
+    dry_run=ItemResults,
 )
 FAIL_RUN = Operation(
     id="fail_run",

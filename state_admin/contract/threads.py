@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Actor, Role
 
-from .base import JSON_TYPE, Answer, Body, Descending, Operation, Page, Query, doc
+from .base import (
+    JSON_TYPE,
+    Answer,
+    Body,
+    Descending,
+    ItemResults,
+    Operation,
+    Page,
+    Query,
+    Selection,
+    doc,
+)
 from .types import (
     MAX_INTEGER,
     JsonIn,
@@ -184,6 +195,13 @@ class ThreadDeletionQuery(Query):
     ) = None
 
 
+class ThreadSelection(Selection):
+    children: Annotated[
+        Literal["detach", "reject", "cascade"],
+        doc("What happens to child threads, as in `DELETE /threads/{thread_id}`."),
+    ] = "detach"
+
+
 class ThreadContents(Answer):
     """How much threads contain."""
 
@@ -325,6 +343,19 @@ DELETE_THREAD = Operation(
     dry_run=ThreadDeletion,
     headers=("If-Match",),
     problems=("revision-conflict",),
+)
+DELETE_THREADS = Operation(
+    id="delete_threads",
+    method="POST",
+    path="/threads/delete",
+    tag="threads",
+    summary="Delete threads",
+    description="Deletes up to 200 threads, each on its own: one that cannot be deleted does not "
+    "affect the others, and its result has a problem. It cannot be undone.",
+    role=Role.ADMIN,
+    body=ThreadSelection,
+    answers={200: ItemResults},
+    dry_run=ItemResults,
 )
 FORK_THREAD = Operation(
     id="fork_thread",

@@ -37,6 +37,8 @@ _FREQUENT = ("state", "runs", "threads")
 _AGENT_THREAD = "/agent-protocol/threads/{thread_id}"
 # Paths that are also the address of one thing of another path, for the methods they do not have.
 _SHADOWING = {
+    "/threads/delete": ("/threads/{thread_id}", {"thread_id": "delete"}),
+    "/runs/cancel": ("/runs/{run_id}", {"run_id": "cancel"}),
     "/state/batch": ("/state/{namespace}", {"namespace": "batch"}),
     "/agent-protocol/threads/search": (_AGENT_THREAD, {"thread_id": "search"}),
     "/agent-protocol/threads/count": (_AGENT_THREAD, {"thread_id": "count"}),

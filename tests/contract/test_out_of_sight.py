@@ -38,6 +38,7 @@ TOLD = {
         "DELETE /config/providers/openai",  # others name it: how many
         "DELETE /threads/t1",  # its entries outside would be left behind
         "DELETE /agent-protocol/threads/t1",
+        "POST /threads/delete",
         "GET /usage",  # what the workspace's quota is measured by
         "GET /usage/storage",
     },

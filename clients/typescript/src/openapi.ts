@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 7612c0a8456110540655671dcb78b4e290e65065883d29287a6d6fe22aa11762
+// sha256 of docs/openapi.json: 04d578223cf9d22ae2d2f0f03aedcb78a6cec4899665b55347282ce69d2389a2
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1364,6 +1364,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel runs
+         * @description Cancels up to 200 runs, each on its own: one that cannot be cancelled, for example because it is done, does not affect the others, and its result has a problem.
+         */
+        post: operations["cancel_runs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}": {
         parameters: {
             query?: never;
@@ -1758,6 +1778,26 @@ export interface paths {
          * @description Repeating a request with the same `id` and content returns the stored thread with status 200; other content is a conflict. Some fields of a compaction policy need the role admin.
          */
         post: operations["create_thread"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threads/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete threads
+         * @description Deletes up to 200 threads, each on its own: one that cannot be deleted does not affect the others, and its result has a problem. It cannot be undone.
+         */
+        post: operations["delete_threads"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4869,6 +4909,33 @@ export interface components {
             ttl?: number | null;
             value?: Record<string, unknown> | null;
         };
+        /** @description What a bulk operation did to one item. */
+        ItemResult: {
+            /**
+             * @description Id of the item.
+             * @example a
+             */
+            id: string;
+            /**
+             * @description Why the operation failed. Absent if it did not.
+             * @example {
+             *       "status": 404,
+             *       "title": "Resource not found",
+             *       "type": "/problems/not-found"
+             *     }
+             */
+            problem?: components["schemas"]["Problem"];
+            /**
+             * @description HTTP status that the operation would have had as a request of its own.
+             * @example 200
+             */
+            status: number;
+        };
+        /** @description What a bulk operation did. */
+        ItemResults: {
+            /** @description The results in the order of the ids. */
+            results: components["schemas"]["ItemResult"][];
+        };
         ItemSearch: {
             filter?: Record<string, unknown> | null;
             limit?: number | null;
@@ -6842,6 +6909,17 @@ export interface components {
              */
             overlap_seconds?: number;
         };
+        /** @description The items of a bulk operation. */
+        Selection: {
+            /**
+             * @description Ids of the items.
+             * @example [
+             *       "a",
+             *       "b"
+             *     ]
+             */
+            ids: string[];
+        };
         /** @description The state of a thread at a revision. */
         Snapshot: {
             /**
@@ -7572,6 +7650,22 @@ export interface components {
             sort_order?: ("asc" | "desc") | null;
             status?: ("busy" | "error" | "idle" | "interrupted") | null;
             values?: Record<string, unknown> | null;
+        };
+        ThreadSelection: {
+            /**
+             * @description What happens to child threads, as in `DELETE /threads/{thread_id}`.
+             * @default detach
+             * @enum {unknown}
+             */
+            children?: "cascade" | "detach" | "reject";
+            /**
+             * @description Ids of the items.
+             * @example [
+             *       "a",
+             *       "b"
+             *     ]
+             */
+            ids: string[];
         };
         /** @description A decision that a suspended run waits for. */
         Ticket: {
@@ -11348,6 +11442,42 @@ export interface operations {
             };
         };
     };
+    cancel_runs: {
+        parameters: {
+            query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
+            };
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Selection"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemResults"] | (components["schemas"]["DryRun"] & components["schemas"]["ItemResults"]);
+                };
+            };
+        };
+    };
     get_run: {
         parameters: {
             query?: {
@@ -12492,6 +12622,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Thread"];
+                };
+            };
+        };
+    };
+    delete_threads: {
+        parameters: {
+            query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
+            };
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ThreadSelection"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemResults"] | (components["schemas"]["DryRun"] & components["schemas"]["ItemResults"]);
                 };
             };
         };

@@ -18,6 +18,7 @@ export type ThreadDeletion = Schemas["ThreadDeletion"];
 /** A message; members that its writer added stay. */
 export type Message = Schemas["Message"] & { [member: string]: unknown };
 export type Appended = Schemas["Appended"];
+export type ItemResult = Schemas["ItemResult"];
 /** What a model should see: summaries folded in, at most `max_tokens`. */
 export type Context = Omit<Schemas["Context"], "messages"> & { messages: NewMessage[] };
 /** A thread's state at one revision. */

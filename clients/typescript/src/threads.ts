@@ -5,6 +5,7 @@ import { decode, jsonSchemaOf, type Reducer, type StateKey, type Update } from "
 import type { Paged } from "./pages.js";
 import type {
   Appended,
+  ItemResult,
   Body,
   Claimed,
   Committed,
@@ -84,6 +85,15 @@ export class Threads extends Group {
   ): Promise<ThreadDeletion | undefined> {
     const query = { children, dry_run, expected_revision };
     return this.api.send({ method: "DELETE", path: thread(id), query, ...options });
+  }
+
+  /** Delete up to 200 threads, each on its own. */
+  async deleteMany(
+    ids: readonly string[],
+    { dry_run, ...options }: { children?: "detach" | "reject" | "cascade"; dry_run?: boolean } & Writing = {},
+  ): Promise<ItemResult[]> {
+    const call = { ...write("POST", "/threads/delete", { ids, ...options }), query: { dry_run } };
+    return (await this.api.send<{ results: ItemResult[] }>(call)).results;
   }
 
   /** A new thread from this one as of a revision and message count. */
@@ -195,6 +205,15 @@ export class Runs extends Group {
 
   heartbeat(id: string, fields: Fenced & Writing = {}): Promise<Run> {
     return this.api.send(write("POST", run(id, "/heartbeat"), fields));
+  }
+
+  /** Cancel up to 200 runs, each on its own. */
+  async cancelMany(
+    ids: readonly string[],
+    { dry_run, ...options }: { dry_run?: boolean } & Writing = {},
+  ): Promise<ItemResult[]> {
+    const call = { ...write("POST", "/runs/cancel", { ids, ...options }), query: { dry_run } };
+    return (await this.api.send<{ results: ItemResult[] }>(call)).results;
   }
 
   cancel(id: string, options: Writing = {}): Promise<Run> {

@@ -30,6 +30,7 @@ READS: dict[type[Answer], tuple[str, ...]] = {
     answers.Dispatch: ("Dispatch", "ClaimedDispatch"),
     answers.Change: ("Change",),
     answers.Outcome: ("BatchResult",),
+    answers.ItemResult: ("ItemResult",),
     answers.Me: ("Me",),
 }
 

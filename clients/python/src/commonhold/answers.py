@@ -362,6 +362,15 @@ class Outcome(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ItemResult(Answer):
+    """What a bulk operation did to one item; `problem` if it was refused."""
+
+    id: str
+    status: int
+    problem: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Me(Answer):
     workspace: str
     actor: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from commonhold.answers import (
     Diff,
     Dispatch,
     Extensions,
+    ItemResult,
     Message,
     Page,
     Run,
@@ -124,6 +125,22 @@ def delete_thread(
         query,
         headers=_if_match(if_version),
     )
+
+
+def _item_results(document: dict[str, Any]) -> list[ItemResult]:
+    return [ItemResult.read(each) for each in document["results"]]
+
+
+def delete_threads(
+    thread_ids: Iterable[str],
+    *,
+    children: Literal["detach", "reject", "cascade"] | None = None,
+    dry_run: bool = False,
+) -> Call[list[ItemResult]]:
+    """Delete up to 200 threads, each on its own; returns what became of each."""
+    body = given(ids=list(thread_ids), children=children)
+    query = given(dry_run=dry_run or None)
+    return Call("POST", "/threads/delete", _item_results, query, body=body)
 
 
 def fork_thread(
@@ -251,6 +268,7 @@ class Threads(Group[S]):
     list = Verb(list_threads)
     change = Verb(change_thread)
     delete = Verb(delete_thread)
+    delete_many = Verb(delete_threads)
     fork = Verb(fork_thread)
     append = Verb(append_messages)
     messages = Verb(list_messages)
@@ -393,6 +411,12 @@ def cancel_run(run_id: str) -> Call[Run]:
     return Call("POST", _run(run_id, "/cancel"), Run.read, body={})
 
 
+def cancel_runs(run_ids: Iterable[str], *, dry_run: bool = False) -> Call[list[ItemResult]]:
+    """Cancel up to 200 runs, each on its own; returns what became of each."""
+    query = given(dry_run=dry_run or None)
+    return Call("POST", "/runs/cancel", _item_results, query, body={"ids": list(run_ids)})
+
+
 def fail_run(run_id: str, message: str | None = None) -> Call[Run]:
     return Call("POST", _run(run_id, "/fail"), Run.read, body=given(message=message))
 
@@ -438,6 +462,7 @@ class Runs(Group[S]):
     commit = Verb(commit_step)
     heartbeat = Verb(heartbeat)
     cancel = Verb(cancel_run)
+    cancel_many = Verb(cancel_runs)
     fail = Verb(fail_run)
     take_lease = Verb(take_lease)
     release_lease = Verb(release_lease)

@@ -54,7 +54,7 @@ def compile_validator(schema: JSON, mask: str | None = None) -> jsonschema_rs.Va
     )
 
 
-def shown(text: str, most: int = SHOWN) -> str:
+def shorten(text: str, most: int = SHOWN) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -64,8 +64,8 @@ def message_of(error: jsonschema_rs.ValidationError) -> str:
     if len(message) > SHOWN:
         instance = dump(error.instance)
         if len(instance) > SHOWN:
-            message = message.replace(instance, shown(instance))
-    return shown(message, 4 * SHOWN)
+            message = message.replace(instance, shorten(instance))
+    return shorten(message, 4 * SHOWN)
 
 
 class Walk:
@@ -166,7 +166,7 @@ class Walk:
             for name, others in node.get("dependentRequired", {}).items():
                 needed |= dict.fromkeys(others if name in part else ())
             for name in islice((each for each in needed if each not in part), limit):
-                yield Fault(place, shown(f"{dump(name)} is a required property", 4 * SHOWN))
+                yield Fault(place, shorten(f"{dump(name)} is a required property", 4 * SHOWN))
         if isinstance(part, dict) and node.get("additionalProperties") is False:
             closed = {name: dict.fromkeys(node[name], True) for name in _NAMED if name in node}
             if closed:
@@ -189,7 +189,7 @@ class Walk:
         """The faults of `not`, `anyOf` and `oneOf`, without those of their branches."""
         if "not" in node and self._fits(f"{at}/not", part):
             message = f"{dump(node['not'])} is not allowed for {self._show(part)}"
-            yield Fault(place, shown(message, 4 * SHOWN))
+            yield Fault(place, shorten(message, 4 * SHOWN))
         for keyword in ("anyOf", "oneOf"):
             most = 1 if keyword == "oneOf" else len(node.get(keyword, ()))
             fitting = 0
@@ -279,7 +279,7 @@ class Walk:
         return Fault(place, "does not satisfy the schema")
 
     def _show(self, part: JSON) -> str:
-        return self._mask or shown(dump(part))
+        return self._mask or shorten(dump(part))
 
 
 class _OutOfSteps(Exception):

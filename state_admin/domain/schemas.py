@@ -14,7 +14,7 @@ import jsonschema_rs
 
 from state_admin.domain import isolation, schema_costs
 from state_admin.domain.schema_costs import MAX_PATTERNS, MAX_WORK, REFERENCES, Cost
-from state_admin.domain.schema_faults import MAX_STEPS, Walk, compile_validator, message_of, shown
+from state_admin.domain.schema_faults import MAX_STEPS, Walk, compile_validator, message_of, shorten
 from state_admin.domain.values import (
     JSON,
     MAX_MEMBERS,
@@ -156,7 +156,7 @@ def compile_schema(text: str, mask: str | None = None) -> Validator:
     except jsonschema_rs.ValidationError as error:
         raise InvalidSchema([Fault(pointer_of(*error.instance_path), message_of(error))]) from None
     except (jsonschema_rs.ReferencingError, ValueError) as error:
-        raise InvalidSchema([Fault("", shown(str(error), 300))]) from None
+        raise InvalidSchema([Fault("", shorten(str(error), 300))]) from None
     return Validator(compiled, raw, cost, mask)
 
 

@@ -17,7 +17,7 @@ class LongPoll:
     """Waits until a change that matters to the view, or `seconds`; then asks the view again.
 
     `extra` goes into the environ of every further asking. Whether there is news is the view's word:
-    an answer that would rather wait carries a Park again.
+    an answer that would continues to wait has a LongPoll again.
     """
 
     def __init__(

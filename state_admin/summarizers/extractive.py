@@ -22,7 +22,7 @@ from state_admin.summarizers.facts import (
     labelled,
     numbers,
     parsed,
-    told,
+    to_line,
     words,
 )
 
@@ -197,7 +197,10 @@ def _calls(message: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
 def _call(name: str, arguments: Any, newness: float) -> _Line:
     worth = (4.0 if _CHANGES.match(name) else 2.0) + newness
     return _Line(
-        f"{name}({_cut(told(arguments or ''), MAX_FOUND // 2)})", worth, _LOG, [*in_json(arguments)]
+        f"{name}({_cut(to_line(arguments or ''), MAX_FOUND // 2)})",
+        worth,
+        _LOG,
+        [*in_json(arguments)],
     )
 
 
@@ -210,7 +213,7 @@ def _answer(call: _Line, text: str, newness: float) -> None:
     if found is None:
         text = ends(text)
     call.facts += in_prose(text) if found is None else in_json(found)
-    shown = _condensed(text, MAX_FOUND) if found is None else told(found, words(call.text))
+    shown = _condensed(text, MAX_FOUND) if found is None else to_line(found, words(call.text))
     call.text += f" → {_cut(shown, MAX_FOUND)}"
     if "error" in text[:40].lower():
         call.worth += 0.5
@@ -281,8 +284,8 @@ def _index(facts: Iterable[Fact], text: str, kind: Kind) -> str:
             groups.setdefault(fact.label, []).append(fact.value)
     if not groups:
         return ""
-    told = [f"- {label}: {', '.join(values)}" for label, values in groups.items()]
-    return "\n".join(["", _FACTS, *told])
+    lines = [f"- {label}: {', '.join(values)}" for label, values in groups.items()]
+    return "\n".join(["", _FACTS, *lines])
 
 
 def _cut(text: str, most: int) -> str:

@@ -89,7 +89,7 @@ def in_prose(text: str) -> list[Fact]:
 
 
 def numbers(text: str) -> list[Fact]:
-    """The bare numbers of a line that was told by `told`, where their keys are gone."""
+    """The bare numbers of a line that was written by `to_line`, where their keys are gone."""
     return [Fact(Kind.AMOUNT, "number", match[0]) for match in _NUMBER.finditer(text)]
 
 
@@ -154,28 +154,28 @@ def _leaf(label: str, kind: Kind, node: Any) -> Fact | None:
     return Fact(kind, label, text)
 
 
-def told(value: Any, known: Container[str] = ()) -> str:
+def to_line(value: Any, known: Container[str] = ()) -> str:
     """JSON in one line: `cabin business; flights: HAT028 2024-05-21 1859, HAT277 …`; without the
     members that are `known` already, and with `…` for what is nested deeper than anybody reads."""
     if isinstance(value, dict):
         return "; ".join(
-            f"{name}{': ' if isinstance(member, (dict, list)) else ' '}{_told(member, 1)}"
+            f"{name}{': ' if isinstance(member, (dict, list)) else ' '}{_to_line(member, 1)}"
             for name, member in value.items()
             if member not in (None, [], {}, "") and not _is_known(member, known)
         )
-    return _told(value, 0)
+    return _to_line(value, 0)
 
 
 def _is_known(value: Any, known: Container[str]) -> bool:
     return not isinstance(value, (dict, list)) and str(value) in known
 
 
-def _told(value: Any, depth: int) -> str:
+def _to_line(value: Any, depth: int) -> str:
     if isinstance(value, (dict, list)):
         if depth == _MAX_DEPTH:
             return "…"
         joint, members = (" ", value.values()) if isinstance(value, dict) else (", ", value)
-        return joint.join(_told(member, depth + 1) for member in members)
+        return joint.join(_to_line(member, depth + 1) for member in members)
     if value is None or isinstance(value, bool):
         return {True: "yes", False: "no", None: "none"}[value]
     return str(value)

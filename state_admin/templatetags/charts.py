@@ -38,7 +38,7 @@ class Chart:
     bars: Sequence[Bar]
 
     @property
-    def told(self) -> list[Bar]:
+    def bars_with_text(self) -> list[Bar]:
         """The bars that say something, newest first."""
         return [bar for bar in reversed(self.bars) if bar.shown]
 

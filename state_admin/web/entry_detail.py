@@ -26,7 +26,7 @@ from . import paging, snippets
 from .addresses import entry_action_url, entry_url, with_query
 from .drafts import refusal_of
 from .entry_address import entry_page, entry_paths
-from .entry_past import orphan_entry, shown_entry
+from .entry_past import orphan_entry, requested_entry
 from .htmx import Request, render
 from .lists import list_paths
 
@@ -72,7 +72,7 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     newest = recent[0].version if recent else 0
     if not now.exists and not recent and not registered:
         raise NotRegistered(namespace)
-    shown, past = shown_entry(request, now, registered=registered)
+    shown, past = requested_entry(request, now, registered=registered)
     tab = request.GET.get("tab", "value")
     kind = config.kind_of(namespace)
     can_write = request.actor.may(Role.EDITOR) and registered and kind is None

@@ -15,7 +15,7 @@ from .htmx import Request
 from .paging import required_number
 
 
-def shown_entry(request: Request, now: EntryView, *, registered: bool) -> tuple[EntryView, int]:
+def requested_entry(request: Request, now: EntryView, *, registered: bool) -> tuple[EntryView, int]:
     """What the address asks for: now, a version, or a moment; and the past version it is, or 0."""
     address: Any = {"actor": request.actor, "namespace": now.namespace, "key": now.key}
     if not registered:

@@ -29,7 +29,7 @@ from .addresses import with_query
 from .confirm import PREVIEW, Confirm, ask
 from .htmx import Request, render, see_other, toast
 from .lists import list_paths
-from .shell import shown
+from .shell import format_count
 
 PAGE = 50
 _SHOWN = 2000  # characters of a payload
@@ -66,7 +66,7 @@ def mailbox(request: Request) -> HttpResponse:
         "filters": filters,
         "filtered": any(filters[name] for name in ("status", "thread", "agent")),
         "tabs": [
-            (status, shown(number), with_query(root, **address, status=status))
+            (status, format_count(number), with_query(root, **address, status=status))
             for status, number in counts.items()
         ],
         "dead": counts[DispatchStatus.DEAD],

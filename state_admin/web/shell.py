@@ -38,7 +38,7 @@ class Item:
     role: Role = Role.VIEWER
 
 
-def shown(number: int) -> str:
+def format_count(number: int) -> str:
     """A bounded count in words: "12,480", or "10,000+" beyond what we count."""
     return f"{MOST:,}+" if number > MOST else f"{number:,}"
 
@@ -52,24 +52,24 @@ def about(number: int) -> str:
 
 def _runs(counts: Counts) -> str:
     if counts.stuck_runs:
-        return f"{shown(counts.stuck_runs)} stuck"
-    return shown(counts.active_runs) if counts.active_runs else ""
+        return f"{format_count(counts.stuck_runs)} stuck"
+    return format_count(counts.active_runs) if counts.active_runs else ""
 
 
 def _inbox(counts: Counts) -> str:
-    return shown(counts.pending_tickets) if counts.pending_tickets else ""
+    return format_count(counts.pending_tickets) if counts.pending_tickets else ""
 
 
 def _mailbox(counts: Counts) -> str:
     if counts.dead_dispatches:
-        return f"{shown(counts.dead_dispatches)} dead"
-    return shown(counts.open_dispatches) if counts.open_dispatches else ""
+        return f"{format_count(counts.dead_dispatches)} dead"
+    return format_count(counts.open_dispatches) if counts.open_dispatches else ""
 
 
 def _compactions(counts: Counts) -> str:
     if counts.failed_compactions:
-        return f"{shown(counts.failed_compactions)} failed"
-    return shown(counts.unfinished_compactions) if counts.unfinished_compactions else ""
+        return f"{format_count(counts.failed_compactions)} failed"
+    return format_count(counts.unfinished_compactions) if counts.unfinished_compactions else ""
 
 
 def _system(counts: Counts) -> str:
@@ -97,7 +97,7 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ),
             Item(
                 "Namespaces", "web:namespace-list", "layers", "n", ("/namespaces",),
-                lambda counts: shown(counts.namespaces),
+                lambda counts: format_count(counts.namespaces),
             ),
             Item("State keys", "web:state-key-list", "hash", "k", ("/state-keys", "/plugins")),
             Item("Config", "web:config", "wrench", "f", ("/config",)),
@@ -133,7 +133,7 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
             Item("Members", "web:member-list", "users", "p", ("/members",), role=Role.ADMIN),
             Item(
                 "Tokens", "web:token-list", "key-round", "a", ("/tokens",),
-                lambda counts: shown(counts.tokens), role=Role.ADMIN,
+                lambda counts: format_count(counts.tokens), role=Role.ADMIN,
             ),
             Item(
                 "Explain access", "web:access", "shield", "x", ("/access",), role=Role.ADMIN,

@@ -80,6 +80,21 @@ UI_DIALECT_WORDS = re.compile(
 )
 
 
+# Of functions, classes and modules: a name says what it does or is, without its docstring.
+NAME_DIALECT = {
+    "made",
+    "wanted",
+    "told",
+    "asked",
+    "stands",
+    "gather",
+    "doorbell",
+    "house",
+    "places",
+}
+NAME_DIALECT |= {"replays", "slices", "park", "knew", "anew"}
+
+
 def name_of(call: ast.Call) -> str:
     return getattr(call.func, "id", None) or getattr(call.func, "attr", "")
 
@@ -207,6 +222,28 @@ def test_scripts__have_no_dialect() -> None:
         for path in sorted((ROOT / "static/js").glob("*.js"))
         for text in script_texts(path.read_text())
         if UI_DIALECT_WORDS.search(text)
+    ] == []
+
+
+def names_in(path: Path) -> Iterator[str]:
+    yield path.stem
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
+
+
+def test_public_names__have_no_dialect() -> None:
+    assert [
+        f"{path.relative_to(ROOT)}: {name}"
+        for package in ("state_admin", "project")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if "migrations" not in path.parts
+        for name in names_in(path)
+        if not name.startswith("_")
+        if NAME_DIALECT & {word.lower() for word in re.findall(r"[A-Z]?[a-z]+", name)}
     ] == []
 
 

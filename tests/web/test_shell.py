@@ -19,7 +19,7 @@ from state_admin.models.counts import bounded_counts
 from state_admin.models.feed_sql import Position
 from state_admin.streams import cursors
 from state_admin.web import overview, shell
-from state_admin.web.shell import shown
+from state_admin.web.shell import format_count
 from tests.builders import Person, make_namespace, make_run, make_thread, put
 
 TEMPLATES = sorted((BASE_DIR / "templates").rglob("*.html"))
@@ -50,7 +50,7 @@ def test_counts__stuck_runs__agree_with_the_queryset(alice: Person) -> None:
 
 
 def test_counts__beyond_the_bound__say_more_than() -> None:
-    assert (shown(10_000), shown(10_001)) == ("10,000", "10,000+")
+    assert (format_count(10_000), format_count(10_001)) == ("10,000", "10,000+")
 
 
 def test_navigation__page__is_marked_current(admin: Client, alice: Person) -> None:

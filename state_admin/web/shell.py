@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -155,6 +155,44 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
 )  # fmt: skip
 
 
+# The page of the documentation that explains the pages below a path, by its first part.
+EXPLAINED_BY: Final = {
+    "": "concepts/index",
+    "state": "concepts/shared-state",
+    "entries": "concepts/shared-state",
+    "namespaces": "concepts/shared-state#namespace",
+    "state-keys": "concepts/threads-and-runs#state-key",
+    "plugins": "guides/plugins",
+    "threads": "concepts/threads-and-runs",
+    "runs": "guides/runs",
+    "inbox": "concepts/people-and-workers#ticket-and-decision",
+    "mailbox": "guides/mailbox",
+    "compactions": "guides/compaction",
+    "policies": "guides/compaction#policies",
+    "policy": "guides/compaction#policies",
+    "changes": "guides/change-feed",
+    "audit": "guides/audit",
+    "config": "guides/config",
+    "members": "guides/management",
+    "tokens": "guides/management",
+    "workspaces": "guides/management",
+    "access": "reference/permissions",
+    "sessions": "guides/login",
+    "sign-in": "guides/login",
+    "password": "guides/login",
+    "webhooks": "guides/webhooks",
+    "usage": "operations#monitoring",
+    "system": "operations#monitoring",
+    "go": "guides/search",
+}
+
+
+def explanation_url(path: str) -> str:
+    """The address of the documentation of a page."""
+    page, hash_, anchor = EXPLAINED_BY.get(path.split("/")[1], "index").partition("#")
+    return reverse("web:documentation", args=[f"{page}.html"]) + hash_ + anchor
+
+
 def shell(request: HttpRequest) -> dict[str, Any]:
     """Context of every page. One query, and only on a whole page of a member."""
     context: dict[str, Any] = {
@@ -174,6 +212,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
             "workspace": counts.workspace,
             "cursor": cursor_of(counts),
             "navigation": navigation(request.path, actor, counts),
+            "explanation": explanation_url(request.path),
         }
     return context
 

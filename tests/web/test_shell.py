@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from django.db import OperationalError
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from project.env import BASE_DIR
@@ -292,3 +293,21 @@ def test_icons__used__are_in_the_sprite() -> None:
         name for path in TEMPLATES for name in re.findall(r'{% icon "([^"]+)"', path.read_text())
     } | {item.icon for _, items in shell.NAVIGATION for item in items}
     assert used <= sprite
+
+
+def test_explanations__each__is_a_heading_of_a_page_of_the_documentation() -> None:
+    for page, _, anchor in (each.partition("#") for each in shell.EXPLAINED_BY.values()):
+        text = (BASE_DIR / "docs" / f"{page}.md").read_text()
+        headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+        anchors = {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+        assert {anchor} - {""} <= anchors, page
+
+
+def test_explanations__of_the_navigation__each_page_has_one() -> None:
+    paths = [reverse(item.url_name) for _, items in shell.NAVIGATION for item in items]
+    assert [path for path in paths if path.split("/")[1] not in shell.EXPLAINED_BY] == []
+
+
+def test_header__a_page__links_to_what_explains_it(alice: Person) -> None:
+    page = alice.browser().get("/inbox").content.decode()
+    assert 'href="/docs/concepts/people-and-workers.html#ticket-and-decision"' in page

@@ -170,9 +170,20 @@ def test_plugin__comes_and_goes_whole(state: Commonhold) -> None:
     assert state.namespaces.get("team").plugin == "team"
     with pytest.raises(Conflict, match=r"^plugin already installed: team"):
         state.plugins.install("team")
-    state.plugins.uninstall("team")
-    with pytest.raises(NotFound, match=r"^plugin not installed: team"):
-        state.plugins.uninstall("team")
+    assert state.plugins.uninstall("team") is None
+    assert state.plugins.uninstall("team") is None, "deletions are idempotent"
+    with pytest.raises(NotFound, match=r"^unknown key: mood"):
+        state.state_keys.get("mood")
+
+
+def test_bulk__each_item__has_a_result(running: Commonhold) -> None:
+    (run,) = running.runs.list().items
+    results = running.runs.cancel_many([run.id, "none"])
+    assert [(each.id, each.status) for each in results] == [(run.id, 200), ("none", 404)]
+    assert results[1].problem["type"] == "/problems/not-found"
+    assert running.threads.delete_many(["t/1"], dry_run=True)[0].status == 204
+    assert running.threads.get("t/1").id == "t/1"
+    assert [each.status for each in running.threads.delete_many(["t/1", "none"])] == [204, 204]
 
 
 def test_conversation__in_agentkits_words(state: Commonhold) -> None:

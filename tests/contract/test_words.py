@@ -18,7 +18,7 @@ CODE = [
     "project",
 ]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))]
-FOLDERS = ("tutorial", "concepts", "guides", "reference", "explanation")
+FOLDERS = ("tutorial", "concepts", "guides", "reference", "explanation", "security")
 PAGES += [f"docs/{each}/{path.name}" for each in FOLDERS for path in ROOT.glob(f"docs/{each}/*.md")]
 # Calls whose string arguments a caller or operator reads, beside those in `raise` statements.
 SHOWN = {"Fault", "Skip", "Problem", "Tool", "NotFound", "Invalid", "Conflict", "Forbidden"}

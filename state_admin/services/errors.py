@@ -517,7 +517,8 @@ class RateLimited(Problem):
     )
     members: ClassVar[dict[str, str]] = {
         "retry_after": "the number of seconds to wait",
-        "limit": "the limit",
+        "limit": "the number of requests in a window",
+        "window": "the length of a window in seconds",
     }
 
 

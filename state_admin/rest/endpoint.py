@@ -46,25 +46,14 @@ class Endpoint(APIView):
     # The query parameters, checked and converted: an instance of the operation's `query`.
     query: Any
     dry_run = False
+    # Why, in the caller's words: the Change-Reason header, kept in history and audit.
+    reason = ""
     # What the token may still call. None: it has no limit.
     allowance: Allowance | None = None
 
     @property
     def actor(self) -> Actor:
         return cast(Actor, self.request.user)
-
-    @property
-    def reason(self) -> str:
-        """Why, in the caller's words: the Change-Reason header, kept in history and audit."""
-        text: str = self.request.META.get("HTTP_CHANGE_REASON", "")
-        # WSGI hands headers over as latin-1; people write them in UTF-8.
-        try:
-            text = text.encode("latin-1").decode()
-        except (UnicodeEncodeError, UnicodeDecodeError):
-            raise BadRequest("Change-Reason must be UTF-8") from None
-        if len(text) > _MAX_REASON or "\0" in text:
-            raise BadRequest(f"Change-Reason must have at most {_MAX_REASON} characters and no NUL")
-        return text
 
     def body(self, kind: type[T]) -> T:
         """The request body, which the operation declares as `kind`."""
@@ -112,6 +101,8 @@ class Endpoint(APIView):
                     "detection."
                 ),
             )
+        if operation.kept and not operation.reads:
+            self.reason = _read_reason(request)
         if self.dry_run:
             handler = getattr(self, operation.method.lower())
             setattr(self, operation.method.lower(), partial(_run_dry, handler))
@@ -159,6 +150,18 @@ class Endpoint(APIView):
         response = problems.answer_error(exc, self.request)
         response["Content-Type"] = self.problem_type
         return response
+
+
+def _read_reason(request: Request) -> str:
+    text: str = request.META.get("HTTP_CHANGE_REASON", "")
+    # WSGI hands headers over as latin-1; people write them in UTF-8.
+    try:
+        text = text.encode("latin-1").decode()
+    except (UnicodeEncodeError, UnicodeDecodeError):
+        raise BadRequest("Change-Reason must be UTF-8") from None
+    if len(text) > _MAX_REASON or "\0" in text:
+        raise BadRequest(f"Change-Reason must have at most {_MAX_REASON} characters and no NUL")
+    return text
 
 
 def _run_dry(handler: Callable[..., HttpResponse], *args: Any, **kwargs: Any) -> HttpResponse:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from email.utils import parsedate_to_datetime
 
-from .numbers import read_whole
-
 LONGEST_PAUSE = 3600.0
 
 
@@ -23,9 +21,9 @@ def pause_before_retry(
 def requested_seconds(retry_after: str, now: float) -> float | None:
     """A Retry-After header in seconds from `now`: it is a number or a date. None: neither."""
     text = retry_after.strip()
-    seconds = read_whole(text)
-    if seconds is not None:
-        return float(seconds)
+    if text.isascii() and text.isdigit():
+        # The first digits of a longer number are more than any pause, too.
+        return float(text[:9])
     try:
         return parsedate_to_datetime(text).timestamp() - now
     except (ValueError, TypeError, OverflowError):

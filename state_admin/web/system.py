@@ -15,6 +15,7 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from project import broker
+from state_admin import __version__
 from state_admin.domain.access import Role
 from state_admin.models import Sweep
 from state_admin.models.counts import MOST
@@ -102,6 +103,7 @@ def system(request: Request) -> HttpResponse:
         "whole_text": whole_text,
         "sweeps": Sweep.objects.order_by("name"),
         "python": platform.python_version(),
+        "version": __version__,
         "django": django.get_version(),
         "settings": _settings() if request.actor.may(Role.ADMIN) else [],
         "links": _links(),

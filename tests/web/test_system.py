@@ -17,6 +17,7 @@ from pytest_django import Settings
 
 from project import beat, broker
 from project.env import BASE_DIR
+from state_admin import __version__
 from state_admin.models import Dispatch, User, database
 from state_admin.services.access import administers_all
 from state_admin.services.dispatches import enqueue_dispatch
@@ -32,6 +33,7 @@ def test_system__admin__sees_every_part(admin: Client) -> None:
     for words in ("broker", "beat", "Queues", "statements", "Settings", "/metrics", "OpenAPI"):
         assert words in shown, words
     assert 'href="/api/docs"' in shown
+    assert f"<strong>{__version__}</strong>" in shown
 
 
 def test_system__viewer__sees_no_settings(viewer: Client) -> None:

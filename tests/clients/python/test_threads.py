@@ -78,6 +78,12 @@ def test_commit__refusals__have_their_classes(running: Commonhold) -> None:
     done = running.runs.change("r1", status="done", termination_reason={"type": "natural_end"})
     assert done.finished_at is not None
     assert [run.id for run in running.runs.list(thread_id="t/1")] == ["r1"]
+    running.runs.start("t/1", "r2")
+    (oldest,) = running.runs.list(thread_id="t/1", order="asc", limit=1)
+    assert oldest.id == "r1"
+    since = oldest.created_at
+    assert [run.id for run in running.runs.list(created_after=since)] == ["r2", "r1"]
+    assert running.runs.list(created_before=since).items == []
 
 
 def test_snapshots__are_compared_restored_and_imported(running: Commonhold) -> None:

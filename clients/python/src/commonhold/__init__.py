@@ -34,7 +34,7 @@ from commonhold.batches import (
     StateKey,
     StateKeyOptions,
 )
-from commonhold.calls import Call, Retries
+from commonhold.calls import Call, Listing, Retries
 from commonhold.changes import AsyncWatch, Watch
 from commonhold.client import AsyncCommonhold, Commonhold, Options
 from commonhold.conversations import KV, Conversation, Kv
@@ -135,6 +135,7 @@ __all__ = [
     "KeyEncode",
     "KeyScope",
     "Kv",
+    "Listing",
     "Me",
     "MemoryBackend",
     "MergeStrategy",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypedDict, TypeVar
 from urllib.parse import quote
 
 import httpx2
@@ -156,6 +156,17 @@ def random_id() -> str:
     """128 random bits of the operating system, in hexadecimal. Not `uuid.uuid4`, which test suites
     replace by a counter: a repeated idempotency key would drop a write."""
     return secrets.token_hex(16)
+
+
+class Listing(TypedDict, total=False):
+    """How a list is read: `limit` items per page, from `cursor` on, "asc" or "desc", and only items
+    created at `created_after` or later and before `created_before`."""
+
+    limit: int | None
+    cursor: str | None
+    order: Literal["asc", "desc"] | None
+    created_after: datetime | None
+    created_before: datetime | None
 
 
 def given(**members: Any) -> dict[str, Any]:

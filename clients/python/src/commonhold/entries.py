@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from commonhold.answers import Change, Diff, Entry, Me, Namespace, Outcome, Page, Version, page_of
-from commonhold.calls import NOTHING, Call, given, segment
+from commonhold.calls import NOTHING, Call, Listing, given, segment
 from commonhold.keys import AnyKey, StateScope, name_of
 from commonhold.verbs import Group, S, Verb
 
@@ -130,10 +130,8 @@ def list_entries(
     tag: str | None = None,
     valid: bool | None = None,
     values: bool = False,
-    order: Literal["asc", "desc"] | None = None,
     before: str | None = None,
-    limit: int | None = None,
-    cursor: str | None = None,
+    **page: Unpack[Listing],
 ) -> Call[Page[Entry]]:
     """Entries of a namespace, by key; with `values` the values too. `order` "desc": from the last
     key; `before`: only keys below it."""
@@ -144,19 +142,15 @@ def list_entries(
         tag=tag,
         valid=valid,
         include="value" if values else None,
-        order=order,
         before=before,
-        limit=limit,
-        cursor=cursor,
+        **page,
     )
     return Call("GET", f"/state/{segment(name_of(namespace))}", page_of(Entry.read), query)
 
 
-def list_key(
-    key: Key, *, values: bool = False, limit: int | None = None, cursor: str | None = None
-) -> Call[Page[Entry]]:
+def list_key(key: Key, *, values: bool = False, **page: Unpack[Listing]) -> Call[Page[Entry]]:
     """Everything under one key over all namespaces, unregistered ones too."""
-    query = given(include="value" if values else None, limit=limit, cursor=cursor)
+    query = given(include="value" if values else None, **page)
     return Call("GET", f"/keys/{segment(str(key))}", page_of(Entry.read), query)
 
 
@@ -190,11 +184,10 @@ def read_history(
     key: Key,
     *,
     values: bool = False,
-    limit: int | None = None,
-    cursor: str | None = None,
+    **page: Unpack[Listing],
 ) -> Call[Page[Version]]:
     """Every kept version, newest first."""
-    query = given(include="value" if values else None, limit=limit, cursor=cursor)
+    query = given(include="value" if values else None, **page)
     return Call("GET", _path("history", namespace, key), page_of(Version.read), query)
 
 
@@ -256,14 +249,12 @@ def search_entries(
     return Call("POST", "/search", page_of(Entry.read), body=body, keyed=False)
 
 
-def list_namespaces(
-    *, prefix: str | None = None, limit: int | None = None, cursor: str | None = None
-) -> Call[Page[Namespace]]:
+def list_namespaces(*, prefix: str | None = None, **page: Unpack[Listing]) -> Call[Page[Namespace]]:
     return Call(
         "GET",
         "/namespaces",
         page_of(Namespace.read),
-        given(prefix=prefix, limit=limit, cursor=cursor),
+        given(prefix=prefix, **page),
     )
 
 

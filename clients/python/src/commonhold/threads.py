@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from commonhold.answers import (
     Appended,
@@ -22,7 +22,7 @@ from commonhold.answers import (
     Ticket,
     page_of,
 )
-from commonhold.calls import Call, given, segment
+from commonhold.calls import Call, Listing, given, segment
 from commonhold.verbs import Group, S, Verb
 
 JsonObject = Mapping[str, Any]
@@ -67,15 +67,13 @@ def list_threads(
     prefix: str | None = None,
     resource_id: str | None = None,
     parent_thread_id: str | None = None,
-    limit: int | None = None,
-    cursor: str | None = None,
+    **page: Unpack[Listing],
 ) -> Call[Page[Thread]]:
     query = given(
         prefix=prefix,
         resource_id=resource_id,
         parent_thread_id=parent_thread_id,
-        limit=limit,
-        cursor=cursor,
+        **page,
     )
     return Call("GET", "/threads", page_of(Thread.read), query)
 
@@ -180,20 +178,16 @@ def list_messages(
     *,
     after: int | None = None,
     before: int | None = None,
-    order: Literal["asc", "desc"] | None = None,
     visibility: str | None = None,
     run_id: str | None = None,
-    limit: int | None = None,
-    cursor: str | None = None,
+    **page: Unpack[Listing],
 ) -> Call[Page[Message]]:
     query = given(
         after=after,
         before=before,
-        order=order,
         visibility=visibility,
         run_id=run_id,
-        limit=limit,
-        cursor=cursor,
+        **page,
     )
     return Call("GET", _thread(thread_id, "/messages"), page_of(Message.read), query)
 
@@ -215,10 +209,8 @@ def read_state(
     return Call("GET", _thread(thread_id, "/state"), Extensions.read, query)
 
 
-def list_snapshots(
-    thread_id: str, *, limit: int | None = None, cursor: str | None = None
-) -> Call[Page[dict[str, Any]]]:
-    query = given(limit=limit, cursor=cursor)
+def list_snapshots(thread_id: str, **page: Unpack[Listing]) -> Call[Page[dict[str, Any]]]:
+    query = given(**page)
     return Call("GET", _thread(thread_id, "/snapshots"), page_of(dict), query)
 
 
@@ -325,16 +317,14 @@ def list_runs(
     agent_id: str | None = None,
     status: str | None = None,
     stuck: bool | None = None,
-    limit: int | None = None,
-    cursor: str | None = None,
+    **page: Unpack[Listing],
 ) -> Call[Page[Run]]:
     query = given(
         thread_id=thread_id,
         agent_id=agent_id,
         status=status,
         stuck=stuck,
-        limit=limit,
-        cursor=cursor,
+        **page,
     )
     return Call("GET", "/runs", page_of(Run.read), query)
 
@@ -446,11 +436,9 @@ def resume_run(
     return Call("POST", _run(run_id, "/resume"), Run.read, body=body)
 
 
-def tickets_of_run(
-    run_id: str, *, limit: int | None = None, cursor: str | None = None
-) -> Call[Page[Ticket]]:
+def tickets_of_run(run_id: str, **page: Unpack[Listing]) -> Call[Page[Ticket]]:
     """The tickets of a run, in the order they were opened."""
-    query = given(limit=limit, cursor=cursor)
+    query = given(**page)
     return Call("GET", _run(run_id, "/tickets"), page_of(Ticket.read), query)
 
 
@@ -479,10 +467,8 @@ def read_ticket(ticket_id: str, *, wait: float = 0) -> Call[Ticket]:
     return Call("GET", f"/tickets/{segment(ticket_id)}", Ticket.read, query, wait=wait)
 
 
-def list_tickets(
-    *, status: str | None = None, limit: int | None = None, cursor: str | None = None
-) -> Call[Page[Ticket]]:
-    query = given(status=status, limit=limit, cursor=cursor)
+def list_tickets(*, status: str | None = None, **page: Unpack[Listing]) -> Call[Page[Ticket]]:
+    query = given(status=status, **page)
     return Call("GET", "/tickets", page_of(Ticket.read), query)
 
 
@@ -593,10 +579,9 @@ def list_dispatches(
     status: str | None = None,
     thread_id: str | None = None,
     agent_id: str | None = None,
-    limit: int | None = None,
-    cursor: str | None = None,
+    **page: Unpack[Listing],
 ) -> Call[Page[Dispatch]]:
-    query = given(status=status, thread_id=thread_id, agent_id=agent_id, limit=limit, cursor=cursor)
+    query = given(status=status, thread_id=thread_id, agent_id=agent_id, **page)
     return Call("GET", "/dispatches", page_of(Dispatch.read), query)
 
 
@@ -648,10 +633,8 @@ def register_state_key(
     return Call("PUT", f"/state-keys/{segment(name)}", StateKeyInfo.read, body=body)
 
 
-def list_state_keys(
-    *, limit: int | None = None, cursor: str | None = None
-) -> Call[Page[StateKeyInfo]]:
-    query = given(limit=limit, cursor=cursor)
+def list_state_keys(**page: Unpack[Listing]) -> Call[Page[StateKeyInfo]]:
+    query = given(**page)
     return Call("GET", "/state-keys", page_of(StateKeyInfo.read), query)
 
 

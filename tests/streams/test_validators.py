@@ -236,6 +236,7 @@ def play(world: World, *, seed: int, seconds: float, kills: int) -> list[Subscri
         if postmaster is not None:
             os.kill(postmaster, signal.SIGKILL)
     time.sleep(seconds / (kills + 1))
+    wait_for(lambda: has_seen_enough(world, subscribers), "traffic that can show something")
     world.over.set()
     for writer in writers:
         writer.join(PATIENCE)
@@ -245,6 +246,12 @@ def play(world: World, *, seed: int, seconds: float, kills: int) -> list[Subscri
         reader.join(PATIENCE)
         assert not reader.is_alive(), "a subscriber never saw the last change"
     return subscribers
+
+
+def has_seen_enough(world: World, subscribers: list[Subscriber]) -> bool:
+    """Whether there was traffic of every kind; a slow machine needs longer for it."""
+    resumed = all(subscriber.connections > 1 for subscriber in subscribers)
+    return resumed and len(world.transactions) > 20 and world.conditional > 10
 
 
 def said_last(world: World) -> bool:
@@ -271,11 +278,8 @@ def check(world: World, subscribers: list[Subscriber], seed: int) -> None:
         assert validators.broke_ordered(history, reference) == []
         assert validators.broke_unique(history) == []
         assert validators.broke_reliable(history, reference, subscriber.wanted) == []
-        assert subscriber.connections > 1
     for subscriber in subscribers[:3]:  # those that want whole transactions
         assert validators.broke_atomic(subscriber.history, world.transactions) == []
-    assert len(world.transactions) > 20
-    assert world.conditional > 10
 
 
 def test_feed__writers_and_subscribers_come_and_go_while_postgresql_dies__keeps_its_promises(

@@ -67,47 +67,47 @@ def run_batch(
         raise Invalid(f"a batch takes 1 to {MAX_OPERATIONS} operations, not {len(operations)}")
     if any(operation.op != "get" for operation in operations):
         require(actor, Role.EDITOR)
-    in_key_order = sorted(
-        range(len(operations)), key=lambda i: (operations[i].namespace, operations[i].key)
-    )
-    outcomes: dict[int, Outcome] = {}
-    patched = _Patched()
     if not atomic:
-        for index in in_key_order:  # with an Idempotency-Key all are in one transaction
-            try:
-                outcomes[index] = _run(actor, operations[index], patched)
-            except Problem as problem:
-                outcomes[index] = Outcome(operations[index].op, problem=problem)
-        return [outcomes[index] for index in range(len(operations))]
-
+        return _run_each(actor, operations)
     if _all_plain(operations):
         puts = [(o.namespace, o.key, o.value) for o in operations if o.value is not None]
         results = entries.put_entries(actor=actor, puts=puts, reason=operations[0].reason)
         if results is not None:
             return [Outcome("put", put.entry, put.created, put.entry.version) for put in results]
+    return _run_together(actor, operations)
 
+
+def _key_order(operations: Sequence[BatchOperation]) -> list[int]:
+    """The indexes of the operations, by key."""
+    return sorted(
+        range(len(operations)), key=lambda i: (operations[i].namespace, operations[i].key)
+    )
+
+
+def _run_each(actor: Actor, operations: Sequence[BatchOperation]) -> list[Outcome]:
+    outcomes: dict[int, Outcome] = {}
+    patched = _Patched()
+    for index in _key_order(operations):  # with an Idempotency-Key all are in one transaction
+        try:
+            outcomes[index] = _run(actor, operations[index], patched)
+        except Problem as problem:
+            outcomes[index] = Outcome(operations[index].op, problem=problem)
+    return [outcomes[index] for index in range(len(operations))]
+
+
+def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Outcome]:
+    outcomes: dict[int, Outcome] = {}
     failed: dict[int, Problem] = {}
+    patched = _Patched()
     with transaction.atomic():
         seen = _read_together(actor, operations)
-        for index in in_key_order:
-            operation = operations[index]
-            address = (operation.namespace, operation.key)
+        for index in _key_order(operations):
             if failed and index > min(failed):
                 continue  # nothing will land; only an earlier one that fails too must be told
             try:
-                if operation.op == "get":
-                    if address not in seen:
-                        raise NotRegistered(operation.namespace)
-                    outcomes[index] = Outcome("get", seen[address])
-                    continue
-                outcomes[index] = outcome = _run(actor, operation, patched)
+                outcomes[index] = _run_next(actor, operations[index], seen, patched)
             except Problem as problem:
                 failed[index] = problem
-                continue
-            if address in seen:
-                seen[address] = outcome.entry or entries.read_entry(
-                    actor=actor, namespace=operation.namespace, key=operation.key
-                )
         if failed:
             first = min(failed)
             failed[first].data["index"] = first
@@ -115,6 +115,27 @@ def run_batch(
         if any(operation.op != "get" for operation in operations):
             journal.align_feed_clock(actor)
     return [outcomes[index] for index in range(len(operations))]
+
+
+def _run_next(
+    actor: Actor,
+    operation: BatchOperation,
+    seen: dict[tuple[str, str], EntryView],
+    patched: _Patched,
+) -> Outcome:
+    """Run one operation of an atomic batch. `seen`: the entries that its gets return, which its
+    writes change."""
+    address = (operation.namespace, operation.key)
+    if operation.op == "get":
+        if address not in seen:
+            raise NotRegistered(operation.namespace)
+        return Outcome("get", seen[address])
+    outcome = _run(actor, operation, patched)
+    if address in seen:
+        seen[address] = outcome.entry or entries.read_entry(
+            actor=actor, namespace=operation.namespace, key=operation.key
+        )
+    return outcome
 
 
 def _all_plain(operations: Sequence[BatchOperation]) -> bool:

@@ -5,36 +5,13 @@ Each dies with the process that started it, even when that one is killed with -9
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import sys
-import threading
-import time
+
+from project.parents import die_with_parent
 
 ROLES = ("web", "worker", "beat")
-_PR_SET_PDEATHSIG = 1
-
-
-def die_with_parent() -> None:
-    """SIGTERM to this process when its parent dies.
-
-    Linux's kernel does it; elsewhere, and where prctl is forbidden, a thread watches.
-    """
-    parent = os.getppid()
-    try:
-        libc = ctypes.CDLL(None, use_errno=True)
-        told = libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) == 0
-    except (OSError, AttributeError):
-        told = False
-    if not told:
-        threading.Thread(target=_watch, args=(parent,), name="parent", daemon=True).start()
-
-
-def _watch(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def main(role: str) -> None:

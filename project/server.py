@@ -14,7 +14,7 @@ from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 
-from project.processes import die_with_parent
+from project.parents import die_with_parent
 
 # Seconds between SIGTERM and the end of requests that still run.
 DRAIN_SECONDS = 10

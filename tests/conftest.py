@@ -12,6 +12,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from hypothesis import settings
 from pytest_django import DjangoDbBlocker
+from xdist.workermanage import NodeManager
 
 from project.env import BASE_DIR
 from state_admin.contract.openapi import problems_of
@@ -32,6 +33,11 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):
 settings.register_profile("pipeline", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("pipeline")
+
+
+def pytest_configure() -> None:
+    # A worker stops its PostgreSQL when it ends, which may take longer than 10 s on a slow machine.
+    NodeManager.EXIT_TIMEOUT = 120
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -43,7 +43,7 @@ from state_admin.summarizers import Summary, SummaryFailed, SummaryRequest, prom
 from . import summaries
 from .actors import system_actor
 from .compactions import record_step
-from .messages import effective_messages, recount_context, standing_summary
+from .effective_views import effective_messages, recount_context, standing_summary
 
 LEASE = timedelta(seconds=120)
 MAX_ATTEMPTS = 3

@@ -32,8 +32,8 @@ from state_admin.summarizers import SummaryFailed
 
 from . import journal, notifications, summaries
 from .actors import require, system_actor
+from .effective_views import recount_context, standing_summary
 from .errors import Conflict, NotFound
-from .messages import recount_context, standing_summary
 from .policies import autocompact_policy, effective_policy
 from .threads import find_thread
 

@@ -10,7 +10,7 @@ from state_admin.domain.access import Actor
 from state_admin.domain.values import JSON
 from state_admin.models import Message
 
-from .messages import effective_messages, recent_messages
+from .effective_views import effective_messages, recent_messages
 from .threads import find_thread
 
 INTERRUPTED = "[Tool execution was interrupted]"

@@ -21,8 +21,8 @@ from state_admin.models import (
 
 from . import snapshots
 from .actors import require
+from .effective_views import sum_effective_tokens
 from .errors import Invalid
-from .messages import sum_effective_tokens
 from .snapshots import NewValue
 from .state_keys import hold_registry
 from .threads import find_thread, insert_thread, new_id

@@ -24,7 +24,7 @@ from state_admin.services.compactions import (
     retry_compaction,
     undo_compaction,
 )
-from state_admin.services.messages import standing_summary
+from state_admin.services.effective_views import standing_summary
 from state_admin.services.storage import read_series
 from state_admin.templatetags.charts import Trend
 from state_admin.templatetags.ui import number, tokens

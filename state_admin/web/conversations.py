@@ -15,8 +15,8 @@ from state_admin.domain.json_pointers import MISSING
 from state_admin.domain.values import JSON
 from state_admin.models import Compaction, Message, Thread
 from state_admin.models.messages import MessageQuerySet
+from state_admin.services.effective_views import standing_summary
 from state_admin.services.errors import NotFound
-from state_admin.services.messages import standing_summary
 from state_admin.services.threads import find_thread
 
 from . import paging, snippets

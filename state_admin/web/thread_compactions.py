@@ -11,7 +11,7 @@ from state_admin.domain.access import Role
 from state_admin.models import Compaction, Thread
 from state_admin.models.compactions import UNFINISHED
 from state_admin.services.compactions import preview_compaction, request_compaction
-from state_admin.services.messages import standing_summary
+from state_admin.services.effective_views import standing_summary
 
 from .addresses import thread_action_url, thread_url
 from .compactions import can_do, replaced

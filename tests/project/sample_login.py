@@ -1,4 +1,5 @@
-"""The deployment, but a hash is done only once the file $HASHING is there."""
+"""The deployment, but a hash is done only once the file $HASHING is there. $HASHING.started is there
+when the first hash has begun."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ _encode = PBKDF2PasswordHasher.encode
 
 
 def _wait_and_encode(self: PBKDF2PasswordHasher, password: str, salt: str, _: int | None) -> str:
+    Path(f"{os.environ['HASHING']}.started").touch()
     while not Path(os.environ["HASHING"]).exists():
         time.sleep(0.01)
     return _encode(self, password, salt, 10)

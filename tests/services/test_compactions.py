@@ -22,8 +22,8 @@ from state_admin.services import (
     compaction_jobs,
     compactions,
     contexts,
+    effective_views,
     maintenance,
-    messages,
     retention,
     threads,
 )
@@ -82,7 +82,7 @@ def job(public_id: str) -> Compaction:
 
 
 def view(thread_id: str = "t1") -> list[Message]:
-    return messages.effective_messages(Thread.objects.get(public_id=thread_id))
+    return effective_views.effective_messages(Thread.objects.get(public_id=thread_id))
 
 
 def context_is_right(thread_id: str = "t1") -> bool:

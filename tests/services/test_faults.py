@@ -21,6 +21,7 @@ from state_admin.services import (
     config,
     dead_letters,
     dispatches,
+    effective_views,
     entries,
     erasures,
     exports,
@@ -401,7 +402,7 @@ def test_compaction_run__failure_at_any_statement__can_be_run_again_with_one_eff
             assert thread.message_count == before + 1
             summaries = messages.Message.objects.filter(thread=thread, folds_to__isnull=False)
             assert summaries.count() == 1
-            view = messages.effective_messages(thread)
+            view = effective_views.effective_messages(thread)
             assert thread.context_tokens == sum(m.estimated_tokens for m in view)
             transaction.set_rollback(True)
     assert number > 8

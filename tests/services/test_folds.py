@@ -15,7 +15,7 @@ from state_admin.domain.policies import Policy
 from state_admin.models import Message, Thread, folds_sql, hot
 from state_admin.models.folds_sql import LogView
 from state_admin.services import compaction_jobs, compactions, threads
-from state_admin.services.messages import effective_messages, standing_summary
+from state_admin.services.effective_views import effective_messages, standing_summary
 from tests.builders import Person, append, make_thread, raw
 
 WORDS = ["s", "u", "i", "a", "a+x", "a+y", "a+x,y", "-x", "-y"]

@@ -19,8 +19,8 @@ from state_admin.domain.policies import Policy
 from state_admin.models import Compaction, Message, Thread
 from state_admin.services import compaction_jobs, compactions, contexts, threads
 from state_admin.services.compaction_jobs import run_compaction
+from state_admin.services.effective_views import effective_messages
 from state_admin.services.errors import Conflict
-from state_admin.services.messages import effective_messages
 from state_admin.summarizers import SUMMARIZERS
 from tests.builders import Person, append, conversation, make_thread, raw
 from tests.services.test_compactions import Fake

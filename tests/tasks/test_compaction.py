@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from project import broker
 from state_admin.models import Compaction, Message, Thread
-from state_admin.services import compaction_jobs, compactions, messages
+from state_admin.services import compaction_jobs, compactions, effective_views
 from state_admin.tasks.compaction import run as task
 from state_admin.tasks.maintenance import find_lost_compactions
 from tests import builders
@@ -64,7 +64,7 @@ def test_worker__commit_reaches_the_threshold__compacts_without_being_asked(
     job = Compaction.objects.get()
     assert (job.trigger, job.attempts) == ("threshold", 1)
     assert "<conversation-summary>" in Message.objects.get(folds_to__isnull=False).body
-    view = messages.effective_messages(Thread.objects.get())
+    view = effective_views.effective_messages(Thread.objects.get())
     tokens = Thread.objects.get().context_tokens
     assert tokens == sum(message.estimated_tokens for message in view) < 1000 * 3
 
@@ -113,7 +113,7 @@ def test_worker__provider_of_the_registry__is_asked_and_the_thread_is_folded(
     assert (asked.path, asked.headers["authorization"]) == ("/v1/chat/completions", f"Bearer {KEY}")
     job = Compaction.objects.get()
     assert (job.provider, job.model, job.summary_text) == ("acme", "small-1", "Trips were booked.")
-    shown = messages.effective_messages(Thread.objects.get())
+    shown = effective_views.effective_messages(Thread.objects.get())
     assert "Trips were booked." in (shown[0].body or "")
 
 

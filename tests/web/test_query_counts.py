@@ -160,6 +160,8 @@ NOT_COUNTED = {
     "problem-detail": "asks the database nothing",
     "problem-list": "asks the database nothing",
     "healthz": "asks the database nothing",
+    "documentation": "files of the built documentation",
+    "documentation-root": "redirects to it",
     "readyz": "a probe, with one statement of its own",
     "metrics": "for Prometheus, behind a token",
     "login-code": "only in the session of somebody who owes a code; one row of theirs",

@@ -151,7 +151,12 @@ class ItemResult(Answer):
             msgspec.Raw,
             doc(
                 "Why the operation failed. Absent if it did not.",
-                {"type": "/problems/not-found", "title": "Resource not found", "status": 404},
+                {
+                    "type": "/problems/not-found",
+                    "title": "Resource not found",
+                    "status": 404,
+                    "detail": "thread not found: thread-1",
+                },
                 schema={"$ref": "#/components/schemas/Problem"},
             ),
         ]

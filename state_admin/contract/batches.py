@@ -91,7 +91,12 @@ class BatchResult(Answer):
             JsonOut,
             doc(
                 "Why the operation failed. Absent if it did not.",
-                {"type": "/problems/not-found", "title": "Resource not found", "status": 404},
+                {
+                    "type": "/problems/not-found",
+                    "title": "Resource not found",
+                    "status": 404,
+                    "detail": "thread not found: thread-1",
+                },
                 schema={"$ref": "#/components/schemas/Problem"},
             ),
         ]

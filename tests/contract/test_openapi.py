@@ -15,6 +15,7 @@ from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, Phase, settings
+from jsonschema import Draft202012Validator
 from schemathesis import GenerationMode
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.specs.openapi.checks import (
@@ -96,6 +97,22 @@ def test_document__every_operation__says_what_it_does_and_needs_a_token() -> Non
         assert {"default", "401"} & operation["responses"].keys(), name
     described = sum("description" in operation for _, _, operation in operations().values())
     assert described > len(OPERATIONS) * 0.75
+
+
+def test_document__examples__fit_their_schemas() -> None:
+    wrong = {}
+    components = document()["components"]
+    for name, (_, _, operation) in operations().items():
+        parts = [operation.get("requestBody", {}), *operation["responses"].values()]
+        for content in (each for part in parts for each in part.get("content", {}).values()):
+            if "example" in content:
+                schema = {**content["schema"], "components": components}
+                faults = [
+                    e.message for e in Draft202012Validator(schema).iter_errors(content["example"])
+                ]
+                if faults:
+                    wrong[name] = faults
+    assert wrong == {}
 
 
 def test_document__tags__are_described() -> None:

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 04d578223cf9d22ae2d2f0f03aedcb78a6cec4899665b55347282ce69d2389a2
+// sha256 of docs/openapi.json: b81b3eb202a24c17a36068ed0671efc4c4020c4cc960aaebb0af236a484d3f76
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -3041,6 +3041,7 @@ export interface components {
             /**
              * @description Why the operation failed. Absent if it did not.
              * @example {
+             *       "detail": "thread not found: thread-1",
              *       "status": 404,
              *       "title": "Resource not found",
              *       "type": "/problems/not-found"
@@ -4919,6 +4920,7 @@ export interface components {
             /**
              * @description Why the operation failed. Absent if it did not.
              * @example {
+             *       "detail": "thread not found: thread-1",
              *       "status": 404,
              *       "title": "Resource not found",
              *       "type": "/problems/not-found"

@@ -4,18 +4,11 @@ whoever calls a provider (docs/adr/0010). No interface hands one out."""
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils.crypto import salted_hmac
 
 from state_admin.domain import config, values
 from state_admin.domain.config import Kind, Secret
@@ -23,10 +16,10 @@ from state_admin.models import ConfigSecret, Entry, Workspace
 
 from . import journal
 from .actors import system_actor
+from .encryption import Altered, Encrypted, UnknownKey, decrypt, encrypt, newest_key_id
 from .errors import NotFound, Unreadable
 
 _PURPOSE = "commonhold.config.secret"
-_NONCE_BYTES = 12
 _BATCH = 500
 
 
@@ -74,14 +67,12 @@ def keep_secrets(entry: Entry, kind: Kind, fresh: Sequence[Secret]) -> None:
         held = config.markers(kind, values.load(entry.value))
         named = [marker["$secret"] for marker in held.values() if config.is_marker(marker)]
     ConfigSecret.objects.filter(entry=entry).exclude(public_id__in=named).delete()
-    name, key = _keys()[0]
     ConfigSecret.objects.bulk_create(
         ConfigSecret(
             entry=entry,
             pointer=secret.pointer,
             public_id=secret.id,
-            ciphertext=_encrypt(key, secret.plain, _place(entry, secret.pointer, secret.id)),
-            key_id=name,
+            **encrypt(_PURPOSE, secret.plain, _place(entry, secret.pointer, secret.id))._asdict(),
         )
         for secret in fresh
         if secret.id in named
@@ -90,34 +81,27 @@ def keep_secrets(entry: Entry, kind: Kind, fresh: Sequence[Secret]) -> None:
 
 def open_secret(row: ConfigSecret) -> str:
     """The plain text. Unreadable when no configured key opens it, or it was moved or altered."""
-    key = dict(_keys()).get(row.key_id)
-    place = _place(row.entry, row.pointer, row.public_id)
-    sealed = bytes(row.ciphertext)
     address = f"{row.entry.namespace.name}/{row.entry.key} {row.pointer}"
-    if key is None:
-        raise Unreadable(
-            f"the secret at {address} cannot be decrypted",
-            hint="Its encryption key is not configured. Restore the key in CONFIG_SECRET_KEYS "
-            "or SECRET_KEY_FALLBACKS, or write the secret again.",
-        )
+    encrypted = Encrypted(row.key_id, bytes(row.ciphertext))
     try:
-        return AESGCM(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place).decode()
-    except InvalidTag:
-        raise Unreadable(
-            f"the secret at {address} cannot be decrypted",
-            hint=(
-                "The ciphertext was modified or copied from another record. Write the secret again."
-            ),
-        ) from None
+        return decrypt(_PURPOSE, encrypted, _place(row.entry, row.pointer, row.public_id))
+    except UnknownKey:
+        hint = (
+            "Its encryption key is not configured. Restore the key in CONFIG_SECRET_KEYS "
+            "or SECRET_KEY_FALLBACKS, or write the secret again."
+        )
+    except Altered:
+        hint = "The ciphertext was modified or copied from another record. Write the secret again."
+    raise Unreadable(f"the secret at {address} cannot be decrypted", hint=hint)
 
 
 def rotate_secrets() -> Rotation:
     """Encrypt every secret with the first key that is not yet. Safe to repeat and to interrupt."""
-    name, key = _keys()[0]
-    current = ConfigSecret.objects.filter(key_id=name).count()
+    newest = newest_key_id(_PURPOSE)
+    current = ConfigSecret.objects.filter(key_id=newest).count()
     rotated, unreadable = 0, list[str]()
     for workspace_id in Workspace.objects.order_by("pk").values_list("pk", flat=True):
-        for ids in _old_ones(workspace_id, name):
+        for ids in _old_ones(workspace_id, newest):
             with transaction.atomic():
                 done = 0
                 for row in (
@@ -128,10 +112,8 @@ def rotate_secrets() -> Rotation:
                     except Unreadable as problem:
                         unreadable.append(f"workspace {workspace_id}: {problem.detail}")
                         continue
-                    row.ciphertext = _encrypt(
-                        key, plain, _place(row.entry, row.pointer, row.public_id)
-                    )
-                    row.key_id = name
+                    place = _place(row.entry, row.pointer, row.public_id)
+                    row.key_id, row.ciphertext = encrypt(_PURPOSE, plain, place)
                     row.save(update_fields=["ciphertext", "key_id"])
                     done += 1
                 if done:
@@ -141,9 +123,9 @@ def rotate_secrets() -> Rotation:
     return Rotation(rotated, current, unreadable)
 
 
-def _old_ones(workspace_id: int, name: str) -> Iterator[list[int]]:
+def _old_ones(workspace_id: int, newest: str) -> Iterator[list[int]]:
     rows = ConfigSecret.objects.filter(entry__namespace__workspace_id=workspace_id)
-    rows = rows.exclude(key_id=name).order_by("pk")
+    rows = rows.exclude(key_id=newest).order_by("pk")
     after = 0
     while ids := list(rows.filter(pk__gt=after).values_list("pk", flat=True)[:_BATCH]):
         yield ids
@@ -154,35 +136,9 @@ def _rows() -> QuerySet[ConfigSecret]:
     return ConfigSecret.objects.select_related("entry__namespace")
 
 
-def _encrypt(key: bytes, plain: str, place: bytes) -> bytes:
-    nonce = secrets.token_bytes(_NONCE_BYTES)
-    return nonce + AESGCM(key).encrypt(nonce, plain.encode(), place)
-
-
 def _place(entry: Entry, pointer: str, public_id: str) -> bytes:
     """What a ciphertext is bound to: moved to another place, it does not open."""
     namespace = entry.namespace
     return json.dumps(
         [namespace.workspace_id, namespace.name, entry.key, pointer, public_id]
     ).encode()
-
-
-def _keys() -> list[tuple[str, bytes]]:
-    """The keys by fingerprint: the first encrypts, all decrypt."""
-    configured = [
-        *settings.CONFIG_SECRET_KEYS,
-        settings.SECRET_KEY,
-        *settings.SECRET_KEY_FALLBACKS,
-    ]
-    return [(_fingerprint(secret), _derive(secret)) for secret in configured]
-
-
-def _derive(secret: str) -> bytes:
-    return HKDF(algorithm=SHA256(), length=32, salt=None, info=_PURPOSE.encode()).derive(
-        secret.encode()
-    )
-
-
-def _fingerprint(secret: str) -> str:
-    """Names a key without telling anything about it."""
-    return salted_hmac(f"{_PURPOSE}.key", "", secret=secret, algorithm="sha256").hexdigest()[:16]

@@ -20,9 +20,6 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal import auth as totp
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.db import transaction
 
@@ -32,9 +29,11 @@ from state_admin.models import Membership, User
 from . import journal
 from .actors import actor_of_user, require, system_actor
 from .config_secrets import Rotation
+from .encryption import Altered, Encrypted, UnknownKey, decrypt, encrypt, newest_key_id
 from .errors import Conflict, Forbidden, Invalid, NotFound, RateLimited, Unreadable
 from .members import find_member
 
+_PURPOSE = "commonhold.totp"
 MOST_FAILURES = 5
 WINDOW_SECONDS = 15 * 60
 
@@ -62,12 +61,12 @@ class Sealing(DefaultMFAAdapter):
     """What allauth asks about its surroundings (MFA_ADAPTER): secrets lie encrypted."""
 
     def encrypt(self, text: str) -> str:
-        return _box().encrypt(text.encode()).decode()
+        return encrypt(_PURPOSE, text).text
 
     def decrypt(self, encrypted_text: str) -> str:
         try:
-            return _box().decrypt(encrypted_text.encode()).decode()
-        except InvalidToken:
+            return decrypt(_PURPOSE, Encrypted.of(encrypted_text))
+        except (UnknownKey, Altered):
             raise Unreadable(
                 "the authenticator of this account cannot be decrypted",
                 hint="Its encryption key is not in CONFIG_SECRET_KEYS, SECRET_KEY or "
@@ -224,7 +223,7 @@ def rotate_secrets() -> Rotation:
             for device in devices.select_for_update():
                 try:
                     changed = _seal_anew(device)
-                except InvalidToken:
+                except (UnknownKey, Altered):
                     done.unreadable.append(f"{user.get_username()}: {device.type}")
                     continue
                 if changed:
@@ -240,19 +239,19 @@ def rotate_secrets() -> Rotation:
 
 
 def _seal_anew(device: Authenticator) -> bool:
-    """Put the secrets of a device under the first key; whether one was under another. InvalidToken:
-    no key opens one."""
-    newest, box = _keys()[0], _box()
+    """Put the secrets of a device under the newest key; whether one was under another. UnknownKey or
+    Altered: one cannot be decrypted."""
+    newest = newest_key_id(_PURPOSE)
     changed = False
 
-    def seal(token: str) -> str:
+    def seal(text: str) -> str:
         nonlocal changed
-        try:
-            newest.decrypt(token)
-        except InvalidToken:
-            changed = True
-            return box.rotate(token.encode()).decode()
-        return token
+        encrypted = Encrypted.of(text)
+        plain = decrypt(_PURPOSE, encrypted)
+        if encrypted.key_id == newest:
+            return text
+        changed = True
+        return encrypt(_PURPOSE, plain).text
 
     sealed: dict[str, Any] = {
         name: seal(device.data[name]) for name in ("secret", "seed") if name in device.data
@@ -291,21 +290,6 @@ def _use_recovery_code(user: User, code: str) -> bool:
 def _make_codes(user: User) -> list[str]:
     _devices(user, _Type.RECOVERY_CODES).delete()
     return list(RecoveryCodes.activate(user).generate_codes())
-
-
-def _box() -> MultiFernet:
-    return MultiFernet(_keys())
-
-
-def _keys() -> list[Fernet]:
-    """The keys of the config's secrets, for this purpose: the first encrypts, all decrypt."""
-    keys = [*settings.CONFIG_SECRET_KEYS, settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return [Fernet(base64.urlsafe_b64encode(_derive(key))) for key in keys]
-
-
-def _derive(key: str) -> bytes:
-    info = b"commonhold.totp"
-    return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(key.encode())
 
 
 def _record(actor: Actor, action: str, user: User, reason: str = "") -> None:

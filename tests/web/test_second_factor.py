@@ -19,7 +19,8 @@ from pytest_django import Settings
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, LoginAttempt, Membership
 from state_admin.services import second_factors
-from state_admin.services.errors import RateLimited
+from state_admin.services.encryption import newest_key_id
+from state_admin.services.errors import RateLimited, Unreadable
 from state_admin.services.logins import set_password
 from state_admin.services.users import make_login_link
 from state_admin.services.workspaces import add_member, ensure_workspace
@@ -119,9 +120,24 @@ def test_enrol__wrong__changes_nothing_and_keeps_the_secret(
 
 
 def test_enrol__secrets__lie_encrypted(secret: str) -> None:
-    stored = str(list(Authenticator.objects.values_list("data", flat=True)))
-    assert secret not in stored
-    assert "gAAAA" in stored
+    stored = list(Authenticator.objects.values_list("data", flat=True))
+    assert secret not in str(stored)
+    keys = {
+        data[name].partition(".")[0]
+        for data in stored
+        for name in ("secret", "seed")
+        if name in data
+    }
+    assert keys == {newest_key_id("commonhold.totp")}
+
+
+def test_check_code__altered_secret__cannot_be_decrypted(known: Person, secret: str) -> None:
+    device = Authenticator.objects.get(type=Authenticator.Type.TOTP)
+    for altered in ("A" * 40, device.data["secret"].replace(".", "0."), device.data["secret"][:-4]):
+        device.data["secret"] = altered
+        device.save()
+        with pytest.raises(Unreadable, match="cannot be decrypted"):
+            second_factors.check_code(user=known.user, code=code_of(secret))
 
 
 def test_enrol__twice_at_once__one_wins(known: Person, transactional_db: None) -> None:

@@ -1,0 +1,93 @@
+"""Encrypts secrets that the server must read again, with AES-256-GCM (docs/adr/0010).
+
+Each purpose has keys of its own, derived from CONFIG_SECRET_KEYS, SECRET_KEY and
+SECRET_KEY_FALLBACKS: the first encrypts, all decrypt.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+from django.utils.crypto import salted_hmac
+
+_NONCE_BYTES = 12
+
+
+class UnknownKey(Exception):
+    """No configured key has this id."""
+
+
+class Altered(Exception):
+    """The ciphertext was modified, or belongs to another place."""
+
+
+class Encrypted(NamedTuple):
+    """A ciphertext, and the id of its key."""
+
+    key_id: str
+    ciphertext: bytes
+
+    @property
+    def text(self) -> str:
+        return f"{self.key_id}.{base64.urlsafe_b64encode(self.ciphertext).decode()}"
+
+    @classmethod
+    def of(cls, text: str) -> Encrypted:
+        """What `text` was made from. Altered for any other text."""
+        key_id, _, encoded = text.partition(".")
+        try:
+            return cls(key_id, base64.b64decode(encoded, b"-_", validate=True))
+        except (binascii.Error, ValueError):
+            raise Altered from None
+
+
+def encrypt(purpose: str, plain: str, place: bytes = b"") -> Encrypted:
+    """`plain` under the newest key. `place`: what the ciphertext is bound to; it cannot be decrypted
+    with another one."""
+    key_id, key = _keys(purpose)[0]
+    nonce = secrets.token_bytes(_NONCE_BYTES)
+    return Encrypted(key_id, nonce + AESGCM(key).encrypt(nonce, plain.encode(), place))
+
+
+def decrypt(purpose: str, encrypted: Encrypted, place: bytes = b"") -> str:
+    """The plain text. Raises UnknownKey or Altered."""
+    key = dict(_keys(purpose)).get(encrypted.key_id)
+    if key is None:
+        raise UnknownKey
+    nonce, rest = encrypted.ciphertext[:_NONCE_BYTES], encrypted.ciphertext[_NONCE_BYTES:]
+    try:
+        return AESGCM(key).decrypt(nonce, rest, place).decode()
+    except (InvalidTag, ValueError):  # ValueError: too short for a nonce
+        raise Altered from None
+
+
+def newest_key_id(purpose: str) -> str:
+    return _keys(purpose)[0][0]
+
+
+def _keys(purpose: str) -> list[tuple[str, bytes]]:
+    configured = [
+        *settings.CONFIG_SECRET_KEYS,
+        settings.SECRET_KEY,
+        *settings.SECRET_KEY_FALLBACKS,
+    ]
+    return [(_key_id(purpose, secret), _derive(purpose, secret)) for secret in configured]
+
+
+def _derive(purpose: str, secret: str) -> bytes:
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose.encode()).derive(
+        secret.encode()
+    )
+
+
+def _key_id(purpose: str, secret: str) -> str:
+    """Names a key without telling anything about it."""
+    return salted_hmac(f"{purpose}.key", "", secret=secret, algorithm="sha256").hexdigest()[:16]

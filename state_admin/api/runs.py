@@ -9,7 +9,8 @@ from msgspec import UNSET
 
 from state_admin.contract import commits as commit_contract
 from state_admin.contract import runs as contract
-from state_admin.contract.base import Page, Selection
+from state_admin.contract.base import Page
+from state_admin.contract.items import Selection
 from state_admin.domain import values
 from state_admin.domain.merging import Batch, Update
 from state_admin.models import Run

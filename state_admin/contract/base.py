@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta
 
 from state_admin.domain.access import Role
 from state_admin.domain.numbers import MAX_WHOLE
@@ -128,46 +128,6 @@ class Page(Answer, Generic[T]):
     next_cursor: Annotated[
         str | None, doc("Send as `cursor` to fetch the next page. Null on the last page.", None)
     ]
-
-
-class Selection(Body):
-    """The items of a bulk operation."""
-
-    ids: Annotated[
-        list[Annotated[str, Meta(min_length=1)]],
-        doc("Ids of the items.", ["a", "b"], min_length=1, max_length=MAX_LIMIT),
-    ]
-
-
-class ItemResult(Answer):
-    """What a bulk operation did to one item."""
-
-    id: Annotated[str, doc("Id of the item.", "a")]
-    status: Annotated[
-        int, doc("HTTP status that the operation would have had as a request of its own.", 200)
-    ]
-    problem: (
-        Annotated[
-            msgspec.Raw,
-            doc(
-                "Why the operation failed. Absent if it did not.",
-                {
-                    "type": "/problems/not-found",
-                    "title": "Resource not found",
-                    "status": 404,
-                    "detail": "thread not found: thread-1",
-                },
-                schema={"$ref": "#/components/schemas/Problem"},
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-
-
-class ItemResults(Answer):
-    """What a bulk operation did."""
-
-    results: Annotated[list[ItemResult], doc("The results in the order of the ids.")]
 
 
 class Wait(Query):

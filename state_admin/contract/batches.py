@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from msgspec import UNSET, UnsetType
 
-from state_admin.domain import values
 from state_admin.domain.access import Role
 
 from .base import Answer, Body, Operation, doc
 from .entries import Entry, PatchKind, PinnedIn, TagsIn, TtlSeconds, ValueIn
-from .types import MAX_INTEGER, JsonIn, JsonOut, Key, Namespace, json_of
+from .problems import Failure, failure_of
+from .types import MAX_INTEGER, ItemStatus, JsonIn, Key, Namespace
 
 if TYPE_CHECKING:
     from state_admin.services.batches import Outcome
@@ -74,9 +74,7 @@ class Batch(Body, kw_only=True):
 class BatchResult(Answer):
     """The result of one operation of a batch."""
 
-    status: Annotated[
-        int, doc("HTTP status that the operation would have had as a request of its own.", 200)
-    ]
+    status: ItemStatus
     entry: Annotated[Entry, doc("The entry. Absent after a `delete` or a failure.")] | UnsetType = (
         UNSET
     )
@@ -86,29 +84,12 @@ class BatchResult(Answer):
         ]
         | UnsetType
     ) = UNSET
-    problem: (
-        Annotated[
-            JsonOut,
-            doc(
-                "Why the operation failed. Absent if it did not.",
-                {
-                    "type": "/problems/not-found",
-                    "title": "Resource not found",
-                    "status": 404,
-                    "detail": "thread not found: thread-1",
-                },
-                schema={"$ref": "#/components/schemas/Problem"},
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    problem: Failure | UnsetType = UNSET
 
     @classmethod
     def of(cls, outcome: Outcome) -> Self:
         if outcome.problem is not None:
-            # Not by msgspec: a problem may hold stored values (big integers, 1.10).
-            problem = json_of(values.dump(outcome.problem.document()))
-            return cls(status=outcome.problem.status, problem=problem)
+            return cls(status=outcome.problem.status, problem=failure_of(outcome.problem))
         if outcome.entry is None:
             return cls(status=204, version=outcome.version)
         return cls(status=201 if outcome.created else 200, entry=Entry.of(outcome.entry))

@@ -150,7 +150,6 @@ def document(operations: Iterable[Operation], problems: Mapping[str, Any]) -> Sc
     """The whole document. `problems`: the problem types by slug."""
     operations = list(operations)
     found, components = paths(operations, problems)
-    used = {op.tag for op in operations}
     return {
         "openapi": "3.1.1",
         "info": {
@@ -162,7 +161,7 @@ def document(operations: Iterable[Operation], problems: Mapping[str, Any]) -> Sc
             "contact": {"name": "Maintainers of Commonhold"},
         },
         "servers": [{"url": "/", "description": "The server that serves this document."}],
-        "tags": [{"name": name, "description": TAGS[name]} for name in TAGS if name in used],
+        "tags": [{"name": name, "description": TAGS[name]} for name in TAGS],
         "paths": found,
         "components": {
             "schemas": components,

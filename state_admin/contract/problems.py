@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET, UnsetType
 
+from state_admin.domain import values
+
 from .base import Answer, doc
-from .types import Fault
+from .types import Fault, JsonOut, json_of
+
+if TYPE_CHECKING:
+    from state_admin.services import errors
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -29,3 +34,24 @@ class Problem(Answer):
     errors: Annotated[list[Fault], doc("Each wrong place in the request body.", [])] | UnsetType = (
         UNSET
     )
+
+
+# The problem of one of several operations in one request.
+Failure = Annotated[
+    JsonOut,
+    doc(
+        "Why the operation failed. Absent if it did not.",
+        {
+            "type": "/problems/not-found",
+            "title": "Resource not found",
+            "status": 404,
+            "detail": "thread not found: thread-1",
+        },
+        schema={"$ref": "#/components/schemas/Problem"},
+    ),
+]
+
+
+def failure_of(problem: errors.Problem) -> JsonOut:
+    """The document of a problem. Not by msgspec: it may hold stored values (big integers, 1.10)."""
+    return json_of(values.dump(problem.document()))

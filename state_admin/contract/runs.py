@@ -21,14 +21,13 @@ from .base import (
     Answer,
     Body,
     Descending,
-    ItemResults,
     Operation,
     Page,
     Query,
-    Selection,
     Wait,
     doc,
 )
+from .items import ItemResults, Selection
 from .types import (
     MAX_INTEGER,
     JsonIn,

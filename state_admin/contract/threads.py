@@ -15,13 +15,12 @@ from .base import (
     Answer,
     Body,
     Descending,
-    ItemResults,
     Operation,
     Page,
     Query,
-    Selection,
     doc,
 )
+from .items import ItemResults, Selection
 from .types import (
     MAX_INTEGER,
     JsonIn,

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 else:
     JsonIn = Any
 JsonOut = msgspec.Raw
+ItemStatus = Annotated[
+    int, doc("HTTP status that the operation would have had as a request of its own.", 200)
+]
 _OBJECT = {"type": "object"}
 # PostgreSQL's bigint.
 MAX_INTEGER = 2**63 - 1

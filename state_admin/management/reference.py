@@ -53,7 +53,7 @@ _NOUNS: Final = {
 
 def reference_pages(document: Schema) -> dict[str, str]:
     """The text of each page by its path in docs/. `document`: the OpenAPI document."""
-    pages = {f"reference/api/{_file(tag)}.md": _tag_page(tag, document) for tag in _used_tags()}
+    pages = {f"reference/api/{_file(tag)}.md": _tag_page(tag, document) for tag in TAGS}
     return pages | {
         "reference/api/index.md": _api_index(),
         "reference/permissions.md": _permissions(),
@@ -61,11 +61,6 @@ def reference_pages(document: Schema) -> dict[str, str]:
         "reference/metrics.md": _metrics(),
         "reference/commands.md": _commands(),
     }
-
-
-def _used_tags() -> list[str]:
-    used = {each.tag for each in OPERATIONS.values()}
-    return [tag for tag in TAGS if tag in used]
 
 
 def _file(tag: str) -> str:
@@ -98,8 +93,8 @@ def _operations(tag: str) -> list[Operation]:
 
 
 def _api_index() -> str:
-    rows = ((f"[{_title(tag)}]({_file(tag)}.md)", TAGS[tag]) for tag in _used_tags())
-    names = "".join(f"{_file(tag)}\n" for tag in _used_tags())
+    rows = ((f"[{_title(tag)}]({_file(tag)}.md)", TAGS[tag]) for tag in TAGS)
+    names = "".join(f"{_file(tag)}\n" for tag in TAGS)
     return (
         f"{_GENERATED}# REST API\n\n"
         "All paths begin with `/api/v1`. Requests and responses are JSON. Send a token as `Authorization: Bearer ch_…`.\n"
@@ -224,7 +219,7 @@ def _permissions() -> str:
         "The least role that an operation needs. A token needs the role and must reach the namespace or thread, too. Operations on\n"
         "[workspaces](../guides/management.md) other than the caller's own need an operator's token.\n\n"
     ]
-    for tag in _used_tags():
+    for tag in TAGS:
         rows = (
             (
                 f"[{op.summary}](api/{_file(tag)}.md#{_anchor(op.summary)})",

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 from django.http import HttpResponse
 
-from state_admin.contract.base import ItemResult, ItemResults
-from state_admin.contract.types import json_of
-from state_admin.domain import values
+from state_admin.contract.items import ItemResult, ItemResults
+from state_admin.contract.problems import failure_of
 from state_admin.services.errors import Problem
 
 from .bodies import answer
@@ -24,6 +23,4 @@ def _result(item: str, work: Callable[[str], int]) -> ItemResult:
     try:
         return ItemResult(id=item, status=work(item))
     except Problem as refused:
-        # Not by msgspec: a problem may hold stored values (big integers, 1.10).
-        problem = json_of(values.dump(refused.document()))
-        return ItemResult(id=item, status=refused.status, problem=problem)
+        return ItemResult(id=item, status=refused.status, problem=failure_of(refused))

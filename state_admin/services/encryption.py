@@ -52,40 +52,38 @@ class Encrypted(NamedTuple):
 def encrypt(purpose: str, plain: str, place: bytes = b"") -> Encrypted:
     """`plain` under the newest key. `place`: what the ciphertext is bound to; it cannot be decrypted
     with another one."""
-    key_id, key = _keys(purpose)[0]
+    secret = _secrets()[0]
     nonce = secrets.token_bytes(_NONCE_BYTES)
-    return Encrypted(key_id, nonce + AESGCM(key).encrypt(nonce, plain.encode(), place))
+    ciphertext = nonce + _cipher(purpose, secret).encrypt(nonce, plain.encode(), place)
+    return Encrypted(_key_id(purpose, secret), ciphertext)
 
 
 def decrypt(purpose: str, encrypted: Encrypted, place: bytes = b"") -> str:
     """The plain text. Raises UnknownKey or Altered."""
-    key = dict(_keys(purpose)).get(encrypted.key_id)
-    if key is None:
+    named = (each for each in _secrets() if _key_id(purpose, each) == encrypted.key_id)
+    secret = next(named, None)
+    if secret is None:
         raise UnknownKey
     nonce, rest = encrypted.ciphertext[:_NONCE_BYTES], encrypted.ciphertext[_NONCE_BYTES:]
     try:
-        return AESGCM(key).decrypt(nonce, rest, place).decode()
+        return _cipher(purpose, secret).decrypt(nonce, rest, place).decode()
     except (InvalidTag, ValueError):  # ValueError: too short for a nonce
         raise Altered from None
 
 
 def newest_key_id(purpose: str) -> str:
-    return _keys(purpose)[0][0]
+    """The id of the key that `encrypt` uses."""
+    return _key_id(purpose, _secrets()[0])
 
 
-def _keys(purpose: str) -> list[tuple[str, bytes]]:
-    configured = [
-        *settings.CONFIG_SECRET_KEYS,
-        settings.SECRET_KEY,
-        *settings.SECRET_KEY_FALLBACKS,
-    ]
-    return [(_key_id(purpose, secret), _derive(purpose, secret)) for secret in configured]
+def _secrets() -> list[str]:
+    """What keys are derived from."""
+    return [*settings.CONFIG_SECRET_KEYS, settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
 
 
-def _derive(purpose: str, secret: str) -> bytes:
-    return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose.encode()).derive(
-        secret.encode()
-    )
+def _cipher(purpose: str, secret: str) -> AESGCM:
+    derivation = HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose.encode())
+    return AESGCM(derivation.derive(secret.encode()))
 
 
 def _key_id(purpose: str, secret: str) -> str:

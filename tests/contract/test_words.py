@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -207,20 +207,16 @@ def test_web_messages__have_no_dialect(package: str) -> None:
     ] == []
 
 
-def test_templates__have_no_dialect() -> None:
+@pytest.mark.parametrize(
+    ("files", "texts"),
+    [("templates/**/*.html", template_texts), ("static/js/*.js", script_texts)],
+    ids=["templates", "scripts"],
+)
+def test_pages__have_no_dialect(files: str, texts: Callable[[str], Iterable[str]]) -> None:
     assert [
         f"{path.relative_to(ROOT)}: {text.strip()}"
-        for path in sorted((ROOT / "templates").rglob("*.html"))
-        for text in template_texts(path.read_text())
-        if UI_DIALECT_WORDS.search(text)
-    ] == []
-
-
-def test_scripts__have_no_dialect() -> None:
-    assert [
-        f"{path.relative_to(ROOT)}: {text}"
-        for path in sorted((ROOT / "static/js").glob("*.js"))
-        for text in script_texts(path.read_text())
+        for path in sorted(ROOT.glob(files))
+        for text in texts(path.read_text())
         if UI_DIALECT_WORDS.search(text)
     ] == []
 

@@ -1,0 +1,34 @@
+"""Bulk operations: which items are meant, and what was done to each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, UnsetType
+
+from .base import MAX_LIMIT, Answer, Body, doc
+from .problems import Failure
+from .types import ItemStatus
+
+
+class Selection(Body):
+    """The items of a bulk operation."""
+
+    ids: Annotated[
+        list[Annotated[str, Meta(min_length=1)]],
+        doc("Ids of the items.", ["a", "b"], min_length=1, max_length=MAX_LIMIT),
+    ]
+
+
+class ItemResult(Answer):
+    """What a bulk operation did to one item."""
+
+    id: Annotated[str, doc("Id of the item.", "a")]
+    status: ItemStatus
+    problem: Failure | UnsetType = UNSET
+
+
+class ItemResults(Answer):
+    """What a bulk operation did."""
+
+    results: Annotated[list[ItemResult], doc("The results in the order of the ids.")]

@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
+from . import retries
+
 LOWEST_PRIORITY: Final = 255
 DEFAULT_PRIORITY: Final = 128
 DEFAULT_MAX_ATTEMPTS: Final = 5
@@ -19,7 +21,8 @@ _LONGEST_PAUSE: Final = 30.0
 
 def pause_after(failures: int) -> timedelta:
     """The rest after failure number `failures` (from 1): 250 ms, doubling up to 30 s."""
-    return timedelta(seconds=min(_FIRST_PAUSE * 2.0 ** min(failures - 1, 40), _LONGEST_PAUSE))
+    pause = retries.double_pause(failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
+    return timedelta(seconds=pause)
 
 
 def is_exhausted(failures: int, max_attempts: int) -> bool:

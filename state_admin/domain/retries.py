@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import secrets
 from email.utils import parsedate_to_datetime
+from typing import Final
 
-LONGEST_PAUSE = 3600.0
+LONGEST_PAUSE: Final = 3600.0
+
+
+def double_pause(failures: int, *, first: float, longest: float) -> float:
+    """Seconds to wait after failure number `failures` (from 1): `first`, doubling up to `longest`."""
+    return min(first * 2.0 ** min(failures - 1, 40), longest)
 
 
 def pause_before_retry(
-    attempt: int, *, base: float, chance: float, asked: float | None = None
+    attempt: int, *, base: float, asked: float | None = None, chance: float | None = None
 ) -> float:
-    """Seconds until the attempt after number `attempt`: doubling from `base` to an hour, plus up
-    to a half of it by `chance` in [0, 1), so that what failed together does not come back
-    together. `asked` is the other side's Retry-After: honoured when longer, up to the hour."""
-    pause = min(base * 2.0 ** min(attempt - 1, 40), LONGEST_PAUSE)
-    pause *= 1 + chance / 2
+    """Seconds until the attempt after number `attempt`: doubling from `base` to an hour, plus up to
+    half of that by `chance` in [0, 1) (None: random), so that attempts that failed together are not
+    repeated together. A Retry-After (`asked`) is honoured when it is longer, up to 1.5 hours."""
+    pause = double_pause(attempt, first=base, longest=LONGEST_PAUSE)
+    pause *= 1 + (secrets.SystemRandom().random() if chance is None else chance) / 2
     return min(max(pause, asked or 0.0), LONGEST_PAUSE * 1.5)
 
 

@@ -11,6 +11,7 @@ from django.db.models.functions import JSONObject, Now
 from state_admin.domain.access import Actor
 
 from .fields import RawJSON
+from .leases import LeasedQuerySet, LeasedRow
 from .messages import Message
 from .namespaces import Namespace, glob_regex
 from .threads import Thread, thread_prefix
@@ -58,7 +59,11 @@ def context_now() -> JSONObject:
     return JSONObject(context_tokens=Subquery(threads.values("context_tokens")))
 
 
-class CompactionQuerySet(models.QuerySet["Compaction"]):
+class CompactionQuerySet(LeasedQuerySet["Compaction"]):
+    waiting = (CompactionStatus.QUEUED,)
+    working = CompactionStatus.RUNNING
+    due = "available_at"
+
     def visible_to(self, actor: Actor) -> Self:
         rows = self.filter(workspace_id=actor.workspace_id)
         if actor.thread_prefixes:
@@ -74,15 +79,8 @@ class CompactionQuerySet(models.QuerySet["Compaction"]):
         copied = Q(thread__forked_from__isnull=False, thread__created_at__gt=F("finished_at"))
         return self.exclude(copied)
 
-    def claimable(self) -> Self:
-        """Queued, or running under a lease that its worker let expire."""
-        return self.filter(
-            Q(status=CompactionStatus.QUEUED, available_at__lte=Now())
-            | Q(status=CompactionStatus.RUNNING, lease_expires_at__lte=Now())
-        )
 
-
-class Compaction(models.Model):
+class Compaction(LeasedRow):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     public_id = models.CharField(max_length=128, db_collation="C")
     kind = models.CharField(max_length=8, choices=CompactionKind.choices)
@@ -130,11 +128,7 @@ class Compaction(models.Model):
     cost_usd = models.DecimalField(max_digits=14, decimal_places=6, default=0)
     # Why it was skipped, failed or superseded, in words.
     detail = models.TextField(default="", blank=True)
-    attempts = models.IntegerField(default=0)
     available_at = models.DateTimeField(db_default=Now())
-    lease_expires_at = models.DateTimeField(null=True, blank=True)
-    # Fencing: a worker that lost its lease finds another number here and stops.
-    claim = models.BigIntegerField(default=0)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

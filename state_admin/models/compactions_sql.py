@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
 
 from . import hot
-
-_FREE: Final = """c.kind = 'context' AND (
-            c.status = 'queued' AND c.available_at <= statement_timestamp()
-            OR c.status = 'running' AND c.lease_expires_at <= statement_timestamp())"""
+from .compactions import CompactionQuerySet
 
 # Workspaces take turns: the one with the fewest at work first, among equals the one that was served
 # longest ago, so that a thousand jobs of one hold up nobody else's only one. Workspaces are found by
@@ -37,15 +33,16 @@ WITH RECURSIVE waiting AS (
 ), next AS MATERIALIZED (
     SELECT free.id FROM turns t CROSS JOIN LATERAL (
         SELECT c.id FROM compactions c
-        WHERE c.workspace_id = t.workspace_id AND {_FREE}
+        WHERE c.workspace_id = t.workspace_id AND c.kind = 'context'
+            AND {CompactionQuerySet.claimable_sql("c")}
         ORDER BY c.available_at, c.id LIMIT 1
         FOR UPDATE SKIP LOCKED
     ) free
     LIMIT 1
 )
 UPDATE compactions c
-SET status = 'running', phase = 'claimed', attempts = c.attempts + 1, claim = c.claim + 1,
-    started_at = statement_timestamp(), lease_expires_at = statement_timestamp() + %(lease)s
+SET {CompactionQuerySet.claimed_sql("c")},
+    phase = 'claimed', started_at = statement_timestamp()
 FROM next n WHERE c.id = n.id
 RETURNING c.public_id
 """

@@ -14,6 +14,7 @@ from state_admin.domain.access import Actor
 from state_admin.domain.webhooks import Choice
 
 from .feed_sql import FeedFilter, Position
+from .leases import LeasedQuerySet, LeasedRow
 from .workspaces import Workspace
 
 
@@ -177,12 +178,16 @@ class WebhookSecret(models.Model):
         db_table = "webhook_secrets"
 
 
-class DeliveryQuerySet(models.QuerySet["WebhookDelivery"]):
+class DeliveryQuerySet(LeasedQuerySet["WebhookDelivery"]):
+    waiting = (DeliveryStatus.QUEUED, DeliveryStatus.FAILED)
+    working = DeliveryStatus.DELIVERING
+    due = "next_attempt_at"
+
     def visible_to(self, actor: Actor) -> Self:
         return self.filter(webhook__in=Webhook.objects.visible_to(actor))
 
 
-class WebhookDelivery(models.Model):
+class WebhookDelivery(LeasedRow):
     """One change on its way to one webhook. Order is by id: a webhook's rows are inserted in the
     feed's order, by one pump at a time."""
 
@@ -203,15 +208,11 @@ class WebhookDelivery(models.Model):
     status = models.CharField(
         max_length=10, choices=DeliveryStatus.choices, default=DeliveryStatus.QUEUED
     )
-    attempts = models.IntegerField(default=0)
     response_status = models.IntegerField(null=True, blank=True)
     latency_ms = models.IntegerField(null=True, blank=True)
     # Why the last attempt failed, in words.
     error = models.TextField(default="", blank=True)
     next_attempt_at = models.DateTimeField(db_default=Now())
-    lease_expires_at = models.DateTimeField(null=True, blank=True)
-    # Fencing: a worker that lost its lease finds another number here and records nothing.
-    claim = models.BigIntegerField(default=0)
     replays = models.IntegerField(default=0)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     attempted_at = models.DateTimeField(null=True, blank=True)

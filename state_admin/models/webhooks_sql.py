@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from . import hot
+from .webhooks import DeliveryQuerySet
 
 
 class Claimed(NamedTuple):
@@ -25,21 +26,14 @@ class Claimed(NamedTuple):
 
 
 _UNFINISHED = "('queued', 'delivering', 'failed')"
-
-# Nobody works on it and its time has come.
-_FREE = """(
-    (d.status IN ('queued', 'failed') AND d.next_attempt_at <= now())
-    OR (d.status = 'delivering' AND d.lease_expires_at <= now())
-)"""
-
+_FREE = DeliveryQuerySet.claimable_sql("d")
 _ROOM = "d.attempts < CASE WHEN d.test THEN 1 ELSE %(most)s END"
 
 # Only the first unfinished one of a webhook can be claimed. Two workers that claim two of them at
 # once meet in the unique index webhook_deliveries_in_flight.
 _CLAIM = f"""
 UPDATE webhook_deliveries d
-SET status = 'delivering', attempts = d.attempts + 1, claim = d.claim + 1,
-    attempted_at = now(), lease_expires_at = now() + %(lease)s
+SET {DeliveryQuerySet.claimed_sql("d")}, attempted_at = statement_timestamp()
 FROM webhooks w
 WHERE d.public_id = %(delivery)s AND w.id = d.webhook_id
     AND {_FREE} AND {_ROOM}
@@ -52,15 +46,15 @@ WHERE d.public_id = %(delivery)s AND w.id = d.webhook_id
         )
     ))
 RETURNING d.id, d.claim, d.attempts, d.public_id, d.event_id, d.body, d.test,
-    w.id, w.public_id, w.url, extract(epoch FROM now())::bigint
+    w.id, w.public_id, w.url, extract(epoch FROM statement_timestamp())::bigint
 """
 
 # A worker died during the last attempt there was.
 _GIVE_UP = f"""
 UPDATE webhook_deliveries d
-SET status = 'dead', claim = d.claim + 1, lease_expires_at = NULL, finished_at = now(),
+SET status = 'dead', claim = d.claim + 1, lease_expires_at = NULL, finished_at = statement_timestamp(),
     error = 'the worker stopped during the last attempt; it may have arrived'
-WHERE d.status = 'delivering' AND d.lease_expires_at <= now() AND NOT ({_ROOM})
+WHERE d.status = 'delivering' AND d.lease_expires_at <= statement_timestamp() AND NOT ({_ROOM})
 RETURNING d.id
 """
 

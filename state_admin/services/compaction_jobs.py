@@ -8,7 +8,6 @@ The broker only wakes workers: whatever it loses, the sweep finds.
 
 from __future__ import annotations
 
-import secrets
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -35,7 +34,7 @@ from state_admin.models import (
     Thread,
     Visibility,
 )
-from state_admin.models.compactions import context_now
+from state_admin.models.compactions import CompactionQuerySet, context_now
 from state_admin.models.compactions_sql import claim_next
 from state_admin.models.folds_sql import LogView
 from state_admin.summarizers import Summary, SummaryFailed, SummaryRequest, prompts
@@ -79,14 +78,7 @@ def claim(compaction_id: str, *kinds: CompactionKind) -> bool:
     return bool(
         Compaction.objects.filter(public_id=compaction_id, kind__in=kinds)
         .claimable()
-        .update(
-            status=CompactionStatus.RUNNING,
-            phase=Phase.CLAIMED,
-            lease_expires_at=Now() + LEASE,
-            started_at=Now(),
-            attempts=F("attempts") + 1,
-            claim=F("claim") + 1,
-        )
+        .update(phase=Phase.CLAIMED, started_at=Now(), **CompactionQuerySet.claimed(LEASE))
     )
 
 
@@ -206,12 +198,7 @@ def _give_way(job: Compaction, failed: SummaryFailed) -> CompactionStatus:
         return _queue_again(job, words, failed.until, attempts=job.attempts - 1)
     if not _has_another_try(job, failed):
         return _finish(job, CompactionStatus.FAILED, words)
-    pause = retries.pause_before_retry(
-        job.attempts,
-        base=RETRY_SECONDS,
-        chance=secrets.SystemRandom().random(),
-        asked=failed.after,
-    )
+    pause = retries.pause_before_retry(job.attempts, base=RETRY_SECONDS, asked=failed.after)
     return _queue_again(job, words, Now() + timedelta(seconds=pause), attempts=job.attempts)
 
 
@@ -268,7 +255,7 @@ def _apply(
 
 def _held(job: Compaction) -> QuerySet[Compaction]:
     """The job's row, as long as this worker holds it."""
-    return Compaction.objects.filter(pk=job.pk, claim=job.claim, status=CompactionStatus.RUNNING)
+    return Compaction.objects.held(job.pk, job.claim)
 
 
 def _enter(job: Compaction, phase: Phase, **shown: Any) -> None:

@@ -7,7 +7,6 @@ finds what it lost.
 
 from __future__ import annotations
 
-import secrets
 import time
 from dataclasses import dataclass
 from datetime import timedelta
@@ -143,11 +142,8 @@ def _settle(claimed: Claimed, outcome: Outcome) -> DeliveryStatus | None:
         hook = Webhook.objects.filter(pk=claimed.webhook_id).select_for_update(no_key=True)
         if not hook.first():
             return None
-        mine = WebhookDelivery.objects.filter(
-            pk=claimed.id, claim=claimed.claim, status=DeliveryStatus.DELIVERING
-        )
         finished = status in (DeliveryStatus.DELIVERED, DeliveryStatus.DEAD)
-        settled = mine.update(
+        settled = WebhookDelivery.objects.held(claimed.id, claimed.claim).update(
             status=status,
             response_status=outcome.status,
             latency_ms=outcome.latency_ms,
@@ -184,7 +180,6 @@ def _next(claimed: Claimed, outcome: Outcome) -> tuple[DeliveryStatus, float]:
     return DeliveryStatus.FAILED, retries.pause_before_retry(
         claimed.attempts,
         base=settings.WEBHOOK_RETRY_SECONDS,
-        chance=secrets.SystemRandom().random(),
         asked=outcome.retry_after,
     )
 

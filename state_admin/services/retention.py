@@ -178,10 +178,7 @@ def run_retention(compaction_id: str) -> CompactionStatus | None:
     while True:
         with transaction.atomic():
             # Whoever deletes the thread takes this row before the values: one waits for the other.
-            held = Compaction.objects.select_for_update().filter(
-                pk=job.pk, claim=job.claim, status=CompactionStatus.RUNNING
-            )
-            mine = held.select_related(None).first()
+            mine = Compaction.objects.held(job.pk, job.claim).select_for_update().first()
             if mine is None:
                 return CompactionStatus.SUPERSEDED
             before = (mine.rows_removed, mine.progress.get("dropped", 0))

@@ -9,6 +9,23 @@ from hypothesis import strategies as st
 from state_admin.domain import retries
 
 
+@given(st.integers(1, 10**9), st.floats(0.001, 60), st.floats(60, 10_000))
+def test_double_pause__each_failure__doubles_up_to_the_longest(
+    failures: int, first: float, longest: float
+) -> None:
+    pause = retries.double_pause(failures, first=first, longest=longest)
+    assert retries.double_pause(1, first=first, longest=longest) == first
+    assert retries.double_pause(failures + 1, first=first, longest=longest) == min(
+        2 * pause, longest
+    )
+
+
+def test_pause__no_chance_given__is_random_within_its_bounds() -> None:
+    pauses = {retries.pause_before_retry(3, base=5) for _ in range(50)}
+    assert len(pauses) > 1
+    assert 20 <= min(pauses) <= max(pauses) <= 30
+
+
 @given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
 def test_pause__any_attempt__grows_within_its_bounds(attempt: int, chance: float) -> None:
     pause = retries.pause_before_retry(attempt, base=5, chance=chance)

@@ -1,54 +1,60 @@
-"""A small workspace to look around in: a travel desk of three agents, with a past worth reading."""
+"""Loads the demo workspace: a travel desk of three agents, with a past worth reading.
+
+demo.json holds the content as steps. Each names a verb of _VERBS (`do`), the actor (`as`: an agent,
+the operator, or a person who is a member of `default`) and the arguments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from django.db import transaction
+from django.utils import timezone
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.config import Kind
 from state_admin.domain.merging import Batch, Update
-from state_admin.domain.values import JSON
-from state_admin.models import Membership, Namespace, RunStatus, User
+from state_admin.domain.values import JSON, Raw
+from state_admin.models import Membership, Namespace, Traffic, User
 
 from . import (
     commits,
     compaction_jobs,
     compactions,
-    demo_fixtures,
+    config,
+    dispatches,
     entries,
+    forks,
     namespaces,
+    plugins,
+    policies,
     runs,
+    saved_views,
     snapshots,
     state_keys,
     threads,
+    webhook_flow,
+    webhooks,
 )
 from .actors import actor_of_user, system_actor
 from .commits import Step
-from .demo_fixtures import raw
 from .runs import RunChange
 from .snapshots import Read
 from .workspaces import add_member, ensure_workspace
 
-WORKSPACE = "demo"
+WORKSPACE: Final = "demo"
 
-_TEAM = {
-    "type": "object",
-    "properties": {
-        "goal": {"type": "string"},
-        "constraints": {"type": "array", "items": {"type": "string"}},
-        "budget_eur": {"type": "integer", "minimum": 0},
-    },
-    "additionalProperties": False,
-}
-_SETTINGS = {
-    "type": "object",
-    "properties": {
-        "temperature": {"type": "number", "minimum": 0, "maximum": 2},
-        "tools": {"type": "array", "items": {"type": "string"}},
-    },
-}
+_DATA = Path(__file__).with_name("demo.json")
+_AGENTS = ("planner", "booker", "critic")
+# Arguments that take any JSON, and those that list arguments of other verbs.
+_ANY_JSON = {"schema", "default", "value", "body", "payload"}
+_NESTED = {"state_keys", "namespaces"}
 
 
 @dataclass(frozen=True)
@@ -60,240 +66,153 @@ class Demo:
 
 
 def load_demo() -> Demo:
-    """Make the workspace `demo` once, with everybody who is an admin of `default` as a member."""
+    """Create the workspace `demo` once. The members of `default` become its members."""
     workspace, _ = ensure_workspace(WORKSPACE)
-    person = None
+    operator = system_actor(workspace.pk, "demo")
+    actors: dict[str, Actor | None] = {"operator": operator}
+    actors |= {name: system_actor(workspace.pk, name) for name in _AGENTS}
     for membership in Membership.objects.filter(workspace__slug="default").select_related("user"):
         user: User = membership.user
         add_member(workspace=workspace, user=user, role=Role(membership.role))
-        person = actor_of_user(user, WORKSPACE)
-    operator = system_actor(workspace.pk, "demo")
+        actors["person"] = actor_of_user(user, WORKSPACE)
     if Namespace.objects.visible_to(operator).open().exists():
         return Demo(WORKSPACE, created=False)
-    planner, booker, critic = (
-        system_actor(workspace.pk, n) for n in ("planner", "booker", "critic")
-    )
-    demo_fixtures.furnish(operator)
-    _shared_state(operator, planner, critic)
-    _trip(planner, booker)
-    _refund(booker)
-    _silent(critic)
-    demo_fixtures.branch(operator)
-    demo_fixtures.fill_mailbox(operator)
-    demo_fixtures.remember_traffic(operator)
-    if person is not None and person.may(Role.EDITOR):
-        demo_fixtures.save_views(person)
+    data = json.loads(_DATA.read_text())
+    for step in data["steps"]:
+        actor = actors.get(step.pop("as"))  # None: `default` has no member yet
+        verb = _VERBS[step.pop("do")]
+        if actor is not None and actor.may(Role.EDITOR):
+            verb(actor=actor, **_arguments(step))
+    _create_traffic(operator, data["traffic"])
     return Demo(WORKSPACE, created=True)
 
 
-def _shared_state(operator: Actor, planner: Actor, critic: Actor) -> None:
-    for name, schema, default, text in (
-        ("team_context", _TEAM, {"goal": "", "constraints": []}, "What a team is working towards."),
-        (
-            "agent_settings",
-            _SETTINGS,
-            {"temperature": 0.2, "tools": []},
-            "How an agent kind behaves.",
-        ),
-        ("traveller", {}, None, "What we know of a traveller, by customer id."),
-    ):
-        namespaces.register_namespace(
-            actor=operator, name=name, schema=raw(schema), default=raw(default), description=text
+def _arguments(step: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = dict(step)
+    for name in arguments.keys() & _ANY_JSON:
+        arguments[name] = _raw(arguments[name])
+    for name in arguments.keys() & _NESTED:
+        arguments[name] = [_arguments(each) for each in arguments[name]]
+    return arguments
+
+
+def _raw(value: JSON) -> Raw:
+    return Raw(values.dump(value), value)
+
+
+def _put_record(*, actor: Actor, kind: str, **fields: Any) -> None:
+    config.put_record(actor=actor, kind=Kind(kind), **fields)
+
+
+def _create_paused_webhook(
+    *, actor: Actor, name: str, url: str, kinds: list[str], reason: str
+) -> None:
+    with transaction.atomic():  # nothing is sent before it is paused
+        hook, _ = webhooks.create_webhook(
+            actor=actor, name=name, url=url, filters=webhooks.Filter(kinds=tuple(kinds))
         )
-    team = "parent_thread::trip-lisbon"
-    _put(planner, "team_context", team, {"goal": "Book Lisbon", "constraints": []}, "kick-off")
-    _put(
-        planner,
-        "team_context",
-        team,
-        {"goal": "Book Lisbon in May", "constraints": ["no overnight flights"], "budget_eur": 900},
-        "the traveller told us when",
-    )
-    entries.patch_entry(
-        actor=critic,
-        namespace="team_context",
-        key=team,
-        kind="update",
-        operations=[
-            {"op": "append", "path": "/constraints", "value": "aisle seat"},
-            {"op": "set", "path": "/budget_eur", "value": 850},
-        ],
-        reason="policy caps this fare class",
-    )
-    for agent, temperature in (("planner", 0.7), ("booker", 0.0), ("critic", 0.2)):
-        settings = {"temperature": temperature, "tools": ["search_trips", "hold_seat"]}
-        _put(operator, "agent_settings", f"agent_type::{agent}", settings, "first settings")
-    _put(operator, "traveller", "customer-118", {"name": "Ines", "seat": "aisle", "tier": "silver"})
-    _put(operator, "traveller", "customer-204", {"name": "Tomas", "allergies": ["peanuts"]})
-    _put(operator, "team_context", "global", {"goal": "Answer within a day", "constraints": []})
-
-
-def _trip(planner: Actor, booker: Actor) -> None:
-    """A long conversation over three runs, compacted once, with state worth sliding through."""
-    for name, fields in (
-        ("plan", {"reducer": "replace"}),
-        ("offers_seen", {"reducer": "add", "merge": "commutative", "default": 0}),
-        ("facts", {"reducer": "append", "scope": "thread", "default": []}),
-    ):
-        given: dict[str, Any] = dict(fields)
-        state_keys.register_state_key(
-            actor=planner,
-            name=name,
-            schema=raw({}),
-            default=raw(given.pop("default", None)),
-            **given,
-        )
-    threads.create_thread(
-        actor=planner, thread_id="trip-lisbon", title="Lisbon in May", resource_id="customer-118"
-    )
-    asks = (
-        "I would like to go to Lisbon for four days in May, leaving from Hamburg.",
-        "Not overnight, please, and I prefer the aisle. What does the cheapest one cost?",
-        "Take the one on 14 May, and tell me what I can still change later.",
-    )
-    reads = [
-        Read("team_context", "parent_thread::trip-lisbon", 3),
-        Read("agent_settings", "agent_type::planner", 1),
-        Read("traveller", "customer-118", 1),
-        Read("traveller", "companions-of-118", 0),
-    ]
-    for number, ask in enumerate(asks, start=1):
-        run, _ = runs.start_run(
-            actor=planner,
-            thread_id="trip-lisbon",
-            run_id=f"trip-lisbon-{number}",
-            agent_id="planner",
-        )
-        plan: JSON = {"step": "search", "ask": number}
-        _commit(planner, run.public_id, {"plan": plan}, _said("user", ask), reads=reads)
-        for page in range(1, 5):
-            call = f"search-{number}-{page}"
-            _commit(planner, run.public_id, {"offers_seen": 6}, *_search(call, number, page))
-        answer = (
-            f"The best of 24 offers is LX{number}41 on {13 + number} May for {180 + number} euros."
-        )
-        last = RunChange(
-            status=RunStatus.DONE,
-            termination_reason={"type": "natural_end"},
-            step_count=6,
-            input_tokens=9_400 * number,
-            output_tokens=620 * number,
-            cost_usd=f"{0.0375 * number:.4f}",
-        )
-        fact = {"facts": f"offer LX{number}41, {180 + number} euros", "loyalty.points": 20}
-        _commit(booker, run.public_id, fact, _said("assistant", answer), run=last)
-    risen: JSON = {"name": "Ines", "seat": "aisle", "tier": "gold"}
-    _put(booker, "traveller", "customer-118", risen, "the third booking of the year")
-    first = snapshots.read_snapshot(actor=planner, thread_id="trip-lisbon")
-    snapshots.mark_revision(
-        actor=planner, thread_id="trip-lisbon", revision=first.revision, label="offer accepted"
-    )
-    job = compactions.request_compaction(
-        actor=planner, thread_id="trip-lisbon", reason="before the next question"
-    )
-    compaction_jobs.run_compaction(job.public_id)
-
-
-def _refund(booker: Actor) -> None:
-    """A run that waits for a person."""
-    threads.create_thread(
-        actor=booker,
-        thread_id="refund-77",
-        title="Refund for a cancelled flight",
-        resource_id="customer-204",
-    )
-    run, _ = runs.start_run(
-        actor=booker, thread_id="refund-77", run_id="refund-77-1", agent_id="booker"
-    )
-    ask = "My flight OS77 was cancelled. I want my 212 euros back, not a voucher."
-    _commit(booker, run.public_id, {}, _said("user", ask))
-    ticket = {
-        "tool_call_id": "call-refund",
-        "tool_name": "refund",
-        "arguments": {"booking": "OS77", "amount_eur": 212},
-        "reason": "refunds above 200 euros need a person",
-        "response_schema": {
-            "type": "object",
-            "properties": {
-                "refund_to": {"enum": ["card", "voucher"]},
-                "note": {"type": "string"},
-            },
-            "required": ["refund_to"],
-        },
-    }
-    waiting = {"reason": "tool_permission", "tickets": [ticket]}
-    change = RunChange(status=RunStatus.WAITING, waiting=waiting)
-    _commit(booker, run.public_id, {}, _said("assistant", "I ask for approval."), run=change)
-
-
-def _silent(critic: Actor) -> None:
-    """A run whose agent went away: its lease is over in a second."""
-    threads.create_thread(
-        actor=critic,
-        thread_id="review-lisbon",
-        parent_thread_id="trip-lisbon",
-        title="Is the Lisbon plan any good?",
-    )
-    run, _ = runs.start_run(
-        actor=critic,
-        thread_id="review-lisbon",
-        run_id="review-lisbon-1",
-        agent_id="critic",
-        lease_seconds=1,
-        max_rounds=16,
-    )
-    _commit(critic, run.public_id, {"plan": {"step": "review"}}, _said("user", "Review the plan."))
-
-
-def _search(call: str, number: int, page: int) -> list[JSON]:
-    arguments = values.dump({"from": "HAM", "to": "LIS", "page": page})
-    offers = [
-        {
-            "offer": f"LX{number}{page}{place}",
-            "departs": f"2026-05-{13 + number}T{6 + 2 * place:02d}:40",
-            "price_eur": 180 + 7 * place + page,
-            "seat": "aisle" if place % 2 else "window",
-            "rules": "one change free until a day before, then 40 euros; no refund after check-in",
-        }
-        for place in range(1, 7)
-    ]
-    asked = {"name": "search_trips", "arguments": arguments}
-    return [
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [{"id": call, "type": "function", "function": asked}],
-        },
-        {
-            "role": "tool",
-            "tool_call_id": call,
-            "name": "search_trips",
-            "content": values.dump(offers),
-        },
-    ]
-
-
-def _said(role: str, text: str) -> JSON:
-    return {"role": role, "content": text}
+        webhook_flow.pause_webhook(actor=actor, webhook_id=hook.public_id, reason=reason)
 
 
 def _commit(
+    *,
     actor: Actor,
     run_id: str,
-    updates: dict[str, JSON],
-    *log: JSON,
-    run: RunChange | None = None,
-    reads: Sequence[Read] = (),
+    updates: Mapping[str, JSON] | None = None,
+    messages: Sequence[JSON] = (),
+    run: Mapping[str, Any] | None = None,
+    reads: Sequence[tuple[str, str, int]] = (),
 ) -> None:
-    batch = Batch(tuple(Update(key, raw(change)) for key, change in updates.items()))
+    batch = Batch(tuple(Update(key, _raw(change)) for key, change in (updates or {}).items()))
     step = Step(
         batches=(batch,),
-        messages=[raw(message) for message in log],
-        run=run or RunChange(),
-        reads=reads,
+        messages=[_raw(message) for message in messages],
+        run=RunChange(**(run or {})),
+        reads=[Read(*read) for read in reads],
     )
     commits.commit(actor=actor, run_id=run_id, step=step)
 
 
-def _put(actor: Actor, namespace: str, key: str, value: JSON, reason: str = "") -> None:
-    entries.put_entry(actor=actor, namespace=namespace, key=key, value=raw(value), reason=reason)
+def _search(
+    *, actor: Actor, run_id: str, call_id: str, arguments: JSON, offers: Sequence[JSON]
+) -> None:
+    """Commit a call of the tool `search_trips` with its result."""
+    function: JSON = {"name": "search_trips", "arguments": values.dump(arguments)}
+    call: JSON = {"id": call_id, "type": "function", "function": function}
+    result: JSON = {
+        "role": "tool",
+        "tool_call_id": call_id,
+        "name": "search_trips",
+        "content": values.dump([*offers]),
+    }
+    _commit(
+        actor=actor,
+        run_id=run_id,
+        updates={"offers_seen": len(offers)},
+        messages=[{"role": "assistant", "content": None, "tool_calls": [call]}, result],
+    )
+
+
+def _compact_thread(*, actor: Actor, thread_id: str, reason: str) -> None:
+    job = compactions.request_compaction(actor=actor, thread_id=thread_id, reason=reason)
+    compaction_jobs.run_compaction(job.public_id)
+
+
+def _enqueue_dispatch(*, actor: Actor, available_in_days: int = 0, **fields: Any) -> None:
+    if available_in_days:
+        fields["available_at"] = timezone.now() + timedelta(days=available_in_days)
+    dispatches.enqueue_dispatch(actor=actor, **fields)
+
+
+def _bury_dispatch(
+    *, actor: Actor, thread_id: str, consumer: str, error: str, **fields: Any
+) -> None:
+    """Enqueue a dispatch whose only attempt fails."""
+    dispatch = dispatches.enqueue_dispatch(
+        actor=actor, thread_id=thread_id, max_attempts=1, **fields
+    )
+    claimed = dispatches.claim_dispatches(actor=actor, thread_id=thread_id, consumer=consumer)
+    dispatches.nack_dispatch(
+        actor=actor, dispatch_id=dispatch.public_id, claim_token=claimed.token, error=error
+    )
+
+
+def _create_traffic(operator: Actor, minutes: Sequence[tuple[int, int, int, int]]) -> None:
+    """The calls of the last hour, the newest minute first: reads, writes, conflicts and the length
+    of the queue."""
+    now = timezone.now().replace(second=0, microsecond=0)
+    Traffic.objects.bulk_create(
+        Traffic(
+            workspace_id=operator.workspace_id,
+            minute=now - timedelta(minutes=ago),
+            reads=reads,
+            writes=writes,
+            conflicts=conflicts,
+            queued=queued,
+        )
+        for ago, (reads, writes, conflicts, queued) in enumerate(minutes, start=1)
+    )
+
+
+_VERBS: Final[Mapping[str, Callable[..., Any]]] = {
+    "bury_dispatch": _bury_dispatch,
+    "claim_dispatches": dispatches.claim_dispatches,
+    "commit": _commit,
+    "compact_thread": _compact_thread,
+    "create_paused_webhook": _create_paused_webhook,
+    "create_thread": threads.create_thread,
+    "enqueue_dispatch": _enqueue_dispatch,
+    "fork_thread": forks.fork_thread,
+    "install_plugin": plugins.install_plugin,
+    "mark_revision": snapshots.mark_revision,
+    "patch_entry": entries.patch_entry,
+    "put_entry": entries.put_entry,
+    "put_policy": policies.put_policy,
+    "put_record": _put_record,
+    "register_namespace": namespaces.register_namespace,
+    "register_state_key": state_keys.register_state_key,
+    "save_view": saved_views.save_view,
+    "search": _search,
+    "start_run": runs.start_run,
+    "unregister_namespace": namespaces.unregister_namespace,
+}

@@ -25,8 +25,7 @@ from state_admin.models import (
     Webhook,
     WebhookDelivery,
 )
-from state_admin.services import demo_fixtures
-from tests.builders import Person, make_person
+from tests.builders import make_person
 
 pytestmark = pytest.mark.django_db
 
@@ -81,10 +80,3 @@ def test_load_demo__again__changes_nothing() -> None:
     before = Entry.objects.count(), Thread.objects.count()
     assert "was not changed" in load()
     assert (Entry.objects.count(), Thread.objects.count()) == before
-
-
-def test_furnish__workspace_of_its_own__needs_nothing_of_the_conversations(alice: Person) -> None:
-    demo_fixtures.furnish(alice.actor)
-    assert Plugin.objects.get().name == "loyalty"
-    assert Webhook.objects.get().status == "paused"
-    assert not Thread.objects.exists()

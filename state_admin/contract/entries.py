@@ -46,6 +46,7 @@ from .types import (
 
 if TYPE_CHECKING:
     from state_admin import models
+    from state_admin.models.browsing import EntryLine
     from state_admin.services.entries import EntryView
 
 PatchKind = Literal["merge", "json", "update"]
@@ -184,20 +185,22 @@ class EntryRow(_EntryFacts):
     value: ValueIfIncluded = UNSET
 
     @classmethod
-    def of(cls, row: models.Entry, *, valid: bool, with_value: bool, **more: Any) -> Self:
+    def of(
+        cls, row: models.Entry | EntryLine, *, valid: bool, with_value: bool = False, **more: Any
+    ) -> Self:
         return cls(
-            namespace=row.namespace.name,
+            namespace=row.namespace_name,
             key=row.key,
             scope_kind=scope_kind(row.key).value,
             version=row.version,
             schema_version=row.schema_version,
             valid=valid,
-            registered=row.namespace.unregistered_at is None,
+            registered=row.registered,
             created_at=time_of(row.created_at),
             updated_at=time_of(row.updated_at),
             expires_at=time_of(row.expires_at),
             actor=row.actor_name,
-            tags=row.tags,
+            tags=list(row.tags),
             pinned=row.pinned,
             size_bytes=row.size_bytes,
             estimated_tokens=row.estimated_tokens,

@@ -59,7 +59,7 @@ class Namespace(Answer):
     updated_at: Annotated[Time, doc("When it was last changed.")]
 
     @classmethod
-    def of(cls, row: models.Namespace) -> Self:
+    def of(cls, row: models.Namespace, **more: Any) -> Self:
         return cls(
             name=row.name,
             schema=json_of(row.schema or "{}"),
@@ -72,7 +72,14 @@ class Namespace(Answer):
             history=History(keep_last=row.history_keep_last, keep_seconds=row.history_keep_seconds),
             created_at=time_of(row.created_at),
             updated_at=time_of(row.updated_at),
+            **more,
         )
+
+
+class NamespaceRow(Namespace, kw_only=True):
+    """A namespace in the admin's list, which has unregistered ones too."""
+
+    registered: Annotated[bool, doc("False if the namespace is no longer registered.", True)]
 
 
 class Violation(Answer):

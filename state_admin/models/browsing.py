@@ -25,14 +25,15 @@ _LIVE = "NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())"
 
 
 class EntryLine(NamedTuple):
-    """One line of the browser. `doubtful` is the value, as JSON text, of an entry that was
-    written under another schema version, else None: only such a value may be invalid."""
+    """One line of the browser, with the names of an Entry. `value` is the JSON text of an entry that
+    was written under another schema version, else None: only such a value may be invalid."""
 
-    namespace: str
+    namespace_name: str
     registered: bool
     key: str
     version: int
-    doubtful: str | None
+    schema_version: int
+    value: str | None
     size_bytes: int
     estimated_tokens: int
     tags: Sequence[str]
@@ -62,7 +63,7 @@ class EntryAddress(NamedTuple):
     key: str
 
 
-_LINE = """e.namespace, e.registered, e.key, e.version,
+_LINE = """e.namespace, e.registered, e.key, e.version, e.schema_version,
     CASE WHEN e.schema_version <> e.present THEN e.value::text END,
     e.size_bytes, e.estimated_tokens, e.tags, e.pinned, e.actor_kind, e.actor_name,
     e.created_at, e.updated_at, e.expires_at"""

@@ -127,6 +127,15 @@ class Entry(models.Model):
     def __str__(self) -> str:
         return f"{self.key}@{self.version}"
 
+    @property
+    def namespace_name(self) -> str:
+        return self.namespace.name
+
+    @property
+    def registered(self) -> bool:
+        """Whether its namespace is."""
+        return self.namespace.unregistered_at is None
+
 
 class EntryRevisionQuerySet(models.QuerySet["EntryRevision"]):
     def visible_to(self, actor: Actor) -> Self:

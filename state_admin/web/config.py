@@ -14,6 +14,7 @@ from django.shortcuts import redirect
 from django.urls import re_path, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from state_admin.contract.config import RecordRow
 from state_admin.domain import config as rules
 from state_admin.domain import schema_forms, values
 from state_admin.domain.access import Role
@@ -29,7 +30,7 @@ from state_admin.services.config import (
     read_record,
 )
 from state_admin.services.conflicts import Collision, compare
-from state_admin.services.entries import EntryView, Precondition, read_entry, read_past
+from state_admin.services.entries import EntryView, Precondition, is_valid, read_entry, read_past
 from state_admin.services.errors import (
     BadRequest,
     Conflict,
@@ -39,6 +40,7 @@ from state_admin.services.errors import (
     TooLarge,
     VersionConflict,
 )
+from state_admin.services.namespaces import define
 from state_admin.templatetags.json_html import pretty
 from state_admin.templatetags.ui import plural
 
@@ -138,8 +140,7 @@ def _find(request: Request, kind: Kind, after: str = "") -> list[Entry]:
     return list(rows.order_by("key").select_related("namespace")[: MOST + 1])
 
 
-def _items(request: Request, name: str, kind: str) -> tuple[list[dict[str, Any]], str]:
-    """Of a secret only that it is there."""
+def _items(request: Request, name: str, kind: str) -> tuple[list[RecordRow], str]:
     if kind not in set(Kind):
         raise NotFound(f"unknown kind: {kind}")
     chosen, prefix = Kind(kind), paging.text(request, "prefix")
@@ -149,17 +150,9 @@ def _items(request: Request, name: str, kind: str) -> tuple[list[dict[str, Any]]
         MOST,
         lambda last: with_query(url, prefix=prefix, after=last.key),
     )
-    lines = [_line(chosen, row) for row in rows]
     items = [
-        {
-            "id": line["id"],
-            "references": line["names"],
-            "secrets_set": len(line["secrets"]),
-            "version": line["version"],
-            "updated_at": line["updated_at"],
-            "updated_by": line["actor"],
-        }
-        for line in lines
+        RecordRow.of(row, valid=is_valid(row, define(row.namespace)), kind=chosen.value, id=row.key)
+        for row in rows
     ]
     return items, next_url
 
@@ -451,7 +444,7 @@ _RECORD = rf"{_KIND}/(?P<record_id>[^/+][^/]*)"
 urlpatterns = [
     re_path(r"^config\Z", record_list, name="config"),
     re_path(rf"^config/{_KIND}\Z", record_list, name="config-list"),
-    *list_paths("config/<str:kind>", "config-list", _items),
+    *list_paths("config/<str:kind>", "config-list", _items, without=("value",)),
     # "+" begins no id, so this address is nobody's record.
     re_path(rf"^config/{_KIND}/\+new\Z", record_new, name="config-new"),
     re_path(rf"^config/{_RECORD}/edit\Z", record_edit, name="config-edit"),

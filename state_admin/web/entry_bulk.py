@@ -162,7 +162,7 @@ def _order(request: Request) -> Order:
 def _question(actor: Actor, order: Order) -> Confirm:
     if order.all:
         rows, end = find_all(actor, order.filters, _MOST_COUNTED)
-        names = [f"{row.line.namespace}/{row.line.key}" for row in rows]
+        names = [f"{row.line.namespace_name}/{row.line.key}" for row in rows]
     else:
         names = [f"{each.namespace}/{each.key}" for each in order.chosen]
         end = ""
@@ -199,9 +199,9 @@ def _run(request: Request, order: Order) -> HttpResponse:
         for row in rows:
             line = row.line
             if line.updated_at > order.seen_at:
-                late.append([line.namespace, line.key, "it was written after you confirmed"])
+                late.append([line.namespace_name, line.key, "it was written after you confirmed"])
             else:
-                chosen.append(Seen(line.namespace, line.key, line.version))
+                chosen.append(Seen(line.namespace_name, line.key, line.version))
     expires_at = order.seen_at + timedelta(seconds=order.ttl) if order.ttl else None
     outcome = bulk.change_entries(
         actor=request.actor,
@@ -286,7 +286,7 @@ def _lines(actor: Actor, order: Order) -> Iterator[str]:
     filters = order.filters
     while True:
         rows, after = find_all(actor, filters, _CHUNK)
-        yield from _written(actor, [(row.line.namespace, row.line.key) for row in rows])
+        yield from _written(actor, [(row.line.namespace_name, row.line.key) for row in rows])
         if not after:
             return
         filters = replace(filters, after=after)

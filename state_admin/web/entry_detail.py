@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from state_admin.contract.entries import EntryVersion
 from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
@@ -192,7 +193,8 @@ def _whole_history(request: Request, namespace: str, key: str, before: int) -> d
     def url(place: int) -> str:
         return entry_url(namespace, key, tab="history", before=place)
 
-    found, next_url = _history_page(request.actor, namespace, key, before, url)
+    rows = _revisions(request.actor, namespace, key)
+    found, next_url = _history_page(rows, before, url)
     return {
         "revisions": found,
         "json_url": entry_action_url("history", namespace, f"{key}.json"),
@@ -201,47 +203,24 @@ def _whole_history(request: Request, namespace: str, key: str, before: int) -> d
 
 
 def _history_page(
-    actor: Actor, namespace: str, key: str, before: int, url: Callable[[int], str]
+    rows: Any, before: int, url: Callable[[int], str]
 ) -> tuple[Sequence[EntryRevision], str]:
-    rows = _revisions(actor, namespace, key)
     if before:
         rows = rows.filter(version__lt=before)
     return paging.cut(list(rows[: HISTORY_PAGE + 1]), HISTORY_PAGE, lambda last: url(last.version))
 
 
-def _items(
-    request: Request, name: str, namespace: str, key: str
-) -> tuple[list[dict[str, Any]], str]:
-    """The versions without their values."""
+def _items(request: Request, name: str, namespace: str, key: str) -> tuple[list[EntryVersion], str]:
     check_address(namespace, key)
     if not Namespace.objects.visible_to(request.actor).filter(name=namespace).exists():
         raise NotRegistered(namespace)
     kind = name.rpartition("-")[2]
     rows, next_url = _history_page(
-        request.actor,
-        namespace,
-        key,
+        _revisions(request.actor, namespace, key).defer(None),
         _history(request),
         lambda place: entry_action_url("history", namespace, f"{key}.{kind}", before=place),
     )
-    items = [
-        {
-            "version": row.version,
-            "operation": row.operation,
-            "actor_kind": row.actor_kind,
-            "actor": row.actor_name,
-            "reason": row.reason,
-            "run": row.run or None,
-            "schema_version": row.schema_version,
-            "size_bytes": row.size_bytes,
-            "pinned": row.pinned,
-            "redacted_at": row.redacted_at,
-            "expires_at": row.expires_at,
-            "at": row.at,
-        }
-        for row in rows
-    ]
-    return items, next_url
+    return list(map(EntryVersion.of, rows)), next_url
 
 
 def _tabs(namespace: str, key: str, past: int) -> list[tuple[str, str, str]]:
@@ -295,5 +274,7 @@ def _snippets(now: EntryView) -> list[tuple[str, str]]:
 
 urlpatterns = [
     *entry_paths("state", entry_detail, "entry-detail"),
-    *list_paths("entry/history/<str:namespace>/<path:key>", "entry-history", _items),
+    *list_paths(
+        "entry/history/<str:namespace>/<path:key>", "entry-history", _items, without=("value",)
+    ),
 ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from django.http import HttpResponse, QueryDict
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
+from state_admin.contract.entries import EntryRow
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.scopes import ScopeKind, scope_kind
@@ -104,7 +104,7 @@ class EntryListRow:
     @property
     def chosen(self) -> str:
         """The value of the row's checkbox: what to delete, and at which version it was seen."""
-        return f"{self.line.version} {self.line.namespace}/{self.line.key}"
+        return f"{self.line.version} {self.line.namespace_name}/{self.line.key}"
 
 
 def read_filters(query: QueryDict) -> EntryListFilters:
@@ -187,10 +187,9 @@ def entry_list(request: Request) -> HttpResponse:
     return response
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
-    """The same rows without values (lists.py)."""
+def _items(request: Request, name: str) -> tuple[list[EntryRow], str]:
     rows, next_url = find_rows(request.actor, read_filters(request.GET), name)
-    return [_as_json(row) for row in rows], next_url
+    return [EntryRow.of(row.line, valid=row.valid) for row in rows], next_url
 
 
 def find_rows(
@@ -226,7 +225,7 @@ def _rows(
     )
     lines = entry_page(actor, query, limit=limit + 1, window=window)
     more, lines = len(lines) > limit, lines[:limit]
-    place = (lines[-1].namespace, lines[-1].key) if more else None
+    place = (lines[-1].namespace_name, lines[-1].key) if more else None
     if query.sparse and not more:
         place = window_end(actor, query, max(window, limit + 1))
     end = "/".join(place) if place else ""
@@ -273,23 +272,8 @@ def _searched(
 
 
 def _line(entry: Entry) -> EntryLine:
-    """An entry of a registered namespace that is already judged."""
-    return EntryLine(
-        namespace=entry.namespace.name,
-        registered=True,
-        key=entry.key,
-        version=entry.version,
-        doubtful=None,
-        size_bytes=entry.size_bytes,
-        estimated_tokens=entry.estimated_tokens,
-        tags=entry.tags,
-        pinned=entry.pinned,
-        actor_kind=entry.actor_kind,
-        actor_name=entry.actor_name,
-        created_at=entry.created_at,
-        updated_at=entry.updated_at,
-        expires_at=entry.expires_at,
-    )
+    """Without the value, which the search has judged: many large ones may be found."""
+    return EntryLine._make(getattr(entry, name) for name in EntryLine._fields)._replace(value=None)
 
 
 @dataclass(frozen=True)
@@ -313,20 +297,14 @@ def _leaves(actor: Actor, filters: EntryListFilters) -> Leaves | None:
     if len(lines) > _LEAVES:
         last = lines[_LEAVES - 1]
         chosen = EntryListFilters(namespace=filters.namespace, scope=filters.scope)
-        more_url = chosen.url(after=f"{last.namespace}/{last.key}")
+        more_url = chosen.url(after=f"{last.namespace_name}/{last.key}")
     return Leaves(shown, more_url)
 
 
 def _valid(actor: Actor, line: EntryLine) -> bool:
-    if line.doubtful is None or not line.registered:
+    if line.value is None or not line.registered:
         return True
-    return definition(actor, line.namespace).validator.accepts(values.load(line.doubtful))
-
-
-def _as_json(row: EntryListRow) -> dict[str, Any]:
-    shown = row.line._asdict()
-    del shown["doubtful"]
-    return shown | {"scope_kind": row.scope_kind, "valid": row.valid}
+    return definition(actor, line.namespace_name).validator.accepts(values.load(line.value))
 
 
 def _empty(filters: EntryListFilters) -> dict[str, str]:
@@ -342,5 +320,5 @@ def _empty(filters: EntryListFilters) -> dict[str, str]:
 
 urlpatterns = [
     path("state", entry_list, name="entry-list"),
-    *list_paths("state", "entry-list", _items),
+    *list_paths("state", "entry-list", _items, without=("value",)),
 ]

@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from state_admin.contract import tickets as contract
 from state_admin.domain.access import Role
 from state_admin.domain.values import Raw
 from state_admin.models import Ticket
@@ -37,23 +38,9 @@ def inbox(request: Request) -> HttpResponse:
     return render(request, "inbox/list.html", _context(request), part="inbox")
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+def _items(request: Request, name: str) -> tuple[list[contract.Ticket], str]:
     shown, next_url = _tickets(request, name)
-    items = [
-        {
-            "id": ticket.public_id,
-            "run_id": ticket.run.public_id,
-            "thread_id": ticket.run.thread.public_id,
-            "agent_id": ticket.run.agent_id or None,
-            "tool_name": ticket.tool_name,
-            "reason": ticket.reason,
-            "expires_at": ticket.expires_at,
-            "on_expiry": ticket.on_expiry,
-            "created_at": ticket.created_at,
-        }
-        for ticket in shown
-    ]
-    return items, next_url
+    return list(map(contract.Ticket.of, shown)), next_url
 
 
 def _pending(request: Request) -> Any:

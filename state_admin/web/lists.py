@@ -1,10 +1,10 @@
 """Any list for programs and for saving, under the address and the filters of its page: a page of it
-as `.json` with the address of the next, or all of it as `.csv`."""
+as `.json` with the address of the next, or all of it as `.csv`. The fields are those of the API."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,17 +19,19 @@ from state_admin.domain.access import Role
 from .actors import page
 from .htmx import Request
 
-Item = Mapping[str, Any] | msgspec.Struct
-# Of a request and the name of an address: the items of the page it asks for, all with the same
-# fields, and the address of the next page by that name, "" at the end.
-Find = Callable[..., tuple[Sequence[Item], str]]
+# Of a request and the name of an address: the items of the page it asks for, all of one struct of the
+# contract where there is one, and the address of the next page by that name, "" at the end.
+Find = Callable[..., tuple[Sequence[msgspec.Struct], str]]
 
 # With these a spreadsheet begins a formula; an apostrophe before them says "text".
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def list_paths(route: str, name: str, find: Find, *, role: Role = Role.VIEWER) -> list[URLPattern]:
-    """`<route>.json` and `<route>.csv`, by the names `<name>-json` and `<name>-csv`."""
+def list_paths(
+    route: str, name: str, find: Find, *, role: Role = Role.VIEWER, without: Sequence[str] = ()
+) -> list[URLPattern]:
+    """`<route>.json` and `<route>.csv`, by the names `<name>-json` and `<name>-csv`. `without`: fields
+    that the items never have, so that they are no columns."""
 
     @require_safe
     @page(role=role)
@@ -41,7 +43,7 @@ def list_paths(route: str, name: str, find: Find, *, role: Role = Role.VIEWER) -
     @require_safe
     @page(role=role)
     def as_csv(request: Request, **address: str) -> StreamingHttpResponse:
-        def pages() -> Iterator[Sequence[Item]]:
+        def pages() -> Iterator[Sequence[msgspec.Struct]]:
             items, next_url = first
             yield items
             while next_url:
@@ -51,7 +53,9 @@ def list_paths(route: str, name: str, find: Find, *, role: Role = Role.VIEWER) -
 
         # Before the answer begins: what is wrong with the filters still is an answer of its own.
         first = find(request, f"web:{name}-csv", **address)
-        response = StreamingHttpResponse(_lines(pages()), content_type="text/csv; charset=utf-8")
+        response = StreamingHttpResponse(
+            _lines(pages(), without), content_type="text/csv; charset=utf-8"
+        )
         last = route.rpartition("/")[2]
         filename = name if "<" in last else last
         response["Content-Disposition"] = f'attachment; filename="{filename}.csv"'
@@ -82,16 +86,12 @@ class _Line:
         return line
 
 
-def _lines(pages: Iterable[Sequence[Item]]) -> Iterator[str]:
+def _lines(pages: Iterable[Sequence[msgspec.Struct]], without: Sequence[str]) -> Iterator[str]:
     writer = csv.writer(_Line())
-    begun = False
+    columns: list[str] = []
     for items in pages:
-        if items and not begun:
-            begun = True
-            yield writer.writerow(_members(items[0]))
+        if items and not columns:
+            columns = [name for name in items[0].__struct_fields__ if name not in without]
+            yield writer.writerow(columns)
         for item in items:
-            yield writer.writerow([cell(value) for value in _members(item).values()])
-
-
-def _members(item: Item) -> Mapping[str, Any]:
-    return msgspec.structs.asdict(item) if isinstance(item, msgspec.Struct) else item
+            yield writer.writerow([cell(getattr(item, name)) for name in columns])

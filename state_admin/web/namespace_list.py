@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
+from state_admin.contract.namespaces import NamespaceRow
 from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES
@@ -45,7 +46,7 @@ _EXAMINED = 200
 @require_safe
 @page
 def namespace_list(request: Request) -> HttpResponse:
-    rows, next_after = _rows(request)
+    rows, next_after = _rows(request, "schema", "default")
     home = reverse("web:namespace-list")
     prefix, show, after = (_text(request, name) for name in ("prefix", "show", "after"))
     sizes = namespace_sizes([row.pk for row in rows], _LISTED + 1)
@@ -89,26 +90,17 @@ def namespace_list(request: Request) -> HttpResponse:
     return response
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+def _items(request: Request, name: str) -> tuple[list[NamespaceRow], str]:
     rows, next_after = _rows(request)
-    items = [
-        {
-            "name": row.name,
-            "registered": row.unregistered_at is None,
-            "schema_version": row.schema_version,
-            "plugin": row.plugin,
-            "description": row.description,
-            "updated_at": row.updated_at,
-        }
-        for row in rows
-    ]
     given = {field: _text(request, field) for field in ("prefix", "show")}
     following = with_query(reverse(name), **given, after=next_after) if next_after else ""
+    items = [NamespaceRow.of(row, registered=row.unregistered_at is None) for row in rows]
     return items, following
 
 
-def _rows(request: Request) -> tuple[list[Namespace], str]:
-    """A page of namespaces by name, and the name after which the next one begins."""
+def _rows(request: Request, *deferred: str) -> tuple[list[Namespace], str]:
+    """A page of namespaces by name without the `deferred` columns, and the name after which the
+    next one begins."""
     found = Namespace.objects.visible_to(request.actor).open().order_by("name")
     if prefix := _text(request, "prefix"):
         found = found.filter(name__startswith=prefix)
@@ -116,7 +108,7 @@ def _rows(request: Request) -> tuple[list[Namespace], str]:
         found = found.exclude(unregistered_at=None)
     if after := _text(request, "after"):
         found = found.filter(name__gt=after)
-    rows = list(found.defer("schema", "default")[: PAGE + 1])
+    rows = list(found.defer(*deferred)[: PAGE + 1])
     return rows[:PAGE], rows[PAGE - 1].name if len(rows) > PAGE else ""
 
 
@@ -185,7 +177,7 @@ def _invalid(actor: Actor, name: str) -> tuple[list[tuple[str, str]], int]:
     found = [
         (line.key, str(faults[0]))
         for line in lines
-        if (faults := validator.faults(values.load(line.doubtful or "null"), 1))
+        if (faults := validator.faults(values.load(line.value or "null"), 1))
     ]
     return found, len(lines)
 

@@ -86,8 +86,8 @@ def _places(request: Request, query: str) -> Iterator[Hit]:
     namespace, slash, key = query.partition("/")
     wanted = EntryFilter(namespace, prefix=key) if slash else EntryFilter(prefix=query)
     for line in entry_page(actor, wanted, limit=_EACH):
-        url = entry_url(line.namespace, line.key)
-        yield Hit("database", f"{line.namespace}/{line.key}", "entry", url)
+        url = entry_url(line.namespace_name, line.key)
+        yield Hit("database", f"{line.namespace_name}/{line.key}", "entry", url)
     for icon, kind, model, url_of in (
         ("messages-square", "thread", Thread, thread_url),
         ("play", "run", Run, run_url),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
 
+import msgspec
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import path, reverse
@@ -26,8 +25,7 @@ from .lists import list_paths
 SINCE, AGENT, ADDRESS, METHOD = "since", "agent", "address", "method"
 
 
-@dataclass(frozen=True)
-class SessionRow:
+class SessionRow(msgspec.Struct):
     """A session. `id` is the start of the digest of its key."""
 
     id: str
@@ -68,8 +66,8 @@ def session_list(request: Request) -> HttpResponse:
     return render(request, "account/sessions.html", context)
 
 
-def _items(request: Request, _: str) -> tuple[list[dict[str, Any]], str]:
-    return [asdict(row) for row, _ in _rows(request)], ""
+def _items(request: Request, _: str) -> tuple[list[SessionRow], str]:
+    return [row for row, _ in _rows(request)], ""
 
 
 @require_POST

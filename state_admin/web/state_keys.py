@@ -3,13 +3,12 @@ holds them; and the plugins that bring them. Read only."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from state_admin.contract import state_keys as contract
+from state_admin.contract.plugins import PluginSummary
 from state_admin.domain import reducers, values
 from state_admin.domain.access import Role
 from state_admin.models import Plugin, StateKey
@@ -83,7 +82,7 @@ def _items(request: Request, name: str) -> tuple[list[contract.StateKey], str]:
     return [contract.StateKey.of(row) for row in rows], next_url
 
 
-def _plugin_items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+def _plugin_items(request: Request, name: str) -> tuple[list[PluginSummary], str]:
     rows = Plugin.objects.visible_to(request.actor).order_by("name")
     if after := paging.text(request, "after"):
         rows = rows.filter(name__gt=after)
@@ -92,17 +91,7 @@ def _plugin_items(request: Request, name: str) -> tuple[list[dict[str, Any]], st
         list(rows[: MOST + 1]), MOST, lambda last: with_query(url, after=last.name)
     )
     parts = parts_of(request.actor, [row.name for row in shown])
-    items = [
-        {
-            "name": row.name,
-            "description": row.description,
-            "state_keys": parts[row.name][0],
-            "namespaces": parts[row.name][1],
-            "installed_at": row.installed_at,
-        }
-        for row in shown
-    ]
-    return items, next_url
+    return [PluginSummary.of(row, *parts[row.name]) for row in shown], next_url
 
 
 def _unregistered(request: Request, holders: dict[str, int]) -> list[tuple[str, int]]:

@@ -11,7 +11,6 @@ from urllib.parse import quote
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
-from msgspec.structs import asdict
 
 from state_admin.contract import threads as contract
 from state_admin.domain.access import Actor, Role
@@ -116,14 +115,9 @@ def thread_list(request: Request) -> HttpResponse:
     return response
 
 
-def _items(request: Request, name: str) -> tuple[list[dict[str, Any]], str]:
+def _items(request: Request, name: str) -> tuple[list[contract.Thread], str]:
     rows, next_url = find_threads(request.actor, read_filters(request), name)
-    return [_item(request.actor, row) for row in rows], next_url
-
-
-def _item(actor: Actor, row: Thread) -> dict[str, Any]:
-    status = row.active_run.status if row.active_run else None
-    return {**asdict(contract.Thread.of(row, actor)), "active_run_status": status}
+    return [contract.Thread.of(row, request.actor) for row in rows], next_url
 
 
 def find_threads(

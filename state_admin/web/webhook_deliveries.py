@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
+from state_admin.contract import webhooks as contract
 from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.models import DeliveryStatus, Webhook, WebhookDelivery
@@ -64,7 +65,7 @@ def rows_for(request: Request, hook: Webhook) -> dict[str, Any]:
 def _find(
     hook: Webhook, status: str, before: int | None, url: str
 ) -> tuple[list[WebhookDelivery], str]:
-    rows = WebhookDelivery.objects.filter(webhook=hook).order_by("-pk")
+    rows = hook.deliveries.order_by("-pk")
     rows = rows.filter(status=status) if status else rows
     rows = rows.filter(pk__lt=before) if before else rows
     shown, next_url = paging.cut(
@@ -79,28 +80,12 @@ def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:
     return DeliveryRow(row, _STATES.get(DeliveryStatus(row.status), ""), values.load(row.body), can)
 
 
-def _items(request: Request, name: str, webhook_id: str) -> tuple[list[dict[str, Any]], str]:
+def _items(request: Request, name: str, webhook_id: str) -> tuple[list[contract.Delivery], str]:
     hook = find_webhook(request.actor, webhook_id)
     status = paging.choice(request, "status", DeliveryStatus.values)
     before = paging.whole_number(request, "before")
     rows, next_url = _find(hook, status, before, reverse(name, args=[webhook_id]))
-    items = [
-        {
-            "id": row.public_id,
-            "kind": row.kind,
-            "subject": row.subject or None,
-            "event_id": row.event_id,
-            "status": row.status,
-            "attempts": row.attempts,
-            "response_status": row.response_status,
-            "latency_ms": row.latency_ms,
-            "error": row.error or None,
-            "created_at": row.created_at,
-            "finished_at": row.finished_at,
-        }
-        for row in rows
-    ]
-    return items, next_url
+    return list(map(contract.Delivery.of, rows)), next_url
 
 
 @require_POST

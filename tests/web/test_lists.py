@@ -49,13 +49,13 @@ def address(name: str, kind: str) -> str:
 
 
 def check(name: str, client: Client, alice: Person) -> None:
-    """The CSV has the rows of the JSON, of which there are some."""
+    """The CSV has the rows of the JSON, of which there are some; what a row lacks is an empty cell."""
     fill(alice)
     items = client.get(address(name, "json")).json()["items"]
     rows = read_csv(client, address(name, "csv"))
     assert items
     assert len(rows) >= len(items)
-    assert list(rows[0]) == list(items[0])
+    assert [name for name in rows[0] if name in items[0]] == list(items[0])
 
 
 @pytest.mark.parametrize("name", [name for name in LISTS if name != "change-list"])
@@ -202,8 +202,6 @@ def test_lists__secrets__never_leave(admin: Client, viewer: Client, alice: Perso
         told += "".join(map(str, read_csv(admin, address(name, "csv"))))
     for hidden in (key, key[-4:], secret, token, token[-20:], session):
         assert hidden not in told
-    (record,) = items(admin, "/config/providers.json")
-    assert record["secrets_set"] == 1
     assert "very-secret" not in viewer.get("/webhooks.json").content.decode()
     assert items(admin, "/webhooks.json")[0]["url"].endswith("very-secret")
 
@@ -221,6 +219,7 @@ def test_history__any_key__is_listed_page_by_page_without_values(
         found = items(admin, url)
         assert [item["version"] for item in found] == [3, 2, 1], key
         assert "value" not in found[0]
+        assert found[0]["run_id"] is None
         assert found[0]["reason"] == "because"
         rows = read_csv(
             admin, url.replace(".json", ".csv") if key != "a.json" else f"{url[:-5]}.csv"

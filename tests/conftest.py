@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
-from hypothesis import settings
+from hypothesis import Phase, settings
 from pytest_django import DjangoDbBlocker
 from xdist.workermanage import NodeManager
 
@@ -31,6 +31,8 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):
 
 # A pipeline repeats itself exactly; people and `make chaos` search anew each time.
 settings.register_profile("pipeline", derandomize=True)
+# `make mutation` runs the tests thousands of times, and a failure needs no smallest example.
+settings.register_profile("mutation", derandomize=True, phases=(Phase.explicit, Phase.generate))
 if os.environ.get("CI"):
     settings.load_profile("pipeline")
 

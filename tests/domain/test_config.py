@@ -37,6 +37,7 @@ def test_schema__every_kind__can_be_registered(kind: Kind) -> None:
     ("kind", "extra"),
     [
         (Kind.PROVIDERS, {"base_url": "https://api.example.com/v1", "timeout_secs": 30}),
+        (Kind.PROVIDERS, {"base_url": "http://localhost:11434/?at=a@b"}),
         (Kind.PROVIDERS, {"base_url": None, "adapter_options": {"max_tokens": 5, "region": "eu"}}),
         (Kind.MODELS, {"context_window": 200_000, "knowledge_cutoff": "2025-03"}),
         (Kind.MODELS, {"knowledge_cutoff": "2024-02-29", "max_output_tokens": None}),
@@ -52,40 +53,88 @@ def test_faults__fields_of_the_original__are_taken(kind: Kind, extra: Any) -> No
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "pointer"),
+    ("kind", "value", "fault"),
     [
-        (Kind.PROVIDERS, {**PROVIDER, "apikey": SECRET}, ""),
-        (Kind.PROVIDERS, {**PROVIDER, "api_key": SECRET}, "/api_key"),
-        (Kind.PROVIDERS, {**PROVIDER, "timeout_secs": 0}, "/timeout_secs"),
-        (Kind.PROVIDERS, {**PROVIDER, "base_url": f"ftp://{SECRET}"}, "/base_url"),
-        (Kind.PROVIDERS, {**PROVIDER, "base_url": f"https://u:{SECRET}@x/"}, "/base_url"),
+        (
+            Kind.PROVIDERS,
+            {**PROVIDER, "apikey": SECRET},
+            "Additional properties are not allowed ('apikey' was unexpected)",
+        ),
+        (
+            Kind.PROVIDERS,
+            {**PROVIDER, "api_key": SECRET},
+            '/api_key: the value is not of type "object"',
+        ),
+        (
+            Kind.PROVIDERS,
+            {**PROVIDER, "timeout_secs": 0},
+            "/timeout_secs: the value is less than the minimum of 1",
+        ),
+        (
+            Kind.PROVIDERS,
+            {**PROVIDER, "base_url": f"ftp://{SECRET}"},
+            "/base_url: must be an http:// or https:// URL",
+        ),
+        (
+            Kind.PROVIDERS,
+            {**PROVIDER, "base_url": f"https://u:{SECRET}@x/"},
+            "/base_url: must not contain a user or password; use /api_key",
+        ),
         (
             Kind.PROVIDERS,
             {**PROVIDER, "adapter_options": {"headers": [{"Authorization": SECRET}]}},
-            "/adapter_options/headers/0/Authorization",
+            "/adapter_options/headers/0/Authorization: may be a secret; use /api_key",
         ),
-        (Kind.PROVIDERS, {**PROVIDER, "id": "other"}, "/id"),
-        (Kind.PROVIDERS, SECRET, ""),
-        (Kind.MODELS, {**MODEL, "context_window": 2**32}, "/context_window"),
-        (Kind.MODELS, {**MODEL, "knowledge_cutoff": "2025"}, "/knowledge_cutoff"),
-        (Kind.MODELS, {**MODEL, "knowledge_cutoff": "2025-02-30"}, "/knowledge_cutoff"),
-        (Kind.MODELS, {**MODEL, "knowledge_cutoff": "2025-13"}, "/knowledge_cutoff"),
-        (Kind.MODELS, {**MODEL, "modalities": {"input": ["smell"]}}, "/modalities/input/0"),
-        (Kind.AGENTS, {**AGENT, "max_rounds": -1}, "/max_rounds"),
-        (Kind.AGENTS, {**AGENT, "surprise": SECRET}, ""),
+        (Kind.PROVIDERS, {**PROVIDER, "id": "other"}, "/id: differs from the id in the path"),
+        (Kind.PROVIDERS, SECRET, 'the value is not of type "object"'),
+        (
+            Kind.MODELS,
+            {**MODEL, "context_window": 2**32},
+            "/context_window: the value is greater than the maximum of 4294967295",
+        ),
+        (
+            Kind.MODELS,
+            {**MODEL, "knowledge_cutoff": "2025"},
+            '/knowledge_cutoff: the value does not match "^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$"',
+        ),
+        (
+            Kind.MODELS,
+            {**MODEL, "knowledge_cutoff": "2025-02-30"},
+            "/knowledge_cutoff: must be a valid date such as 2025-06 or 2025-06-30",
+        ),
+        (
+            Kind.MODELS,
+            {**MODEL, "knowledge_cutoff": "2025-13"},
+            "/knowledge_cutoff: must be a valid date such as 2025-06 or 2025-06-30",
+        ),
+        (
+            Kind.MODELS,
+            {**MODEL, "modalities": {"input": ["smell"]}},
+            '/modalities/input/0: the value is not one of "text", "image" or 3 other candidates',
+        ),
+        (
+            Kind.AGENTS,
+            {**AGENT, "max_rounds": -1},
+            "/max_rounds: the value is less than the minimum of 1",
+        ),
+        (
+            Kind.AGENTS,
+            {**AGENT, "surprise": SECRET},
+            "Additional properties are not allowed ('surprise' was unexpected)",
+        ),
         (
             Kind.AGENTS,
             {**AGENT, "active_hook_filter": [], "active_plugins": []},
-            "/active_plugins",
+            "/active_plugins: is an alias of active_hook_filter; send only one of them",
         ),
     ],
 )
 def test_faults__what_does_not_fit__is_named_without_its_value(
-    kind: Kind, value: Any, pointer: str
+    kind: Kind, value: Any, fault: str
 ) -> None:
     identity = {Kind.PROVIDERS: "openai", Kind.MODELS: "big", Kind.AGENTS: "planner"}[kind]
     faults = config.faults(kind, identity, value)
-    assert [fault.pointer for fault in faults] == [pointer]
+    assert [str(found) for found in faults] == [fault]
     assert SECRET not in str(faults)
 
 
@@ -177,3 +226,17 @@ def test_check_id__keys_of_scopes_and_paths__are_refused() -> None:
     for bad in ("", "thread::t1", "a/b", "é", "-x", "x" * 129):
         with pytest.raises(BadName):
             config.check_id(bad)
+
+
+def test_bad_secret__several_faults__are_all_said() -> None:
+    refused = BadSecret([values.Fault("/a", "one"), values.Fault("", "two")])
+    assert str(refused) == "/a: one; two"
+
+
+def test_form_schema__of_a_kind__is_all_but_its_id_and_secrets() -> None:
+    schema = config.form_schema(Kind.PROVIDERS)
+    assert list(schema["properties"]) == ["adapter", "base_url", "timeout_secs", "adapter_options"]
+    assert schema["required"] == ["adapter"]
+    assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+    adapter = config.SCHEMAS[Kind.PROVIDERS]["properties"]["adapter"]
+    assert schema["properties"]["adapter"].items() >= adapter.items()

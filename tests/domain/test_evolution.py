@@ -306,3 +306,103 @@ def test_defaults__other_differences__are_named_both_ways(
     for pair in ((one, other), (other, one)):
         (fault,) = default_differences(*pair, schema, schema)
         assert fault.pointer == pointer
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "fault"),
+    [
+        ({"$id": "urn:a"}, {}, "schemas with $id, anchors or dynamic references must be equal"),
+        ({}, {"$dynamicRef": "#a"}, "schemas with $id, anchors or dynamic references must be equal"),
+        ({"$ref": "#a"}, {}, "schemas with $id, anchors or dynamic references must be equal"),
+        (
+            {"required": ["a"], "properties": {"a": {}}},
+            {},
+            "/properties/a: only the registered schema has this required field",
+        ),
+        (
+            {},
+            {"required": ["a"], "properties": {"a": {}}},
+            "/properties/a: only the offered schema has this required field",
+        ),
+        (
+            {"additionalProperties": False},
+            {"additionalProperties": False, "properties": {"a": {}}},
+            "/properties/a: only the offered schema has this field, and other fields are not allowed",
+        ),
+        (
+            {"properties": {"a": {}}, "not": {"unevaluatedProperties": False}},
+            {"not": {"unevaluatedProperties": False}},
+            "/properties/a: only the registered schema has this field, and other fields are not allowed",
+        ),
+        ({"required": ["b", "a"]}, {"required": ["c"]}, '/required: registered: ["a","b"]; offered: ["c"]'),
+        ({"not": True}, {"not": False}, "/not: registered: {}; offered: false"),
+        ({"items": {"title": "x"}, "title": "y", "type": "array"}, {"items": False, "type": "array"}, '/items: registered: {"title":"x"}; offered: false'),
+        ({"title": "x", "minimum": 1}, {"title": "y", "minimum": 2}, "/minimum: registered: 1; offered: 2"),
+        (
+            {"$ref": "#/$defs/a", "$defs": {"a": {"const": 1}}, "minimum": 0},
+            {"$ref": "#/$defs/a", "$defs": {"a": {"const": 2}}, "minimum": 0},
+            "/$ref/const: registered: 1; offered: 2",
+        ),
+        ({"const": "x" * 100}, {"const": "y"}, f'/const: registered: "{"x" * 78}…; offered: "y"'),
+        ({"const": "x" * 78}, {"const": "y"}, f'/const: registered: "{"x" * 78}"; offered: "y"'),
+        ({"type": "array", "items": {}}, {"type": "array", "items": {"type": "null"}}, '/items/type: registered: nothing; offered: "null"'),
+    ],
+)  # fmt: skip
+def test_schemas__difference__says_what_each_side_has(one: Any, other: Any, fault: str) -> None:
+    assert [str(found) for found in schema_differences(one, other)] == [fault]
+
+
+@pytest.mark.parametrize("keyword", ["items", "additionalProperties", "unevaluatedItems"])
+@pytest.mark.parametrize("void", [True, {}])
+def test_schemas__keyword_that_allows_anything__is_as_none(keyword: str, void: Any) -> None:
+    assert schema_differences({keyword: void, "minimum": 1}, {"minimum": 1}) == []
+
+
+def test_schemas__many_differences__are_the_first_twenty() -> None:
+    one: Schema = {"properties": {f"p{n}": {"const": 1} for n in range(30)}}
+    other: Schema = {"properties": {f"p{n}": {"const": 2} for n in range(30)}}
+    assert len(schema_differences(one, other)) == 20
+
+
+def test_schemas__reference_only_schema_in_a_loop__is_compared_once() -> None:
+    loop = {"properties": {"a": {"$ref": "#/properties/a", "title": "x"}}, "minimum": 1}
+    assert schema_differences(loop, {**loop, "minimum": 2})[0].pointer == "/minimum"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "schema_of_one", "schema_of_other", "faults"),
+    [
+        ({"a": 1}, {"b": 2}, TEAM, TEAM, ["/a: registered: 1; offered: nothing", "/b: registered: nothing; offered: 2"]),
+        ({"goal": 1, "tags": [1]}, {"goal": 1, "tags": [2]}, TEAM, TEAM, ["/tags/0: registered: 1; offered: 2"]),
+        ({"a": 1}, {}, {"title": "x"}, {}, []),
+        ({"a": 1}, {}, {"type": "object"}, {}, ["/a: registered: 1; offered: nothing"]),
+        ({"x": 1}, {}, {"allOf": [{}, team(x={})]}, {"allOf": [{}, TEAM]}, []),
+        ({"x": 1}, {}, {"minimum": 1, "allOf": [TEAM]}, {"minimum": 1, "allOf": [TEAM]}, ["/x: registered: 1; offered: nothing"]),
+        (
+            {"t": {"x": 1}},
+            {"t": {}},
+            {"additionalProperties": team(x={})},
+            {"additionalProperties": TEAM},
+            [],
+        ),
+        (
+            {"t": {"x": 1}},
+            {"t": {}},
+            {"properties": {"t": TEAM}, "additionalProperties": team(x={})},
+            {"properties": {"t": TEAM}, "additionalProperties": TEAM},
+            ["/t/x: registered: 1; offered: nothing"],
+        ),
+        (
+            {"x": 1},
+            {},
+            {"$ref": "#/$defs/A", "minProperties": 0, "$defs": {"A": team(x={})}},
+            {"$ref": "#/$defs/A", "minProperties": 0, "$defs": {"A": TEAM}},
+            [],
+        ),
+    ],
+)  # fmt: skip
+def test_defaults__difference__is_looked_for_in_every_subschema_that_applies(
+    one: Any, other: Any, schema_of_one: Any, schema_of_other: Any, faults: list[str]
+) -> None:
+    found = default_differences(one, other, schema_of_one, schema_of_other)
+    assert [str(fault) for fault in found] == faults

@@ -67,3 +67,37 @@ def test_uuid7__forked_child__does_not_repeat_its_parent() -> None:
     os.close(write_end)
     # Had the child counted on from our tail, the two would agree in all but the last 33 bits.
     assert uuid.UUID(theirs).int >> 34 != uuid.UUID(ours).int >> 34
+
+
+def test_uuid7__random_tail__fills_every_bit_beside_time_version_and_variant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ids, "_last", (0, 0))
+    monkeypatch.setattr(ids.secrets, "randbits", lambda bits: (1 << bits) - 1)
+    with time_machine.travel("2050-01-01", tick=False):
+        assert uuid7() == "024bce5c-f000-7fff-bfff-ffffffffffff"
+    monkeypatch.setattr(ids, "_last", (0, 0))
+    monkeypatch.setattr(ids.secrets, "randbits", lambda bits: 1 << 62 | 2)
+    with time_machine.travel("2050-01-01", tick=False):
+        assert uuid7() == "024bce5c-f000-7001-8000-000000000002"
+
+
+def test_uuid7__within_a_millisecond__steps_by_1_to_33_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with time_machine.travel("2050-01-01", tick=False):
+        for step, end in ((0, "000000000006"), ((1 << 32) - 1, "000100000005")):
+            monkeypatch.setattr(ids, "_last", (2_524_608_000_000, 5))
+            monkeypatch.setattr(ids.secrets, "randbits", lambda bits, step=step: step)
+            assert uuid7().endswith("-" + end)
+
+
+def test_uuid7__after_the_tail_has_ended__starts_in_its_lower_half(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(ids, "_last", (2_524_608_000_000, (1 << 74) - 1))
+    monkeypatch.setattr(ids.secrets, "randbits", lambda bits: asked.append(bits) or 0)
+    with time_machine.travel("2050-01-01", tick=False):
+        uuid7()
+    assert asked == [74, 32, 73]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -32,3 +32,9 @@ def test_read__what_is_no_time__is_none(text: object) -> None:
 
 def test_milliseconds__of_a_moment__count_from_1970() -> None:
     assert moments.milliseconds(NOON.replace(microsecond=123_999)) == 1_769_860_800_123
+
+
+def test_timestamp__any_offset__is_utc_with_microseconds() -> None:
+    assert moments.timestamp(NOON) == "2026-01-31T12:00:00.000000Z"
+    east = NOON.replace(microsecond=5).astimezone(timezone(timedelta(hours=2)))
+    assert moments.timestamp(east) == "2026-01-31T12:00:00.000005Z"

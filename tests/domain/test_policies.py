@@ -34,34 +34,40 @@ def test_policy__defaults__are_the_contracts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "where"),
+    ("body", "fault"),
     [
-        ({"every_hours": 0}, "/every_hours"),
-        ({"every_hours": 8_761}, "/every_hours"),
-        ([], ""),
-        ({"mod": 1}, "/mod"),
-        ({"mode": "fast"}, "/mode"),
-        ({"mode": ["x"]}, "/mode"),
-        ({"max_context_tokens": 0}, "/max_context_tokens"),
-        ({"max_output_tokens": "1"}, "/max_output_tokens"),
-        ({"raw_suffix_messages": -1}, "/raw_suffix_messages"),
-        ({"min_recent_messages": 1.5}, "/min_recent_messages"),
-        ({"min_gain_tokens": True}, "/min_gain_tokens"),
-        ({"min_gain_tokens": None}, "/min_gain_tokens"),
-        ({"min_gain_tokens": 10**30}, "/min_gain_tokens"),
-        ({"min_savings_ratio": 1.1}, "/min_savings_ratio"),
-        ({"min_savings_ratio": True}, "/min_savings_ratio"),
-        ({"autocompact_threshold": 0}, "/autocompact_threshold"),
-        ({"snapshot_keep_last": 0}, "/snapshot_keep_last"),
-        ({"snapshot_keep_every": "all"}, "/snapshot_keep_every"),
-        ({"summarizer": ""}, "/summarizer"),
-        ({"summarizer": 1}, "/summarizer"),
+        ({"every_hours": 0}, "/every_hours: must be an integer of at least 1 and at most 8760"),
+        ({"every_hours": 8_761}, "/every_hours: must be an integer of at least 1 and at most 8760"),
+        ([], "a policy must be an object"),
+        (
+            {"mod": 1},
+            "/mod: unknown field; must be one of autocompact_threshold, every_hours, fallback, max_context_tokens, max_output_tokens, min_gain_tokens, min_recent_messages, min_savings_ratio, mode, prompt, raw_suffix_messages, snapshot_keep_every, snapshot_keep_last, summarizer, summary_max_tokens, summary_model",
+        ),
+        (
+            {"mode": "fast"},
+            "/mode: must be one of keep_recent_raw_suffix, compact_to_safe_frontier",
+        ),
+        ({"mode": ["x"]}, "/mode: must be one of keep_recent_raw_suffix, compact_to_safe_frontier"),
+        ({"max_context_tokens": 0}, "/max_context_tokens: must be an integer of at least 1"),
+        ({"max_output_tokens": "1"}, "/max_output_tokens: must be an integer of at least 1"),
+        ({"raw_suffix_messages": -1}, "/raw_suffix_messages: must be an integer of at least 0"),
+        ({"min_recent_messages": 1.5}, "/min_recent_messages: must be an integer of at least 0"),
+        ({"min_gain_tokens": True}, "/min_gain_tokens: must be an integer of at least 0"),
+        ({"min_gain_tokens": None}, "/min_gain_tokens: must be an integer of at least 0"),
+        ({"min_gain_tokens": 10**30}, "/min_gain_tokens: must be an integer of at least 0"),
+        ({"min_savings_ratio": 1.1}, "/min_savings_ratio: must be a number from 0 to 1"),
+        ({"min_savings_ratio": True}, "/min_savings_ratio: must be a number from 0 to 1"),
+        ({"autocompact_threshold": 0}, "/autocompact_threshold: must be an integer of at least 1"),
+        ({"snapshot_keep_last": 0}, "/snapshot_keep_last: must be an integer of at least 1"),
+        ({"snapshot_keep_every": "all"}, "/snapshot_keep_every: must be an integer of at least 1"),
+        ({"summarizer": ""}, "/summarizer: must be a non-empty string"),
+        ({"summarizer": 1}, "/summarizer: must be a non-empty string"),
     ],
 )
-def test_policy__unknown_or_wrong_field__is_told_where(body: object, where: str) -> None:
+def test_policy__unknown_or_wrong_field__says_what_is_wrong_where(body: object, fault: str) -> None:
     with pytest.raises(BadPolicy) as error:
         Policy.from_json(body)
-    assert [fault.pointer for fault in error.value.faults] == [where]
+    assert [str(found) for found in error.value.faults] == [fault]
 
 
 @pytest.mark.parametrize(
@@ -85,19 +91,19 @@ def test_policy__narrowed_by_a_model__stays_within_it(
 
 
 @pytest.mark.parametrize(
-    ("body", "where"),
+    ("body", "fault"),
     [
-        ({"prompt": "x" * 8_001}, "/prompt"),
-        ({"prompt": "  "}, "/prompt"),
-        ({"summary_model": 7}, "/summary_model"),
-        ({"fallback": "model"}, "/fallback"),
-        ({"summarizer": "x" * 65}, "/summarizer"),
+        ({"prompt": "x" * 8_001}, "/prompt: must have at most 8000 characters"),
+        ({"prompt": "  "}, "/prompt: must be a non-empty string"),
+        ({"summary_model": 7}, "/summary_model: must be a non-empty string"),
+        ({"fallback": "model"}, "/fallback: must be null or extractive"),
+        ({"summarizer": "x" * 65}, "/summarizer: must have at most 64 characters"),
     ],
 )
-def test_policy__fields_of_the_summary__are_checked(body: object, where: str) -> None:
+def test_policy__fields_of_the_summary__are_checked(body: object, fault: str) -> None:
     with pytest.raises(BadPolicy) as error:
         Policy.from_json(body)
-    assert [fault.pointer for fault in error.value.faults] == [where]
+    assert [str(found) for found in error.value.faults] == [fault]
 
 
 def test_effective__layers__the_last_that_speaks_wins_and_is_named() -> None:
@@ -145,3 +151,27 @@ def test_effective__any_layers__each_field_is_what_its_source_says(
         )
         if said and found.sources[name] != "model":
             assert found.sources[name] == said[-1][0]
+
+
+def test_policy__several_faults__are_all_said() -> None:
+    with pytest.raises(BadPolicy) as refused:
+        Policy.from_json({"mode": 1, "prompt": ""})
+    assert str(refused.value) == (
+        "/mode: must be one of keep_recent_raw_suffix, compact_to_safe_frontier; "
+        "/prompt: must be a non-empty string"
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"min_gain_tokens": (1 << 53) - 1},
+        {"every_hours": 8_760},
+        {"min_savings_ratio": 0, "max_context_tokens": 1},
+        {"min_savings_ratio": 1},
+        {"prompt": "x" * 8_000, "summarizer": "x" * 64, "summary_model": "x" * 128},
+        {"fallback": "extractive"},
+    ],
+)
+def test_policy__at_the_limits__is_taken(body: dict[str, object]) -> None:
+    assert Policy.from_json(body).to_json() == Policy().to_json() | body

@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.domain.patches import PatchTestFailed
-from state_admin.domain.reducers import COMMUTATIVE, RUNTIME_KEYS, Reducer, UpdateRefused, apply
+from state_admin.domain.reducers import (
+    COMMUTATIVE,
+    RUNTIME_KEYS,
+    Reducer,
+    UpdateRefused,
+    apply,
+    may_commute,
+    suspended_calls,
+)
 from state_admin.domain.values import identity, same
 from tests.domain import strategies
 
@@ -60,50 +68,93 @@ def test_apply__each_reducer__does_what_it_says(
 
 
 @pytest.mark.parametrize(
-    ("reducer", "value", "update"),
+    ("reducer", "value", "update", "message"),
     [
-        ("wizard", 1, 1),
-        ("add", "x", 1),
-        ("add", 1, "x"),
-        ("add", 1, True),
-        ("add", 1, [1]),
-        ("max", [], 1),
-        ("append", {}, 1),
-        ("union", "x", [1]),
-        ("merge", [], {"a": 1}),
-        ("merge", {}, [1]),
-        ("json_patch", {}, [{"op": "remove", "path": "/nope"}]),
-        ("json_patch", {}, "x"),
-        ("lifecycle", LIFE, "start"),
-        ("lifecycle", LIFE, {"start": {"run_id": "r"}}),
-        ("lifecycle", LIFE, {"start": {"updated_at": 1}}),
-        ("lifecycle", LIFE, {"start": {"run_id": "r", "updated_at": True}}),
-        ("lifecycle", LIFE, {"done": {"updated_at": 1, "reason": 5}}),
-        ("lifecycle", LIFE, {"start": {}, "done": {}}),
-        ("lifecycle", LIFE, {"flying": {"updated_at": 1}}),
-        ("lifecycle", [1], {"set_running": {"updated_at": 1}}),
-        ("lifecycle", {"step_count": "x"}, {"set_running": {"updated_at": 1}}),
-        ("tool_calls", {}, {"put": {"call_id": "c"}}),
-        ("tool_calls", {}, {"put": 1}),
-        ("tool_calls", {}, "shut"),
-        ("tool_calls", {}, None),
+        ("wizard", 1, 1, "unknown reducer 'wizard'"),
+        ("add", "x", 1, "add: add needs a number, found a string"),
+        ("add", 1, "x", "add: add requires a number, not a string"),
+        ("add", 1, True, "add: add requires a number, not a boolean"),
+        ("add", 1, [1], "add: add requires a number, not an array"),
+        ("max", [], 1, "max: max needs a number, found an array"),
+        ("append", {}, 1, "append: append needs an array, found an object"),
+        ("union", "x", [1], "union: union needs an array, found a string"),
+        ("merge", [], {"a": 1}, "merge: merge needs an object, found an array"),
+        ("merge", {}, [1], "merge: merge requires an object, not an array"),
+        (
+            "json_patch",
+            {},
+            [{"op": "remove", "path": "/nope"}],
+            "json_patch: /0/path: 'nope' does not exist in an object",
+        ),
+        ("json_patch", {}, "x", "json_patch: a patch must be an array, not a string"),
+        (
+            "lifecycle",
+            LIFE,
+            "start",
+            "the update must be an object with exactly one of: start, step_completed, set_waiting, set_running, done",
+        ),
+        ("lifecycle", LIFE, {"start": {"run_id": "r"}}, "'updated_at' must be an integer"),
+        ("lifecycle", LIFE, {"start": {"updated_at": 1}}, "'run_id' must be a string"),
+        (
+            "lifecycle",
+            LIFE,
+            {"start": {"run_id": "r", "updated_at": True}},
+            "'updated_at' must be an integer",
+        ),
+        (
+            "lifecycle",
+            LIFE,
+            {"done": {"updated_at": 1, "reason": 5}},
+            "lifecycle: 'reason' must be a string",
+        ),
+        (
+            "lifecycle",
+            LIFE,
+            {"start": {}, "done": {}},
+            "the update must be an object with exactly one of: start, step_completed, set_waiting, set_running, done",
+        ),
+        (
+            "lifecycle",
+            LIFE,
+            {"flying": {"updated_at": 1}},
+            "the update must be an object with exactly one of: start, step_completed, set_waiting, set_running, done",
+        ),
+        (
+            "lifecycle",
+            [1],
+            {"set_running": {"updated_at": 1}},
+            "the stored value must be an object for this reducer",
+        ),
+        (
+            "lifecycle",
+            {"step_count": "x"},
+            {"set_running": {"updated_at": 1}},
+            "'step_count' must be an integer",
+        ),
+        ("tool_calls", {}, {"put": {"call_id": "c"}}, "'tool_name' must be a string"),
+        ("tool_calls", {}, {"put": 1}, "'put' must be an object"),
+        ("tool_calls", {}, "shut", "the update must be an object with exactly one of: put, clear"),
+        ("tool_calls", {}, None, "the update must be an object with exactly one of: put, clear"),
         (
             "tool_calls",
             {},
             {"put": {"call_id": "c", "tool_name": "t", "status": "flying", "updated_at": 1}},
+            "tool_calls: unknown status 'flying'",
         ),
         (
             "tool_calls",
             {"c": 1},
             {"put": {"call_id": "c", "tool_name": "t", "status": "new", "updated_at": 1}},
+            "the stored value must be an object for this reducer",
         ),
     ],
 )
 def test_apply__update_that_does_not_fit__is_refused(
-    reducer: str, value: object, update: object
+    reducer: str, value: object, update: object, message: str
 ) -> None:
-    with pytest.raises(UpdateRefused):
+    with pytest.raises(UpdateRefused) as refused:
         apply(reducer, value, update)
+    assert str(refused.value) == message
 
 
 def test_apply__json_patch_whose_test_fails__says_so() -> None:
@@ -179,7 +230,7 @@ def test_lifecycle__a_whole_run__reads_as_the_reference_writes_it() -> None:
         ({"step_completed": {"updated_at": 2}}, ("running", None, 2, 1)),
         ({"StepCompleted": {"updated_at": 3}}, ("running", None, 3, 2)),
         ({"set_waiting": {"reason": "input_required", "updated_at": 4}}, ("waiting", "input_required", 4, 2)),
-        ({"set_running": {"updated_at": 5}}, ("running", None, 5, 2)),
+        ({"set_running": {"updated_at": 5, "reason": "resumed"}}, ("running", None, 5, 2)),
         ({"done": {"reason": "natural", "updated_at": 6}}, ("done", "natural", 6, 2)),
     ]  # fmt: skip
     for update, (status, reason, at, count) in steps:
@@ -256,3 +307,39 @@ def test_tool_calls__many__are_independent_and_cleared_together() -> None:
     clearings: list[object] = ["clear", {"clear": {}}, {"Clear": None}]
     for update in clearings:
         assert apply("tool_calls", value, update) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "reducer", "allowed"),
+    [
+        ("votes", "add", True),
+        ("votes", "union", True),
+        ("votes", "merge", False),
+        ("votes", "replace", False),
+        ("permission_policy", "merge", True),
+        ("permission_policy", "replace", False),
+    ],
+)
+def test_may_commute__of_key_and_reducer__is_as_the_reference_says(
+    name: str, reducer: str, allowed: bool
+) -> None:
+    assert may_commute(name, reducer) is allowed
+
+
+def test_suspended_calls__of_a_value__are_those_that_wait() -> None:
+    calls = {"c1": {"status": "suspended"}, "c2": {"status": "running"}}
+    assert suspended_calls(calls) == {"c1": {"status": "suspended"}}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "the stored value must be an object for this reducer"),
+        ({"c1": []}, "the stored value must be an object for this reducer"),
+        ({"c1": {}}, "'status' must be a string"),
+    ],
+)
+def test_suspended_calls__value_of_another_shape__is_refused(value: object, message: str) -> None:
+    with pytest.raises(UpdateRefused) as refused:
+        suspended_calls(value)
+    assert str(refused.value) == message

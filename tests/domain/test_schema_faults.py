@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.domain.schema_costs import measure
-from state_admin.domain.schema_faults import MAX_STEPS, Walk, compile_validator, message_of
+from state_admin.domain.schema_faults import MAX_STEPS, SHOWN, Walk, compile_validator, message_of
 from state_admin.domain.values import Fault, pointer_of
 
 _names = st.sampled_from(["a", "b", "cc"])
@@ -87,15 +87,63 @@ def test_walk__ordinary_schema__finds_what_the_library_finds(schema: Any, value:
     schema, value = json.loads(
         json.dumps([schema, value], sort_keys=True)
     )  # as the library writes them
-    validator = compile_validator(schema)
-    expected = {
+    if expected := _expected(schema, value):
+        assert _found(schema, value) == expected
+
+
+def _expected(schema: Any, value: Any) -> set[tuple[str, str]]:
+    return {
         (pointer_of(*error.instance_path), _canonical(message_of(error)))
-        for error in validator.iter_errors(value)
+        for error in compile_validator(schema).iter_errors(value)
     }
-    if not expected:
-        return
-    found = {(fault.pointer, _canonical(fault.message)) for fault in walk(schema, value)}
-    assert found == expected
+
+
+def _found(schema: Any, value: Any) -> set[tuple[str, str]]:
+    return {(fault.pointer, _canonical(fault.message)) for fault in walk(schema, value)}
+
+
+_NO_TEXT = {"not": {"type": "string"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "pointers"),
+    [
+        ({"properties": {"a": False, "b": False}}, {"a": 1, "b": 2}, ["/a", "/b"]),
+        ({"dependentRequired": {"a": ["b"], "x": ["y"]}}, {"a": 1}, [""]),
+        ({"dependentSchemas": {"a/b": _NO_TEXT, "b": False, "c": False}}, {"a/b": 1, "b": 1}, [""]),
+        ({"contains": {"type": "null"}, "minContains": 2}, [None, 1], [""]),
+        ({"contains": {"type": "null"}, "maxContains": 1}, [None, None], [""]),
+        ({"items": {"contains": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"const": 1}}}, [[2], [1]], ["/0"]),
+        ({"if": {"type": "string"}, "then": {"minLength": 2}, "else": False}, "x", [""]),
+        ({"if": {"type": "string"}, "then": False, "else": {"minimum": 2}}, 1, [""]),
+        ({"patternProperties": {"^a": _NO_TEXT, "b$": {"type": "string"}}}, {"ab": "x", "a": "y", "cb": 1}, ["/ab", "/a", "/cb"]),
+        ({"patternProperties": {"^a": True}, "additionalProperties": False}, {"ab": 1, "b": 2}, [""]),
+        ({"additionalProperties": False}, {"a": 1, "b": 2}, [""]),
+        ({"properties": {"a": True}, "additionalProperties": {"type": "null"}}, {"a": 1, "b": 2}, ["/b"]),
+        ({"propertyNames": {"maxLength": 1}}, {"aa": 1, "b": 2, "cc": 3}, [""]),
+        ({"propertyNames": False}, {"a": 1, "b": 2}, [""]),
+        ({"oneOf": [{"minimum": 1}, {"minimum": 2}, {"minimum": 9}]}, 3, [""]),
+        ({"oneOf": [{"minimum": 4}, {"minimum": 5}]}, 3, [""]),
+        ({"allOf": [{"oneOf": [{"minimum": 1}, {"minimum": 5}]}, {"maximum": 2}]}, 3, [""]),
+        ({"allOf": [{"anyOf": [{"minimum": 1}, {"minimum": 2}]}, {"maximum": 2}]}, 3, [""]),
+        ({"anyOf": [{"minimum": 4}, {"minimum": 5}]}, 3, [""]),
+        ({"prefixItems": [{"const": 1}, {"const": 2}], "items": {"const": 3}}, [1, 1, 1], ["/1", "/2"]),
+        ({"prefixItems": [{"const": 1}]}, [2, 2], ["/0"]),
+        ({"allOf": [{"$ref": "#/$defs/n"}, {"maximum": 1}], "$defs": {"n": {"maximum": 2}}}, 3, [""]),
+    ],
+)  # fmt: skip
+def test_walk__each_keyword__finds_what_the_library_finds(
+    schema: Any, value: Any, pointers: list[str]
+) -> None:
+    expected = _expected(schema, value)
+    assert {pointer for pointer, _ in expected} == {*pointers}
+    assert _found(schema, value) == expected
+
+
+@pytest.mark.parametrize("schema", [{"required": ["a" * 500]}, {"not": {"$comment": "a" * 500}}])
+def test_walk__long_name_in_a_message__is_cut(schema: Any) -> None:
+    (fault,) = walk(schema, {})
+    assert (len(fault.message), fault.message[-1]) == (4 * SHOWN, "…")
 
 
 def _canonical(message: str) -> str:

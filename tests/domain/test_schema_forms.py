@@ -295,3 +295,124 @@ def test_compose__over_a_value__wrong_is_said_at_the_field(
     typed: dict[str, str], pointer: str, message: str
 ) -> None:
     assert (pointer, message) in edit({"name": "x", "place": {"city": "y"}}, **typed)[1]
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "string", "default": "x"}, ("", "Answer", "text", "x", {})),
+        ({"type": "string", "format": "date", "title": "Day"}, ("", "Day", "date", "", {"format": "date"})),
+        ({"type": "number", "default": 1.5, "minimum": 1}, ("", "Answer", "number", "1.5", {"minimum": 1})),
+        ({"type": "boolean", "default": False}, ("", "Answer", "choice", "false", {})),
+        ({"const": None, "default": None}, ("", "Answer", "choice", "null", {})),
+        (
+            {"type": "array", "items": {"type": "string"}, "default": ["a", 1], "maxItems": 3},
+            ("", "Answer", "lines", "a\n1", {"items": {"type": "string"}, "maxItems": 3}),
+        ),
+        ({"type": "array", "items": {"type": "string"}, "default": "a"}, ("", "Answer", "lines", "", {"items": {"type": "string"}})),
+        ({"type": "array", "items": {"enum": ["a"]}}, ("", "Answer", "several", "", {})),
+        (
+            {"type": "object", "properties": {"_": {"type": "string"}}},
+            ("/_", "Unnamed", "text", "", {}),
+        ),
+        (
+            {"type": "object", "properties": {"two_words": {"type": "integer", "default": 7}}},
+            ("/two_words", "Two words", "integer", "7", {}),
+        ),
+        ({"type": "object", "enum": [1]}, ("", "Answer", "choice", "", {})),
+        ({"type": "string", "enum": ["a"], "title": "T", "$comment": "c"}, ("", "T", "choice", "", {})),
+    ],
+)  # fmt: skip
+def test_fields__of_one_place__are_labelled_typed_and_ruled_as_its_schema_says(
+    schema: Any, expected: tuple[Any, ...]
+) -> None:
+    (found,) = fields_of(schema) or []
+    assert (found.name, found.label, found.kind, found.typed, found.rules) == expected
+    assert (found.help, found.group) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"enum": ["a"], "minLength": 1},
+        {"enum": [[1]]},
+        {"const": {"a": 1}},
+        {"type": "boolean", "enum": [True], "x": 1},
+        {"type": "boolean", "minimum": 1},
+        {"type": "string", "minimum": 1},
+        {"type": "array", "items": {"type": "string"}, "contains": {}},
+        {"type": "array", "items": {"enum": ["a"]}, "contains": {}},
+        {"type": "array", "items": {"enum": ["a"], "minLength": 1}},
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["b"]},
+        {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(41)}},
+    ],
+)
+def test_fields__schema_that_says_more__are_none(schema: Any) -> None:
+    assert fields_of(schema) is None
+
+
+def test_fields__forty_places__are_still_a_form() -> None:
+    schema = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(40)}}
+    assert len(fields_of(schema) or []) == 40
+
+
+def test_fields__nested_objects__are_grouped_and_needed_with_them() -> None:
+    inner = {"type": "object", "required": ["c"], "properties": {"c": {"type": "string"}}}
+    middle = {"type": "object", "title": "Mid", "properties": {"b": inner}}
+    (found,) = fields_of({"type": "object", "properties": {"a": middle}}) or []
+    assert (found.name, found.label, found.group) == ("/a/b/c", "Mid / B / C", "Mid / B")
+    assert (found.short_label, found.required, found.needed) == ("C", False, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "text"),
+    [
+        ("name", "x", "x"),
+        ("size", 7, "7"),
+        ("size", 7.0, "7.0"),
+        ("size", None, ""),
+        ("kinds", ["b", "a"], '"a"\n"b"'),
+        ("kinds", [], ""),
+        ("tools", ["a", "b"], "a\nb"),
+        ("tools", [], "[]"),
+        ("tools", None, "null"),
+        ("free", {"a": [1]}, '{"a":[1]}'),
+        ("effort", None, "null"),
+        ("effort", "x", '"x"'),
+    ],
+)
+def test_typed__of_a_value__is_what_stands_in_its_field(name: str, held: Any, text: str) -> None:
+    value = {name: held}
+    assert typed_of(fields_over(RECORD, value), value)[f"/{name}"] == text
+
+
+def test_fields_over__member_without_a_schema_to_speak_of__is_json_that_may_be_null() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"any": True, "maybe": {"type": ["null", "object"], "description": "Why"}},
+    }
+    anything, maybe = fields_over(schema, {})
+    assert (anything.kind, anything.nullable, anything.help) == ("json", False, "")
+    assert (maybe.kind, maybe.nullable, maybe.help) == ("json", True, "Why")
+
+
+@pytest.mark.parametrize(
+    ("schema", "typed", "text", "fault"),
+    [
+        ({"type": "string"}, " x ", '" x "', None),
+        ({"type": "number"}, " 1.0 ", "1.0", None),
+        ({"enum": ["a"]}, ' "a" ', '"a"', None),
+        ({"type": "string", "format": "date"}, " 2026-01-31 ", '"2026-01-31"', None),
+        ({"type": "number"}, "x", "{}", ": must be a number"),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, '"a"\r"b"', '["a","b"]', None),
+        ({"type": "array", "items": {"type": "string"}}, " a \n\n b", '["a","b"]', None),
+        ({"type": "array", "items": {"type": "string"}}, "null", '["null"]', None),
+        ({"type": "string"}, " ", "{}", ": a value is required"),
+    ],
+)
+def test_compose__typed_text__is_read_by_the_kind_of_its_field(
+    schema: Any, typed: str, text: str, fault: str | None
+) -> None:
+    composed, faults = compose(fields_of(schema) or [], {"": typed})
+    assert composed == text
+    assert [f"{found.pointer}: {found.message}" for found in faults] == ([fault] if fault else [])

@@ -196,3 +196,52 @@ def test_index__any_text_that_matches__is_never_missed(text: str, data: st.DataO
 @pytest.mark.parametrize("text", ["a", "a*", '"b a"'])
 def test_spellings__part_of_a_word__is_none(text: str) -> None:
     assert not all(re.search(each, '{"x": "cab bad"}') for each in spellings(parse(text, [])))
+
+
+def test_tsquery__terms_and_conditions__must_all_be_held() -> None:
+    query = parse('"a b" c d* "e f"', [("/n", 1), ("/m", {"x": [None, 1.5]})])
+    made = [lexeme for lexeme, _ in wanted(query)]
+    facts = lexemes({"n": 1, "m": {"x": [None, 1.5]}}, [])
+    assert made[:6] == ["a", "b", "c", "d", "e", "f"]
+    assert sorted(made[6:]) == facts
+    assert [lexeme for lexeme, prefix in wanted(query) if prefix] == ["d"]
+
+
+def test_tsquery__quotes_and_backslashes__are_escaped() -> None:
+    assert search.tsquery(parse("x", []), "it's a \\") == "'it''s a \\\\' & ('~' | ('x'))"
+
+
+def test_spellings__words_of_all_terms__once_each() -> None:
+    before, behind = r"([^a-z0-9]|\\[bfnrt])", "[^a-z0-9]"
+    expected = [before + word + behind for word in "abcd"] + [before + "e"]
+    assert spellings(parse('"a b" "c d" e* a', [])) == expected
+
+
+def test_find__text_at_the_end__shows_no_more_than_there_is() -> None:
+    assert found(["needle at the start"], "needle") == [("/0", "needle at the start")]
+    left = "x" * 10 + " " + "y" * 60 + "needle"
+    assert found([left], '"' + "y" * 60 + 'needle"') == [("/0", left)]
+    assert found(["z" * 120], "", ("/0", "z" * 120)) == [("/0", "z" * 120)]
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "message"),
+    [
+        ("x" * 1001, [], "the text has at most 1,000 characters"),
+        ("w " * 33, [], "at most 32 words and phrases"),
+        ("", [("/a", 1)] * 17, "at most 16 conditions"),
+        ("!?", [], "the text has no letter or digit to search for"),
+        ("", [], "a text, a condition or both are required"),
+        ("", [("a", 1)], "'path' is not a JSON Pointer"),
+    ],
+)
+def test_parse__refused__says_why(text: str, where: list[tuple[str, object]], message: str) -> None:
+    with pytest.raises(BadQuery) as refused:
+        parse(text, where)
+    assert str(refused.value) == message
+
+
+def test_parse__at_the_limits__is_taken() -> None:
+    assert len(parse("w " * 32, []).terms) == 32
+    assert len(parse("", [("/a", 1)] * 16).where) == 16
+    assert parse("x" * 1000, []).terms[0].words == ("x" * 1000,)

@@ -78,3 +78,7 @@ def test_sign__example_of_the_standard__has_its_signature() -> None:
 def test_sign__several_secrets__one_signature_each_in_order() -> None:
     both = signatures.sign([b"new", b"old"], "m", 1, b"{}")
     assert both.split(" ") == [signatures.sign([key], "m", 1, b"{}") for key in (b"new", b"old")]
+
+
+def test_spell__a_secret__is_base64_with_the_prefix_of_the_standard() -> None:
+    assert signatures.spell(b"\x00\xff") == "whsec_AP8="

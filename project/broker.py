@@ -1,24 +1,18 @@
-"""Job notifications: how a committed change notifies a worker, and the queue in between.
-
-The rows are the truth, and a sweep finds the rows whose notification was lost. Therefore a
-notification may be lost here, but nothing here may delay or fail a request.
-"""
+"""The queue between those who notify workers (job_notifications) and the workers: where it is, whether
+it responds, and queues in our own database."""
 
 from __future__ import annotations
 
-import functools
 import select
 import time
-from contextlib import suppress
 from queue import Empty
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import psycopg
-import structlog
 from django.conf import settings
-from django.db import connections, transaction
-from kombu import Connection, pools
+from django.db import connections
+from kombu import Connection
 from kombu.transport import TRANSPORT_ALIASES, pgmq
 from kombu.utils.url import maybe_sanitize_url
 from pgmq import PGMQueue
@@ -29,16 +23,13 @@ from project.env import BadSetting
 from project.postgres import session
 from project.postgres.base import connect_embedded, is_dead
 
-log = structlog.get_logger(__name__)
-
 _SCHEMES = ("redis", "rediss", "amqp", "amqps", "memory")
 _DATABASE = (
     "pgmq://database"  # the host is not used: the transport below connects to Django's database
 )
 _INSTALL_LOCK = 0x5747_0001
-# After a failed notification, do not make every request wait for the same dead broker.
-_PAUSE_SECONDS = 5.0
-_NOTIFY_SECONDS = 1.0
+# How long a connection that must not delay its caller waits.
+QUICK_SECONDS = 1.0
 # How often a waiting worker checks whether it should stop.
 _STOP_CHECK_SECONDS = 0.3
 # Messages are announced by NOTIFY. A poll finds only what becomes visible with time, such as the
@@ -111,7 +102,7 @@ def check() -> None:
             "BROKER_URL=memory:// works inside one process only; use redis:// or amqp://, or unset it"
         )
     try:
-        with _quick_connection() as connection:
+        with quick_connection() as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=5)
     except Exception as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
@@ -153,9 +144,9 @@ def ping() -> Answer:
 
 def _refusal() -> str:
     try:
-        with _quick_connection() as connection:
+        with quick_connection() as connection:
             connection.ensure_connection(
-                max_retries=1, interval_start=0, timeout=int(_NOTIFY_SECONDS)
+                max_retries=1, interval_start=0, timeout=int(QUICK_SECONDS)
             )
     except Exception as error:
         return f"the broker does not respond: {type(error).__name__}"
@@ -182,59 +173,17 @@ def _bare(one: str) -> str:
     return f"{parts.scheme}://{host}" + (f":{port}" if port else "")
 
 
-# Notifying -----------------------------------------------------------------------------------
-
-_paused_until = 0.0
-
-
-def notify_worker(task: str, *args: Any) -> None:
-    """After the commit, queue the job `task` (its full name) with `args`, which JSON can hold.
-
-    Without an open transaction, immediately. Never raises. Waits about one second for a broker
-    that does not respond; for the next five seconds, notifications are skipped.
-    """
-    transaction.on_commit(functools.partial(_send, task, args))
-
-
-def _send(task: str, args: tuple[Any, ...]) -> None:
-    global _paused_until
-    if time.monotonic() < _paused_until:
-        return
-    from project.celery import app
-
-    try:
-        with pools.producers[_quick_connection()].acquire(
-            block=True, timeout=_NOTIFY_SECONDS
-        ) as producer:
-            app.send_task(task, args=args, producer=producer, retry=False, ignore_result=True)
-    except Exception as error:
-        _paused_until = time.monotonic() + _PAUSE_SECONDS
-        # A connection never checks again whether its queue exists; it may have been dropped.
-        _drop()
-        log.warning("job.notification_failed", task=task, error=type(error).__name__)
-
-
-def _drop() -> None:
-    """Close the pools of notifications, and no others: a worker keeps its own."""
-    for group in (pools.producers, pools.connections):
-        with suppress(Exception):  # never raise; another thread may have closed it first
-            connection = _quick_connection()
-            if connection in group:
-                group[connection].force_close_all()
-                del group[connection]
-
-
-def _quick_connection() -> Connection:
+def quick_connection() -> Connection:
     """A connection with short timeouts, separate from the worker's connection."""
     options: dict[str, Any] = {**transport_options(), **_ONCE}
     if uses_database():
         # Only workers listen.
-        options |= {"pool_timeout": _NOTIFY_SECONDS, "pool_size": 1, "use_notify": False}
+        options |= {"pool_timeout": QUICK_SECONDS, "pool_size": 1, "use_notify": False}
     elif url().startswith("redis"):
-        options |= {"socket_connect_timeout": _NOTIFY_SECONDS, "socket_timeout": _NOTIFY_SECONDS}
+        options |= {"socket_connect_timeout": QUICK_SECONDS, "socket_timeout": QUICK_SECONDS}
     elif url().startswith("amqp"):
-        options |= {"read_timeout": _NOTIFY_SECONDS, "write_timeout": _NOTIFY_SECONDS}
-    return Connection(url(), transport_options=options, connect_timeout=_NOTIFY_SECONDS)
+        options |= {"read_timeout": QUICK_SECONDS, "write_timeout": QUICK_SECONDS}
+    return Connection(url(), transport_options=options, connect_timeout=QUICK_SECONDS)
 
 
 # Queues in our database ----------------------------------------------------------------------

@@ -90,6 +90,7 @@ def run(role: str) -> None:
     # Celery warns about root because of pickle; we accept JSON only.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser")
     if role == "beat":
+        # The worker does not need it.
         from project.beat import Scheduler
 
         schedule = importlib.import_module(f"{TASKS}.schedule")

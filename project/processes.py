@@ -21,14 +21,17 @@ def main(role: str) -> None:
     die_with_parent()
     if os.environ.get("COMMONHOLD_SUPERVISOR", str(os.getppid())) != str(os.getppid()):
         sys.exit("The supervisor is gone.")  # it died before we could ask the kernel
+    # Imports take long. By now this process ends with its parent.
     from project.env import BadSetting
 
     try:
         if role == "web":
+            # Each process imports only what its role needs.
             from project.server import serve
 
             serve()
         else:
+            # The same: the web process starts without Celery.
             from project import celery
 
             celery.run(role)

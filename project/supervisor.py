@@ -25,6 +25,7 @@ from project.env import BadSetting
 from project.logging import log_crashes
 from project.postgres.base import embedded
 from project.server import DRAIN_SECONDS
+from state_admin.services.bootstrap import ensure_first_run
 
 log = structlog.get_logger(__name__)
 
@@ -90,7 +91,6 @@ class Supervisor:
             log.info("database.migrated")
         broker.prepare()
         startup.collect_static()
-        from state_admin.services.bootstrap import ensure_first_run
 
         first = ensure_first_run(fresh_login=self.fresh_login)
         connections.close_all()

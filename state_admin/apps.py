@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from django.apps import AppConfig
 
+from project import job_notifications
+from state_admin import checks  # noqa: F401  (registers itself)
+from state_admin.services import notifications
+
 
 class StateAdminConfig(AppConfig):
     name = "state_admin"
     verbose_name = "Commonhold"
 
     def ready(self) -> None:
-        from project import broker
-        from state_admin import checks  # noqa: F401  (registers itself)
-        from state_admin.services import notifications
-
-        notifications.install(broker.notify_worker)
+        notifications.install(job_notifications.notify_worker)

@@ -3,7 +3,7 @@
 A validation is one call of native code that holds Python's interpreter lock: no other request of
 the process is served meanwhile, and nothing can stop it. What is not surely short therefore runs in
 a child process with limits of its own. Each process has one such child, started when it is first
-needed; it ends when its parent does.
+needed; it ends when its parent does. The child's side is in validation_process.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import select
 import signal
 import subprocess
@@ -28,11 +27,11 @@ MEMORY_BYTES: Final = 1 << 30
 # Only a stopped or starved child takes longer.
 _WALL_SECONDS: Final = 30.0
 _TURN_SECONDS: Final = 0.5
-_OUT_OF_MEMORY: Final = 3
+OUT_OF_MEMORY: Final = 3
 # How a child ends at its limits, in native code too, or because the machine has no memory left.
-_LIMITED: Final = (_OUT_OF_MEMORY, -signal.SIGPROF, -signal.SIGABRT, -signal.SIGKILL)
+_LIMITED: Final = (OUT_OF_MEMORY, -signal.SIGPROF, -signal.SIGABRT, -signal.SIGKILL)
 _ROOT: Final = Path(__file__).resolve().parents[2]
-_START: Final = "from state_admin.domain.isolation import serve; serve"
+_START: Final = "from state_admin.domain.validation_process import serve; serve"
 
 
 class Stopped(Exception):
@@ -53,7 +52,7 @@ class Child:
         os.register_at_fork(after_in_child=self._forget)
 
     def ask(self, request: dict[str, JSON]) -> Any:
-        """What `answer` returns in the child. Raises Stopped, Busy when other validations keep the
+        """What `validation_process.answer` returns in the child. Raises Stopped, Busy when other validations keep the
         child busy, and RuntimeError when the child ends for any other reason."""
         with self.turn():
             return self._exchange(json.dumps(request).encode() + b"\n")
@@ -129,34 +128,3 @@ class Child:
 
 
 CHILD: Final = Child()
-
-
-def serve(cpu_seconds: float, memory_bytes: int) -> None:
-    """The main loop of the child: one request per line, one reply per line."""
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends first, and this with it
-    # The timer of the processor ends the process, whatever native code is running.
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
-    os.nice(5)
-    for line in sys.stdin.buffer:
-        signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
-        try:
-            reply = answer(json.loads(line))
-        except MemoryError:
-            os._exit(_OUT_OF_MEMORY)
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        sys.stdout.buffer.write(json.dumps(reply).encode() + b"\n")
-        sys.stdout.buffer.flush()
-
-
-def answer(request: dict[str, JSON]) -> JSON:
-    """Validate here: the faults as [pointer, message], with `limit` 0 whether the value fits."""
-    from state_admin.domain.schemas import compile_schema
-
-    validator = compile_schema(request["schema"], mask=request["mask"])
-    value = json.loads(request["value"])
-    if not request["limit"]:
-        return validator.accepts_here(value)
-    return [[f.pointer, f.message] for f in validator.faults_here(value, request["limit"])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import cast
 
 from django.conf import settings
@@ -10,7 +9,6 @@ from django.contrib import auth
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, resolve_url
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
@@ -18,20 +16,22 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from state_admin.models import Membership, User
 from state_admin.services.errors import Invalid, NotFound, RateLimited, Unavailable
-from state_admin.services.logins import check_password, set_password, start_session
+from state_admin.services.logins import check_password, set_password
 from state_admin.services.users import use_login_link
 
-from . import sessions
-from .actors import CONFIRMED, WORKSPACE, page
+from .actors import WORKSPACE, page
+from .authentication import (
+    CAME_BY_LINK,
+    LINK,
+    PASSWORD,
+    begin_session,
+    check_own_password,
+    find_address,
+)
 from .errors import heading_of, sentences_of
 from .htmx import AnyRequest, Request, render, toast
 from .shell import DENSITIES, DENSITY_COOKIE, THEME_COOKIE, THEMES
 
-_BACKEND = "django.contrib.auth.backends.ModelBackend"
-# Set while a person who came by link has not been asked for a password: no old one is needed.
-_CAME_BY_LINK = "came_by_link"
-# How somebody came in, beside the name of the provider.
-PASSWORD, LINK = "password", "login link"
 _YEAR = 365 * 24 * 3600
 
 
@@ -50,14 +50,14 @@ def login(request: HttpRequest) -> HttpResponse:
         user = check_password(
             username=username,
             password=request.POST.get("password", ""),
-            address=_address(request),
+            address=find_address(request),
         )
     except (RateLimited, Unavailable) as problem:
         error, status = sentences_of(problem), problem.status
         retry_after = problem.data.get("retry_after")
     else:
         if user is not None:
-            return enter(request, user, method=PASSWORD, after=after)
+            return _enter(request, user, method=PASSWORD, after=after)
         error = "Incorrect name or password."
     shown = {"next": after, "username": username, "error": error, "sso": settings.OIDC}
     response = render(request, "account/login.html", shown, status=status)
@@ -75,37 +75,18 @@ def login_once(request: HttpRequest, secret: str) -> HttpResponse:
     user = use_login_link(secret)
     if user is None:
         return render(request, "account/login_once.html", {"used": True}, status=410)
-    return enter(request, user, method=LINK, after=reverse("web:password"))
+    return _enter(request, user, method=LINK, after=reverse("web:password"))
 
 
-def enter(
-    request: HttpRequest, user: User, *, method: str, after: str, confirmed: bool = False
-) -> HttpResponse:
-    """Log `user` in and go to `after`; who has an authenticator is asked for its code first, unless
-    it was given (`confirmed`) or somebody else answers for the person (single sign-on)."""
-    own = method in (PASSWORD, LINK)
-    if own and not confirmed and settings.LOGIN_TOTP != "off":
-        from . import second_factor  # only there when it is on
+def _enter(request: HttpRequest, user: User, *, method: str, after: str) -> HttpResponse:
+    """Sign `user` in and go to `after`; with an authenticator, ask for its code first."""
+    if settings.LOGIN_TOTP != "off":
+        # Needs the packages of requirements-login.txt.
+        from . import second_factor
 
         if question := second_factor.ask_for_code(request, user, method, after):
             return question
-    told = f"{method} and code" if confirmed else method
-
-    def begin() -> None:
-        auth.login(request, user, backend=_BACKEND)
-        request.session.set_expiry(None)
-        request.session[sessions.SINCE] = timezone.now().isoformat()
-        request.session[sessions.AGENT] = request.headers.get("User-Agent", "")[:200]
-        request.session[sessions.ADDRESS] = _address(request)
-        request.session[sessions.METHOD] = told
-        request.session[CONFIRMED] = confirmed or not own
-        if method == LINK:
-            request.session[_CAME_BY_LINK] = True
-        request.session.save()
-
-    request_id = request.META["REQUEST_ID"]
-    start_session(user=user, method=told, begin=begin, request_id=request_id)
-    return redirect(after)
+    return begin_session(request, user, method=method, after=after)
 
 
 @require_POST
@@ -118,7 +99,7 @@ def logout(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @page
 def password(request: Request) -> HttpResponse:
-    by_link = bool(request.session.get(_CAME_BY_LINK))
+    by_link = bool(request.session.get(CAME_BY_LINK))
     shown: dict[str, object] = {
         "by_link": by_link,
         "needs_old": request.user.has_usable_password() and not by_link,
@@ -137,7 +118,7 @@ def password(request: Request) -> HttpResponse:
         }
         return render(request, "account/password.html", shown, status=problem.status)
     auth.update_session_auth_hash(request, request.user)
-    request.session.pop(_CAME_BY_LINK, None)
+    request.session.pop(CAME_BY_LINK, None)
     toast(request, "Password set")
     return redirect("web:overview")
 
@@ -147,19 +128,6 @@ def _check_new_password(request: Request, given: str, *, needs_old: bool) -> Non
         raise Invalid("the new passwords do not match")
     if needs_old:
         check_own_password(request, "old_password")
-
-
-def check_own_password(request: Request, field: str = "password") -> None:
-    """Invalid unless the person gave their password again. Who has none is not asked."""
-    if not request.user.has_usable_password():
-        return
-    known = check_password(
-        username=request.user.get_username(),
-        password=request.POST.get(field, ""),
-        address=_address(request),
-    )
-    if known is None:
-        raise Invalid("current password is incorrect")
 
 
 @require_http_methods(["GET", "POST"])
@@ -214,19 +182,6 @@ def next_url(request: HttpRequest) -> str:
     if given.startswith("/") and ours and not given.startswith(reverse("web:login")):
         return given
     return resolve_url(settings.LOGIN_REDIRECT_URL)
-
-
-def _address(request: HttpRequest) -> str:
-    """The caller's IP. Behind a trusted proxy, the one that the nearest proxy saw."""
-    seen = [str(request.META.get("REMOTE_ADDR", ""))]
-    if getattr(settings, "SECURE_PROXY_SSL_HEADER", None):
-        seen.insert(0, request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip())
-    for text in seen:
-        try:
-            return str(ipaddress.ip_address(text))
-        except ValueError:
-            continue
-    return str(ipaddress.IPv4Address(0))  # a local socket has no address
 
 
 urlpatterns = [

@@ -107,6 +107,7 @@ def _show(
     shown, next_url = _find(request, root)
     enrolled: set[int] = set()
     if settings.LOGIN_TOTP != "off":
+        # Needs the packages of requirements-login.txt.
         from state_admin.services.second_factors import enrolled_among
 
         enrolled = enrolled_among([row.user_id for row in shown])

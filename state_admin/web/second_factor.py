@@ -22,8 +22,9 @@ from state_admin.services import second_factors
 from state_admin.services.errors import Invalid, Problem
 from state_admin.services.members import find_member
 
-from . import account, errors
+from . import errors
 from .actors import CONFIRMED, page
+from .authentication import begin_session, check_own_password
 from .confirm import Confirm, ask
 from .htmx import Request, render, see_other, toast
 
@@ -71,8 +72,8 @@ def login_code(request: HttpRequest) -> HttpResponse:
         said = "This code is incorrect or already used. Wait for the next code."
         return render(request, "account/code.html", {"error": said}, status=422)
     request.session.flush()
-    return account.enter(
-        request, user, method=pending["method"], after=pending["after"], confirmed=True
+    return begin_session(
+        request, user, method=pending["method"], after=pending["after"], with_code=True
     )
 
 
@@ -103,7 +104,7 @@ def enrol(request: Request) -> HttpResponse:
     if not secret:
         return redirect("web:totp")
     try:
-        account.check_own_password(request)
+        check_own_password(request)
         codes = second_factors.enrol(
             actor=request.actor, secret=secret, code=request.POST.get("code", "")[:32]
         )
@@ -155,7 +156,7 @@ def remove(request: Request) -> HttpResponse:
 
 def _check_again(request: Request) -> None:
     """The password again; from who has none, a code."""
-    account.check_own_password(request)
+    check_own_password(request)
     if not request.user.has_usable_password():
         code = request.POST.get("code", "")[:32]
         if not second_factors.check_code(user=request.user, code=code):

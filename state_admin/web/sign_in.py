@@ -18,10 +18,12 @@ from .htmx import Request, render
 def sign_in(request: Request) -> HttpResponse:
     shown: dict[str, Any] = {"has_password": request.user.has_usable_password()}
     if settings.OIDC:
+        # Needs the packages of requirements-login.txt.
         from state_admin.services.single_sign_on import is_linked
 
         shown |= {"sso": settings.OIDC, "linked": is_linked(request.user, settings.OIDC.issuer)}
     if settings.LOGIN_TOTP != "off":
+        # Needs the packages of requirements-login.txt.
         from state_admin.services.second_factors import find_state
 
         shown |= {"totp": find_state(request.user), "required": settings.LOGIN_TOTP == "required"}
@@ -30,10 +32,12 @@ def sign_in(request: Request) -> HttpResponse:
 
 urlpatterns = [path("sign-in", sign_in, name="sign-in")]
 if settings.OIDC:
+    # Needs the packages of requirements-login.txt.
     from . import single_sign_on
 
     urlpatterns += single_sign_on.urlpatterns
 if settings.LOGIN_TOTP != "off":
+    # Needs the packages of requirements-login.txt.
     from . import second_factor
 
     urlpatterns += second_factor.urlpatterns

@@ -36,8 +36,9 @@ from project.login import SingleSignOn
 from state_admin.services.errors import Problem
 from state_admin.services.single_sign_on import Identity, admit, link, unlink
 
-from . import account
+from .account import next_url
 from .actors import member, page
+from .authentication import begin_session, check_own_password
 from .htmx import AnyRequest, Request, render, toast
 
 log = structlog.get_logger(__name__)
@@ -165,8 +166,9 @@ class SocialAdapter(DefaultSocialAccountAdapter):
             else:
                 user = admit(sociallogin.identity, request_id=request.META["REQUEST_ID"])
                 request.session.flush()
-                answer = account.enter(
-                    request, user, method=_sso().name, after=state.get("next") or "/"
+                after = state.get("next") or "/"
+                answer = begin_session(
+                    request, user, method=_sso().name, after=after, confirmed=True
                 )
         except Problem as problem:
             answer = _refuse(request, problem.detail, problem.hint, problem.status)
@@ -210,7 +212,7 @@ def begin(request: HttpRequest) -> HttpResponse:
     process = AuthProcess.CONNECT if linking else AuthProcess.LOGIN
     provider = SocialAdapter().get_provider(request, _PROVIDER)
     try:
-        answer: HttpResponse = provider.redirect(request, process, account.next_url(request))
+        answer: HttpResponse = provider.redirect(request, process, next_url(request))
     except (OAuth2Error, requests.RequestException) as problem:
         return _failed(request, problem)
     return answer
@@ -230,7 +232,7 @@ def callback(request: HttpRequest) -> HttpResponse:
 @page
 def start_link(request: Request) -> HttpResponse:
     """The password again, then a link to the provider: see begin() why not a redirect."""
-    account.check_own_password(request)
+    check_own_password(request)
     request.session[_MAY_LINK] = time.time()
     return render(request, "account/oidc_link.html", {"sso": _sso()})
 
@@ -239,7 +241,7 @@ def start_link(request: Request) -> HttpResponse:
 @require_POST
 @page
 def end_link(request: Request) -> HttpResponse:
-    account.check_own_password(request)
+    check_own_password(request)
     unlink(actor=request.actor, issuer=_sso().issuer)
     toast(request, f"{_sso().name} unlinked")
     return redirect("web:sign-in")

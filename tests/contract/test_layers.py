@@ -74,6 +74,28 @@ def test_services__http_and_celery__are_unknown_to_them() -> None:
     assert wrong == []
 
 
+def test_imports__of_our_modules_where_they_are_needed__give_the_reason() -> None:
+    """An import that is not at the top of its module has a comment above it."""
+    silent = []
+    for path in [*(BASE_DIR / "project").rglob("*.py"), *modules(".")]:
+        lines = path.read_text().splitlines()
+        silent += [
+            f"{path.relative_to(BASE_DIR)}:{number}"
+            for number, line in enumerate(lines, 1)
+            if re.match(r"\s+(from (\.|project|state_admin)|import (project|state_admin))", line)
+            and not _is_explained(lines[: number - 1])
+        ]
+    assert silent == []
+
+
+def _is_explained(before: list[str]) -> bool:
+    """By a comment, or by being for type checkers only."""
+    above = next(
+        line.strip() for line in reversed(before) if not re.match(r"\s+(from|import) ", line)
+    )
+    return above.startswith(("#", "if TYPE_CHECKING"))
+
+
 def _sources(folder: Path) -> str:
     return "\n".join(path.read_text() for path in folder.rglob("*.py"))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from kombu import pools
 
-from project import broker
+from project import job_notifications
 from tests.project.running import Running, is_alive, wait_for
 
 Start = Callable[..., Running]
@@ -46,10 +46,10 @@ def start(folder: Path) -> Iterator[Start]:
 def ears() -> Iterator[None]:
     """The broker as at the start of a process: neither paused nor connected by an earlier
     test. Nor does it stay connected, which would keep the test database from being dropped."""
-    broker._paused_until = 0.0
+    job_notifications._paused_until = 0.0
     pools.reset()
     yield
-    broker._paused_until = 0.0
+    job_notifications._paused_until = 0.0
     pools.reset()
 
 

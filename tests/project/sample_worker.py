@@ -11,7 +11,7 @@ import django
 
 django.setup()
 
-from project import broker  # noqa: E402
+from project import broker, job_notifications  # noqa: E402
 from project.celery import app, run  # noqa: E402
 
 
@@ -30,6 +30,6 @@ def note(line: str, until: str = "") -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["ring"]:
         broker.prepare()
-        broker.notify_worker("tests.note", *sys.argv[2:])
+        job_notifications.notify_worker("tests.note", *sys.argv[2:])
     else:
         run("worker")

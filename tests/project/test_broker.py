@@ -17,7 +17,7 @@ from kombu import Connection, Exchange, Queue
 from kombu.transport import pgmq
 from structlog.testing import capture_logs
 
-from project import broker
+from project import broker, job_notifications
 from project.beat import Scheduler
 from project.celery import app
 from project.env import BadSetting
@@ -189,7 +189,7 @@ def test_worker__waits__is_woken_by_the_notification(consumer):
     client, polls, received = consumer
     drain(client, 1)
 
-    broker.notify_worker("tests.note", "a")
+    job_notifications.notify_worker("tests.note", "a")
 
     drain(client, 20)
     assert len(received) == 1
@@ -199,13 +199,13 @@ def test_worker__waits__is_woken_by_the_notification(consumer):
 @pytest.mark.django_db(transaction=True)
 def test_notify_worker__in_a_transaction__rings_after_the_commit_only(ears, monkeypatch):
     notified: list[str] = []
-    monkeypatch.setattr(broker, "_send", lambda task, args: notified.append(task))
+    monkeypatch.setattr(job_notifications, "_send", lambda task, args: notified.append(task))
 
     with transaction.atomic():
-        broker.notify_worker("committed")
+        job_notifications.notify_worker("committed")
         assert notified == []
     with transaction.atomic():
-        broker.notify_worker("rolled back")
+        job_notifications.notify_worker("rolled back")
         transaction.set_rollback(True)
 
     assert notified == ["committed"]
@@ -218,8 +218,8 @@ def test_notify_worker__broker_is_down__warns_once_and_lets_the_caller_go(ears, 
         override_settings(BROKER_URL=f"{scheme}://127.0.0.1:{free_port()}"),
         capture_logs() as logs,
     ):
-        broker.notify_worker("tests.note", "a")
-        broker.notify_worker("tests.note", "b")
+        job_notifications.notify_worker("tests.note", "a")
+        job_notifications.notify_worker("tests.note", "b")
 
     assert [entry["event"] for entry in logs] == ["job.notification_failed"]
     assert logs[0]["task"] == "tests.note"
@@ -228,7 +228,7 @@ def test_notify_worker__broker_is_down__warns_once_and_lets_the_caller_go(ears, 
 @pytest.mark.django_db(transaction=True)
 def test_notify_worker__setting_is_wrong__warns_and_lets_the_caller_go(ears):
     with override_settings(BROKER_URL="nonsense"), capture_logs() as logs:
-        broker.notify_worker("tests.note", "a")
+        job_notifications.notify_worker("tests.note", "a")
 
     assert [(entry["event"], entry["error"]) for entry in logs] == [
         ("job.notification_failed", "BadSetting")
@@ -240,21 +240,21 @@ def test_notify_worker__broker_is_down__leaves_the_pool_of_the_process_open(ears
     """A worker starts the delivery of webhooks through it, until it ends."""
     pool = app.producer_pool
     with override_settings(BROKER_URL=f"redis://127.0.0.1:{free_port()}"):
-        broker.notify_worker("tests.note", "a")
+        job_notifications.notify_worker("tests.note", "a")
     pool.acquire(block=True, timeout=5).release()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_notify_worker__queue_is_gone__warns_once_and_creates_it_again(ears):
     broker.prepare()
-    broker.notify_worker("tests.note", "a")
+    job_notifications.notify_worker("tests.note", "a")
     with connection.cursor() as cursor:
         cursor.execute("SELECT pgmq.drop_queue('commonhold')")
 
     with capture_logs() as logs:
-        broker.notify_worker("tests.note", "b")
-        broker._paused_until = 0.0
-        broker.notify_worker("tests.note", "c")
+        job_notifications.notify_worker("tests.note", "b")
+        job_notifications._paused_until = 0.0
+        job_notifications.notify_worker("tests.note", "c")
 
     assert [entry["event"] for entry in logs] == ["job.notification_failed"]
     with connection.cursor() as cursor:

@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from django.db.models.functions import Now
 
-from project import broker
+from project import broker, job_notifications
 from state_admin.models import Compaction, Message, Thread
 from state_admin.services import compaction_jobs, compactions, effective_views
 from state_admin.tasks.compaction import run as task
@@ -148,7 +148,7 @@ def test_worker__told_twice_and_stopped__has_one_effect_and_ends_cleanly(
     process = worker()
     compactions.request_compaction(actor=alice.actor, thread_id="t1")
     for _ in range(3):
-        broker.notify_worker(task.name)
+        job_notifications.notify_worker(task.name)
     wait_for(lambda: status() == "done", "the job is done")
     process.signal(signal.SIGTERM)
     assert process.wait() == 0, process.output()

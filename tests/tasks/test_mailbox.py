@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from project import broker
+from project import job_notifications
 from state_admin.models import Dispatch, Sweep
 from state_admin.tasks import mailbox
 from state_admin.tasks.schedule import CONDITIONS
@@ -27,7 +27,7 @@ def test_settle__by_a_worker__brings_back_what_a_dead_claimer_held(
     take(alice)
     shift(made, 31)
     worker()
-    broker.notify_worker("state_admin.tasks.mailbox.settle")
+    job_notifications.notify_worker("state_admin.tasks.mailbox.settle")
     wait_for(lambda: status(made) == "Queued", "the sweep has settled it")
     # The report is written behind the work.
     wait_for(

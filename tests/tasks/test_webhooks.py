@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models.functions import Now
 
-from project import broker
+from project import broker, job_notifications
 from state_admin.models import Sweep, Webhook, WebhookDelivery
 from state_admin.services import webhook_flow, webhooks
 from state_admin.services.webhooks import Filter
@@ -72,7 +72,7 @@ def make(alice: Person, receiver: Receiver) -> tuple[Webhook, str]:
 def tick(alice: Person) -> None:
     """As beat does it every second."""
     wait_for_feed(alice.workspace.pk)
-    broker.notify_worker("state_admin.tasks.webhooks.tick")
+    job_notifications.notify_worker("state_admin.tasks.webhooks.tick")
 
 
 def finished() -> bool:

@@ -24,6 +24,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if settings.LOGIN_TOTP == "off":
             raise CommandError("LOGIN_TOTP is off: authenticators are not used")
+        # Needs the packages of requirements-login.txt.
         from state_admin.services.second_factors import reset
 
         user = User.objects.filter(username=options["username"]).first()

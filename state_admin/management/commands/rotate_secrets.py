@@ -19,6 +19,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         parts = {"config": config_secrets.rotate_secrets()}
         if settings.LOGIN_TOTP != "off":
+            # Needs the packages of requirements-login.txt.
             from state_admin.services import second_factors
 
             parts["authenticators"] = second_factors.rotate_secrets()

@@ -1,0 +1,63 @@
+"""How a committed change notifies a worker.
+
+The rows are the truth, and a sweep finds the rows whose notification was lost. Therefore a
+notification may be lost here, but nothing here may delay or fail a request.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from contextlib import suppress
+from typing import Any
+
+import structlog
+from django.db import transaction
+from kombu import pools
+
+from project import broker
+
+# After a failed notification, do not make every request wait for the same dead broker.
+_PAUSE_SECONDS = 5.0
+
+log = structlog.get_logger(__name__)
+
+_paused_until = 0.0
+
+
+def notify_worker(task: str, *args: Any) -> None:
+    """After the commit, queue the job `task` (its full name) with `args`, which JSON can hold.
+
+    Without an open transaction, immediately. Never raises. Waits about one second for a broker
+    that does not respond; for the next five seconds, notifications are skipped.
+    """
+    transaction.on_commit(functools.partial(_send, task, args))
+
+
+def _send(task: str, args: tuple[Any, ...]) -> None:
+    global _paused_until
+    if time.monotonic() < _paused_until:
+        return
+    # Celery takes a tenth of a second to import, which would delay the start of every process.
+    from project.celery import app
+
+    try:
+        with pools.producers[broker.quick_connection()].acquire(
+            block=True, timeout=broker.QUICK_SECONDS
+        ) as producer:
+            app.send_task(task, args=args, producer=producer, retry=False, ignore_result=True)
+    except Exception as error:
+        _paused_until = time.monotonic() + _PAUSE_SECONDS
+        # A connection never checks again whether its queue exists; it may have been dropped.
+        _drop()
+        log.warning("job.notification_failed", task=task, error=type(error).__name__)
+
+
+def _drop() -> None:
+    """Close the pools of notifications, and no others: a worker keeps its own."""
+    for group in (pools.producers, pools.connections):
+        with suppress(Exception):  # never raise; another thread may have closed it first
+            connection = broker.quick_connection()
+            if connection in group:
+                group[connection].force_close_all()
+                del group[connection]

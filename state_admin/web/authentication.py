@@ -1,0 +1,82 @@
+"""What every way to sign in uses: the caller's address, the own password, the begin of a session."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from django.conf import settings
+from django.contrib import auth
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+
+from state_admin.models import User
+from state_admin.services.errors import Invalid
+from state_admin.services.logins import check_password, start_session
+
+from . import sessions
+from .actors import CONFIRMED
+from .htmx import Request
+
+# How somebody signed in, beside the name of the provider.
+PASSWORD, LINK = "password", "login link"
+# Set while a person who came by link has not been asked for a password: no old one is needed.
+CAME_BY_LINK = "came_by_link"
+
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+def begin_session(
+    request: HttpRequest,
+    user: User,
+    *,
+    method: str,
+    after: str,
+    with_code: bool = False,
+    confirmed: bool = False,
+) -> HttpResponse:
+    """Sign `user` in and go to `after`. `confirmed`: the person gave a code (`with_code`), or a
+    provider answers for them."""
+    recorded = f"{method} and code" if with_code else method
+
+    def begin() -> None:
+        auth.login(request, user, backend=_BACKEND)
+        request.session.set_expiry(None)
+        request.session[sessions.SINCE] = timezone.now().isoformat()
+        request.session[sessions.AGENT] = request.headers.get("User-Agent", "")[:200]
+        request.session[sessions.ADDRESS] = find_address(request)
+        request.session[sessions.METHOD] = recorded
+        request.session[CONFIRMED] = confirmed or with_code
+        if method == LINK:
+            request.session[CAME_BY_LINK] = True
+        request.session.save()
+
+    request_id = request.META["REQUEST_ID"]
+    start_session(user=user, method=recorded, begin=begin, request_id=request_id)
+    return redirect(after)
+
+
+def check_own_password(request: Request, field: str = "password") -> None:
+    """Invalid unless the person gave their password again. Who has none is not asked."""
+    if not request.user.has_usable_password():
+        return
+    known = check_password(
+        username=request.user.get_username(),
+        password=request.POST.get(field, ""),
+        address=find_address(request),
+    )
+    if known is None:
+        raise Invalid("current password is incorrect")
+
+
+def find_address(request: HttpRequest) -> str:
+    """The caller's IP. Behind a trusted proxy, the one that the nearest proxy saw."""
+    seen = [str(request.META.get("REMOTE_ADDR", ""))]
+    if getattr(settings, "SECURE_PROXY_SSL_HEADER", None):
+        seen.insert(0, request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip())
+    for text in seen:
+        try:
+            return str(ipaddress.ip_address(text))
+        except ValueError:
+            continue
+    return str(ipaddress.IPv4Address(0))  # a local socket has no address

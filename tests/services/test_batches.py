@@ -257,8 +257,61 @@ def test_patches__that_write_too_much_in_all__are_refused_beyond_the_bound(
     with pytest.raises(TooLarge) as refused:
         run(notes, *grow)
     assert (refused.value.data["limit"], held()) == (200, {"a": '"a"', "b": '"b"'})
+    assert refused.value.hint.startswith("Combine the patches of one key")
     # In the order of the keys the last patch of a is refused first, then those of b.
     assert refused.value.data["index"] == 1
     outcomes = run(notes, *grow, op("put", "z", 1), atomic=False)
     done = [index for index, outcome in enumerate(outcomes) if outcome.problem is None]
     assert done == [0, 2, 8]
+
+
+def test_atomic__plain_puts_only__are_one_statement(
+    notes: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "_run_together", None)
+    first, second = run(notes, op("put", "z", 1, reason="moved"), op("put", "a", 2))
+    assert [(o.op, o.created, o.version) for o in (first, second)] == [
+        ("put", True, 1),
+        ("put", False, 2),
+    ]
+    assert EntryRevision.objects.get(entry__key="z").reason == "moved"
+
+
+def test_atomic__puts_that_all_have_a_version__are_conditional(notes: Person) -> None:
+    assert [
+        o.version
+        for o in run(notes, op("put", "a", 1, if_version=1), op("put", "c", 1, if_version=0))
+    ] == [2, 1]
+    with pytest.raises(VersionConflict):
+        run(notes, op("put", "a", 2, if_version=1), op("put", "b", 2, if_version=9))
+    assert held() == {"a": "1", "b": '"b"', "c": "1"}
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+def test_batch__put_with_attributes__keeps_them(notes: Person, atomic: bool) -> None:
+    (done,) = run(notes, op("put", "z", 1, ttl_seconds=60, tags=["x"], pinned=True), atomic=atomic)
+    assert (done.entry.tags, done.entry.pinned) == (["x"], True)
+    assert done.entry.expires_at is not None
+
+
+def test_each__outcome__names_its_operation(notes: Person) -> None:
+    outcomes = run(
+        notes,
+        op("get", "a"),
+        op("delete", "b", reason="old"),
+        op("patch", "a", {"x": 1}, reason="new"),
+        op("put", "z", 1),
+        op("get", "a", namespace="nowhere"),
+        atomic=False,
+    )
+    assert [o.op for o in outcomes] == ["get", "delete", "patch", "put", "get"]
+    assert [o.version for o in outcomes] == [0, 2, 2, 1, 0]
+    assert [o.problem is None for o in outcomes] == [True, True, True, True, False]
+    reasons = dict(EntryRevision.objects.filter(version=2).values_list("entry__key", "reason"))
+    assert reasons == {"a": "new", "b": "old"}
+
+
+def test_atomic__get_after_a_delete__sees_the_entry_gone(notes: Person) -> None:
+    before, _, after = run(notes, op("get", "a"), op("delete", "a"), op("get", "a"))
+    assert (before.entry.value, before.entry.exists) == ('"a"', True)
+    assert (after.entry.value, after.entry.exists, after.entry.version) == ("null", False, 0)

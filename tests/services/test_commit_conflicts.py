@@ -8,7 +8,7 @@ import pytest
 
 from state_admin.domain.merging import Batch, Update
 from state_admin.models import Revision, StateValue
-from state_admin.services import commit_conflicts, commits
+from state_admin.services import commit_conflicts, commits, snapshots
 from tests.builders import Person, commit, make_run, make_state_key, make_thread, raw
 
 
@@ -165,3 +165,21 @@ def test_conflict__big_and_exact_numbers__come_as_they_are(run: Person) -> None:
     commits.commit(actor=run.actor, run_id="r1", step=commits.Step((Batch((update,)),)))
     answer = post(run, base_revision=2, updates=updates(plan=raw(1).value))
     assert b'"theirs":[1.10,123456789012345678901234567890]' in answer.content
+
+
+def test_conflict__moved_by_a_restore__has_no_run(run: Person) -> None:
+    commit(run.actor, "r1", {"plan": "b"})
+    snapshots.restore_snapshot(actor=run.actor, thread_id="t1", revision=2)
+    (plan,) = post(run, base_revision=3, updates=updates(plan="mine")).json()["conflicts"]
+    assert plan["revisions"] == [
+        {"revision": 4, "kind": "restore", "run_id": None, "actor": "alice"}
+    ]
+
+
+def test_conflict__clear_on_an_unknown_base__is_told_as_asked(run: Person) -> None:
+    commit(run.actor, "r1", {"plan": "b"})
+    commit(run.actor, "r1", {"plan": "c"})
+    Revision.objects.filter(number__in=(2, 3)).update(dropped=True)
+    asked = [{"key": "plan", "clear": True}]
+    (plan,) = post(run, base_revision=2, updates=asked).json()["conflicts"]
+    assert plan["updates"] == [{"clear": True}]

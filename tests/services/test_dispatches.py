@@ -281,6 +281,11 @@ def test_verbs__wrong_or_old_token__are_conflicts_and_change_nothing(box: Person
             with pytest.raises(Conflict) as refused:
                 verb(box, made, token)
             assert refused.value.detail == f"the claim is no longer valid: {made}"
+            assert refused.value.data["dispatch_status"] == "Claimed"
+            assert refused.value.hint == (
+                "The claim token is wrong, or the lease expired and the dispatch returned to"
+                " the queue."
+            )
         with pytest.raises(Conflict):
             dispatches.extend_dispatch(actor=box.actor, dispatch_id=made, claim_token=token)
     assert Dispatch.objects.values().get() == before
@@ -384,6 +389,16 @@ def test_sweep__ended_leases_and_due_ones__are_settled_once(box: Person) -> None
     }
 
 
+def test_sweep__of_several_workspaces__counts_them_all(box: Person, mallory: Person) -> None:
+    make_thread(mallory.actor, "theirs")
+    made = [enqueue(box), enqueue(mallory, thread="theirs")]
+    take(box)
+    take(mallory)
+    for one in made:
+        shift(one, 31)
+    assert dispatches.settle_mailboxes() == {"mailboxes": 2, "returned": 2}
+
+
 # Cancel and interrupt ------------------------------------------------------------------------
 
 
@@ -395,6 +410,7 @@ def test_cancel__only_what_is_queued(box: Person) -> None:
         with pytest.raises(Conflict) as refused:
             dispatches.cancel_dispatch(actor=box.actor, dispatch_id=one)
         assert refused.value.detail == f"dispatch is not queued: {one}"
+        assert refused.value.data["dispatch_status"] == status(one)
     assert ack(box, first, token) == "Acked"
     assert claimed(box) == []
 
@@ -424,6 +440,9 @@ def test_interrupt__supersedes_the_queued_and_names_the_active(box: Person) -> N
         with pytest.raises(Conflict) as conflict:
             refused()
         assert conflict.value.detail == f"dispatch superseded: {active}"
+        assert conflict.value.hint == (
+            "The thread was interrupted. Stop processing and nack the dispatch."
+        )
     fresh = enqueue(box)
     assert Dispatch.objects.get(public_id=fresh).epoch == 1
     assert claimed(box, thread_id="t1") == []
@@ -505,6 +524,47 @@ def test_verbs__each__leaves_an_audit_row_and_a_change(box: Person) -> None:
     assert list(changes.values_list("kind", flat=True)) == wanted
     assert {row.key for row in audited if row.thread == "t1"} == {made}
     assert AuditRow.objects.get(action="dispatch.cancel").reason == "not needed"
+    claims = audited.filter(action="dispatch.claim").values_list("detail", flat=True)
+    assert list(claims) == [{"consumer": "w1", "attempt": 1}, {"consumer": "w1", "attempt": 2}]
+    assert {row.run for row in audited} == {""}
+
+
+def test_verbs__of_a_run__name_it_and_its_agent(box: Person) -> None:
+    make_run(box.actor, "t1", "r1", agent_id="planner")
+    enqueue(box, run_id="r1")
+    enqueue(box, thread="t2", agent_id="critic")
+    assert set(
+        AuditRow.objects.filter(action="dispatch.enqueue").values_list("run", flat=True)
+    ) == {"r1", ""}
+    assert [row.agent_id for row in claim(box, limit=2).dispatches] == ["planner", "critic"]
+
+
+def test_find__unknown_dispatch__is_named(box: Person) -> None:
+    with pytest.raises(NotFound) as refused:
+        dispatches.find_dispatch(box.actor, "nope")
+    assert refused.value.detail == "dispatch not found: nope"
+
+
+def test_claim__nothing_due__leaves_the_feed_clock_alone(
+    box: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatches.journal, "align_feed_clock", None)
+    assert claimed(box) == []
+
+
+def test_claim__mailboxes_that_are_due__are_brought_up_to_date_in_bounded_numbers(
+    box: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatches, "_DUE_AT_ONCE", 1)
+    made = [enqueue(box), enqueue(box, thread="t2")]
+    assert len(claimed(box, limit=2)) == 2
+    for one in made:
+        shift(one, 31)
+    claim(box)
+    assert sorted(map(status, made)) == ["Claimed", "Claimed"]
+    assert AuditRow.objects.filter(action="dispatch.expire").count() == 1
+    claim(box)
+    assert AuditRow.objects.filter(action="dispatch.expire").count() == 2
 
 
 def test_ready__each_time_another_one_is_first__is_told_once(box: Person) -> None:
@@ -689,3 +749,12 @@ def test_role__editor__may_all_but_clear(box: Person) -> None:
         actor=editor, dispatch_id=got.dispatches[0].public_id, claim_token=got.token
     )
     assert row.status == "Acked"
+
+
+def test_enqueue__thread_deleted_meanwhile__is_not_found(
+    box: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatches_sql, "open_mailbox", lambda thread: False)
+    with pytest.raises(NotFound) as refused:
+        enqueue(box)
+    assert refused.value.detail == "thread not found: t1"

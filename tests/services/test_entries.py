@@ -16,6 +16,7 @@ from state_admin.models import AuditRow, Change, Compaction, Entry, EntryRevisio
 from state_admin.services import clearing, entries, maintenance, namespaces, retention
 from state_admin.services.entries import Precondition
 from state_admin.services.errors import (
+    BadRequest,
     Conflict,
     Forbidden,
     Gone,
@@ -221,6 +222,59 @@ def test_delete__other_version__is_refused(alice: Person, expected: int, actual:
     assert read(alice).exists
 
 
+def test_delete__reason__is_kept_with_the_version(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    delete(alice, reason="no longer used")
+    assert EntryRevision.objects.get(version=2).reason == "no longer used"
+
+
+def test_delete__entry_that_changes_at_every_attempt__is_a_conflict(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    attempts: list[Any] = []
+    monkeypatch.setattr(entries.entries_sql, "delete_entry", attempts.append)
+    with pytest.raises(Conflict) as refused:
+        delete(alice, precondition=Precondition(1))
+    assert refused.value.detail == "the entry changes too often; retry"
+    assert len(attempts) == 4
+
+
+def test_put__namespace_that_changes_at_every_attempt__is_a_conflict(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor)
+    attempts: list[Any] = []
+    monkeypatch.setattr(entries.entries_sql, "put_entry", attempts.append)
+    with pytest.raises(Conflict) as refused:
+        put(alice.actor, "notes", "k", 1)
+    assert refused.value.detail == "the namespace or the entry changes too often; retry"
+    assert len(attempts) == 4
+
+
+def test_address__illegal__is_named(alice: Person) -> None:
+    with pytest.raises(BadRequest) as refused:
+        entries.check_address("no spaces", "k")
+    assert refused.value.detail.startswith("invalid address: ")
+    entries.check_address("notes", "k")
+
+
+def test_check_entry__value_that_would_be_refused__is_refused_without_a_write(
+    alice: Person, bob: Person
+) -> None:
+    make_namespace(alice.actor, schema=TEAM_SCHEMA, default={})
+    entries.check_entry(actor=alice.actor, namespace="notes", value=raw({"goal": "x"}))
+    with pytest.raises(Invalid):
+        entries.check_entry(actor=alice.actor, namespace="notes", value=raw({"goal": 1}))
+    with pytest.raises(NotRegistered):
+        entries.check_entry(actor=alice.actor, namespace="others", value=raw(1))
+    with pytest.raises(Forbidden):
+        entries.check_entry(actor=bob.actor, namespace="notes", value=raw({"goal": "x"}))
+    assert not Entry.objects.exists()
+
+
 def test_tags_and_pin__not_given__stay(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1, tags=["a"], pinned=True)
@@ -302,7 +356,7 @@ def test_patch__too_many_items_to_compare__is_refused_where_it_exceeds_the_bound
 def test_patch__failing_test__is_a_conflict_and_changes_nothing(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", {"a": 1})
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict) as refused:
         patch(
             alice,
             [
@@ -311,6 +365,9 @@ def test_patch__failing_test__is_a_conflict_and_changes_nothing(alice: Person) -
             ],
             "json",
         )
+    assert refused.value.detail == "test failed at /a"
+    assert refused.value.data["pointer"] == "/a"
+    assert refused.value.hint.endswith("Nothing was changed.")
     assert (read(alice).value, read(alice).version) == ('{"a": 1}', 1)
 
 
@@ -321,6 +378,16 @@ def test_patch__if_version_stale__is_refused(alice: Person) -> None:
         patch(alice, 2, precondition=Precondition(5))
     sides = {"mergeable": False, "theirs": 1}  # there is no base to apply the patch to
     assert refused.value.data == {"expected": 5, "actual": 1, **sides}
+
+
+def test_patch__if_missing_and_there_is_one__is_compared_with_the_default(alice: Person) -> None:
+    make_namespace(alice.actor, default={"d": 0})
+    put(alice.actor, "notes", "k", {"a": 1})
+    with pytest.raises(VersionConflict) as refused:
+        patch(alice, {"b": 2}, precondition=Precondition(0))
+    assert (refused.value.data["expected"], refused.value.data["actual"]) == (0, 1)
+    assert refused.value.data["base"] == {"d": 0}
+    assert refused.value.data["yours"] == {"d": 0, "b": 2}
 
 
 def test_patch__deleted_entry__starts_from_the_default_and_goes_on_counting(alice: Person) -> None:
@@ -524,6 +591,8 @@ def test_past__expired_by_then__reads_as_missing(alice: Person) -> None:
     later = view.expires_at + timedelta(seconds=1)
     past = entries.read_past(actor=alice.actor, namespace="notes", key="k", at=later)
     assert (past.exists, past.value) == (False, '"d"')
+    then = entries.read_past(actor=alice.actor, namespace="notes", key="k", at_version=1)
+    assert (then.exists, then.expires_at) == (True, view.expires_at)
 
 
 def test_past__compacted_version__is_gone_not_absent(alice: Person) -> None:

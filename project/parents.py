@@ -12,9 +12,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """SIGTERM to this process when its parent dies.
+    """Send SIGTERM to this process when its parent exits.
 
-    Linux's kernel does it; elsewhere, and where prctl is forbidden, a thread watches.
+    The Linux kernel sends it. Elsewhere, or if prctl is not permitted, a thread polls the parent's id.
     """
     parent = os.getppid()
     try:

@@ -133,7 +133,7 @@ GET_VERSION = Operation(
     path="/version",
     tag="access",
     summary="Read the version",
-    description="The version of the server that answers.",
+    description="The version of the server and of its API.",
     answers={200: Version},
 )
 GET_USAGE = Operation(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from state_admin.domain.access import Role
 
-from .base import Answer, Descending, Operation, Page, doc
+from .base import Answer, DescendingList, Operation, Page, doc
 from .types import (
     Actor,
     ActorKind,
@@ -64,7 +64,7 @@ class AuditRow(Answer):
         )
 
 
-class AuditFilters(Descending):
+class AuditFilters(DescendingList):
     namespace: Annotated[Namespace, doc("Only rows about this namespace.")] | None = None
     key: Annotated[Key, doc("Only rows about this key.")] | None = None
     thread_id: Annotated[ThreadId, doc("Only rows about this thread.")] | None = None

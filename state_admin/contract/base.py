@@ -96,7 +96,7 @@ class Paging(Query):
 
 
 class TimeRange(Paging):
-    """Of a list whose items have a creation time."""
+    """Query parameters of a list whose items have a creation time."""
 
     created_after: (
         Annotated[datetime, doc("Only items created at this time or later.", tz=True)] | None
@@ -109,14 +109,14 @@ class TimeRange(Paging):
 Order = Literal["asc", "desc"]
 
 
-class Ascending(TimeRange):
-    """Of a list that begins with the first item: by name or number, or the oldest first."""
+class AscendingList(TimeRange):
+    """Query parameters of a list that begins with the first item: by name or number, or the oldest first."""
 
     order: Annotated[Order, doc("`desc`: in the reverse order, from the last item.")] = "asc"
 
 
-class Descending(TimeRange):
-    """Of a list that begins with the newest item."""
+class DescendingList(TimeRange):
+    """Query parameters of a list that begins with the newest item."""
 
     order: Annotated[Order, doc("`asc`: in the reverse order, oldest first.")] = "desc"
 

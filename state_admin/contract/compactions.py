@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from state_admin.domain.access import Role
 
-from .base import Answer, Ascending, Body, Descending, Operation, Page, Query, doc
+from .base import Answer, AscendingList, Body, DescendingList, Operation, Page, Query, doc
 from .messages import Message
 from .policies import EffectivePolicy, Sources
 from .types import (
@@ -287,7 +287,7 @@ class PreviewQuery(Query):
     kind: ThreadCompactionKind = "context"
 
 
-class CompactionFilters(Descending):
+class CompactionFilters(DescendingList):
     thread_id: Annotated[ThreadId, doc("Only compactions of this thread.")] | None = None
     kind: Annotated[CompactionKind, doc("Only compactions of this kind.")] | None = None
     status: Annotated[CompactionStatus, doc("Only compactions with this status.")] | None = None
@@ -370,7 +370,7 @@ LIST_FOLDED_MESSAGES = Operation(
     tag="compactions",
     summary="List the messages behind a summary",
     description="The messages that the summary replaces in the context, in order.",
-    query=Ascending,
+    query=AscendingList,
     answers={200: Page[Message]},
 )
 UNDO_COMPACTION = Operation(

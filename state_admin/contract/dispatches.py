@@ -14,7 +14,7 @@ from state_admin.domain.mailbox import (
     LOWEST_PRIORITY,
 )
 
-from .base import Answer, Body, Descending, Operation, Page, Query, Wait, doc
+from .base import Answer, Body, DescendingList, Operation, Page, Query, Wait, doc
 from .types import Cleared, JsonIn, JsonOut, RunId, ThreadId, Time, json_of, null, time_of
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Claims(Answer):
     ]
 
 
-class DispatchFilters(Descending):
+class DispatchFilters(DescendingList):
     thread_id: Annotated[str, doc("Only dispatches of this thread.")] | None = None
     agent_id: Annotated[str, doc("Only dispatches for this agent.")] | None = None
     status: Annotated[DispatchStatus, doc("Only dispatches with this status.")] | None = None

@@ -11,9 +11,9 @@ from state_admin.domain.scopes import ScopeKind, scope_kind
 
 from .base import (
     Answer,
-    Ascending,
+    AscendingList,
     Body,
-    Descending,
+    DescendingList,
     Operation,
     Order,
     Page,
@@ -291,11 +291,11 @@ class NamespaceFilters(ListFilters):
     before: Annotated[str, doc("Only entries whose key is less than this.")] | None = None
 
 
-class KeyFilters(Ascending):
+class KeyFilters(AscendingList):
     include: Include | None = None
 
 
-class HistoryFilters(Descending):
+class HistoryFilters(DescendingList):
     include: Include | None = None
 
 

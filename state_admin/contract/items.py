@@ -21,7 +21,7 @@ class Selection(Body):
 
 
 class ItemResult(Answer):
-    """What a bulk operation did to one item."""
+    """The result of a bulk operation for one item."""
 
     id: Annotated[str, doc("Id of the item.", "a")]
     status: ItemStatus
@@ -29,6 +29,6 @@ class ItemResult(Answer):
 
 
 class ItemResults(Answer):
-    """What a bulk operation did."""
+    """The results of a bulk operation."""
 
     results: Annotated[list[ItemResult], doc("The results in the order of the ids.")]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from state_admin.domain.scopes import ScopeKind, scope_kind
 
-from .base import Answer, Descending, Operation, Page, Paging, doc
+from .base import Answer, DescendingList, Operation, Page, Paging, doc
 from .snapshots import Snapshot
 from .types import JsonOut, Key, Namespace, RunId, ThreadId, Time, json_of, time_of
 
@@ -160,7 +160,7 @@ class KnowledgeFilters(Paging):
     )
 
 
-class ReadFilters(Descending):
+class ReadFilters(DescendingList):
     stale: Annotated[
         bool,
         doc(

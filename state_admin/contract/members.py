@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from state_admin.domain.access import Role
 
-from .base import Answer, Ascending, Body, DryRun, Operation, Page, doc
+from .base import Answer, AscendingList, Body, DryRun, Operation, Page, doc
 from .tokens import RoleName
 from .types import Time, time_of
 
@@ -75,7 +75,7 @@ LIST_MEMBERS = Operation(
     summary="List members",
     description="In the order in which they joined.",
     role=Role.ADMIN,
-    query=Ascending,
+    query=AscendingList,
     answers={200: Page[Member]},
 )
 ADD_MEMBER = Operation(

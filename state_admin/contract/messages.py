@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from state_admin.domain import values
 from state_admin.domain.messages import ROLES, VISIBILITIES
 
-from .base import Answer, Ascending, Body, Operation, Page, Query, doc
+from .base import Answer, AscendingList, Body, Operation, Page, Query, doc
 from .batches import BatchOperations, BatchResult
 from .types import (
     MAX_INTEGER,
@@ -149,7 +149,7 @@ class Message(Answer):
         return msgspec.Raw(orjson.dumps(ours)[:-1] + b"," + body.lstrip()[1:].encode())
 
 
-class MessageFilters(Ascending):
+class MessageFilters(AscendingList):
     after: Annotated[int, doc("Only messages with a greater `seq`.", ge=0)] | None = None
     before: Annotated[int, doc("Only messages with a smaller `seq`.", ge=0)] | None = None
     visibility: Annotated[

@@ -10,7 +10,7 @@ from state_admin.domain.access import Role
 from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES, MAX_VALUE_BYTES, Raw
 
 from . import types
-from .base import Answer, Ascending, Body, Operation, Page, Query, doc
+from .base import Answer, AscendingList, Body, Operation, Page, Query, doc
 from .types import MAX_TTL, Fault, JsonIn, JsonOut, Key, Time, json_of, time_of
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class NamespacePart(NamespaceDefinition, kw_only=True):
     name: Annotated[types.Namespace, doc("Name.", "team_context", min_length=1, max_length=128)]
 
 
-class NamespaceFilters(Ascending):
+class NamespaceFilters(AscendingList):
     prefix: Annotated[str, doc("Only namespaces whose name begins with this.")] | None = None
     plugin: Annotated[str, doc("Only namespaces of this plugin.")] | None = None
 

@@ -86,12 +86,12 @@ _RESPONSE_HEADERS: Final[dict[str, Schema]] = {
         "schema": {"type": "integer", "minimum": 0},
     },
     "RateLimit-Policy": {
-        "description": "The limit of the token: `q` requests in `w` seconds. Absent if it has none.",
+        "description": "The rate limit of the token: `q` requests per `w` seconds. Absent if it has no limit.",
         "schema": {"type": "string", "examples": ['"token";q=600;w=60']},
     },
     "RateLimit": {
-        "description": "`r`: requests that the token has left. `t`: seconds without requests until "
-        "all of them are available again.",
+        "description": "`r`: remaining requests. `t`: seconds until all requests are available again if "
+        "none is sent; with status 429, seconds until the next request is accepted.",
         "schema": {"type": "string", "examples": ['"token";r=599;t=1']},
     },
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from state_admin.domain.access import Role
 
-from .base import Answer, Ascending, Body, Operation, Page, Query, doc
+from .base import Answer, AscendingList, Body, Operation, Page, Query, doc
 from .namespaces import Namespace, NamespacePart
 from .state_keys import Description, StateKey, StateKeyPart
 from .types import Time, time_of
@@ -136,7 +136,7 @@ LIST_PLUGINS = Operation(
     tag="plugins",
     summary="List plugins",
     description="Installed plugins by name, with the names of what belongs to them.",
-    query=Ascending,
+    query=AscendingList,
     answers={200: Page[PluginSummary]},
 )
 GET_PLUGIN = Operation(

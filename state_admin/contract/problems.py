@@ -40,7 +40,7 @@ class Problem(Answer):
 Failure = Annotated[
     JsonOut,
     doc(
-        "Why the operation failed. Absent if it did not.",
+        "Why the operation failed. Absent if it succeeded.",
         {
             "type": "/problems/not-found",
             "title": "Resource not found",

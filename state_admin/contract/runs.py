@@ -20,7 +20,7 @@ from state_admin.domain.lifecycle import (
 from .base import (
     Answer,
     Body,
-    Descending,
+    DescendingList,
     Operation,
     Page,
     Query,
@@ -272,7 +272,7 @@ def _dumped(value: values.JSON) -> msgspec.Raw:
     return json_of(None if value is None else values.dump(value))
 
 
-class RunFilters(Descending):
+class RunFilters(DescendingList):
     thread_id: Annotated[str, doc("Only runs of this thread.")] | None = None
     status: Annotated[RunStatus, doc("Only runs with this status.")] | None = None
     agent_id: Annotated[str, doc("Only runs of this agent.")] | None = None
@@ -531,8 +531,8 @@ CANCEL_RUNS = Operation(
     path="/runs/cancel",
     tag="runs",
     summary="Cancel runs",
-    description="Cancels up to 200 runs, each on its own: one that cannot be cancelled, for example "
-    "because it is done, does not affect the others, and its result has a problem.",
+    description="Cancels up to 200 runs independently of each other. If a run cannot be cancelled, "
+    "for example because it has ended, its result contains a problem and the others are still cancelled.",
     body=Selection,
     answers={200: ItemResults},
     dry_run=ItemResults,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from msgspec import UNSET, UnsetType, field
 
-from .base import Answer, Body, Descending, Operation, Page, Query, doc
+from .base import Answer, Body, DescendingList, Operation, Page, Query, doc
 from .types import (
     MAX_INTEGER,
     Actor,
@@ -193,7 +193,7 @@ LIST_SNAPSHOTS = Operation(
     tag="snapshots",
     summary="List the revisions of a thread",
     description="Newest first: what each changed, by whom and why.",
-    query=Descending,
+    query=DescendingList,
     answers={200: Page[Revision]},
 )
 MARK_SNAPSHOT = Operation(

@@ -10,7 +10,7 @@ from state_admin.domain.access import Role
 from state_admin.domain.reducers import Reducer
 from state_admin.domain.values import Raw
 
-from .base import Answer, Ascending, Body, Operation, Page, Query, doc
+from .base import Answer, AscendingList, Body, Operation, Page, Query, doc
 from .types import JsonIn, JsonOut, Time, json_of, time_of
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ LIST_STATE_KEYS = Operation(
     tag="state keys",
     summary="List state keys",
     description="Registered state keys, by name.",
-    query=Ascending,
+    query=AscendingList,
     answers={200: Page[StateKey]},
 )
 GET_STATE_KEY = Operation(

@@ -14,7 +14,7 @@ from .base import (
     JSON_TYPE,
     Answer,
     Body,
-    Descending,
+    DescendingList,
     Operation,
     Page,
     Query,
@@ -119,7 +119,7 @@ class Thread(Answer):
         )
 
 
-class ThreadFilters(Descending):
+class ThreadFilters(DescendingList):
     resource_id: Annotated[str, doc("Only threads with this `resource_id`.")] | None = None
     parent_thread_id: Annotated[str, doc("Only children of this thread.")] | None = None
     root: Annotated[
@@ -349,8 +349,8 @@ DELETE_THREADS = Operation(
     path="/threads/delete",
     tag="threads",
     summary="Delete threads",
-    description="Deletes up to 200 threads, each on its own: one that cannot be deleted does not "
-    "affect the others, and its result has a problem. It cannot be undone.",
+    description="Deletes up to 200 threads independently of each other. If a thread cannot be "
+    "deleted, its result contains a problem and the others are still deleted. It cannot be undone.",
     role=Role.ADMIN,
     body=ThreadSelection,
     answers={200: ItemResults},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from .base import Answer, Ascending, Body, Descending, Operation, Page, Wait, doc
+from .base import Answer, AscendingList, Body, DescendingList, Operation, Page, Wait, doc
 from .types import JsonIn, JsonOut, RunId, ThreadId, Time, json_of, null, time_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Ticket(Answer):
         )
 
 
-class TicketFilters(Descending):
+class TicketFilters(DescendingList):
     status: Annotated[TicketStatus, doc("Only tickets with this status.")] | None = None
 
 
@@ -106,7 +106,7 @@ LIST_RUN_TICKETS = Operation(
     tag="tickets",
     summary="List the tickets of a run",
     description="In the order in which they were opened.",
-    query=Ascending,
+    query=AscendingList,
     answers={200: Page[Ticket]},
 )
 GET_TICKET = Operation(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from state_admin.domain.access import Role
 
-from .base import Answer, Body, Descending, DryRun, Operation, Page, doc
+from .base import Answer, Body, DescendingList, DryRun, Operation, Page, doc
 from .types import Time, time_of
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ LIST_TOKENS = Operation(
     summary="List API tokens",
     description="Tokens of the workspace, newest first, including revoked and expired ones.",
     role=Role.ADMIN,
-    query=Descending,
+    query=DescendingList,
     answers={200: Page[Token]},
 )
 CREATE_TOKEN = Operation(

@@ -22,7 +22,7 @@ else:
     JsonIn = Any
 JsonOut = msgspec.Raw
 ItemStatus = Annotated[
-    int, doc("HTTP status that the operation would have had as a request of its own.", 200)
+    int, doc("HTTP status that the operation would return as a separate request.", 200)
 ]
 _OBJECT = {"type": "object"}
 # PostgreSQL's bigint.

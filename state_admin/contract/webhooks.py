@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Role
 
-from .base import Answer, Body, Descending, DryRun, Operation, Page, doc
+from .base import Answer, Body, DescendingList, DryRun, Operation, Page, doc
 from .changes import Cursor
 from .types import Actor, JsonOut, Time, json_of, time_of
 
@@ -244,11 +244,11 @@ class Replay(Body):
     ] = UNSET
 
 
-class WebhookFilters(Descending):
+class WebhookFilters(DescendingList):
     status: Annotated[WebhookStatus, doc("Only webhooks with this status.")] | None = None
 
 
-class DeliveryFilters(Descending):
+class DeliveryFilters(DescendingList):
     status: Annotated[DeliveryStatus, doc("Only deliveries with this status.")] | None = None
 
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Role
 
-from .base import Answer, Ascending, Body, Operation, Page, doc
+from .base import Answer, AscendingList, Body, Operation, Page, doc
 from .tokens import CreatedToken, NewToken
 from .types import Time, time_of
 
@@ -70,7 +70,7 @@ LIST_WORKSPACES = Operation(
     summary="List workspaces",
     description="In alphabetical order." + _OPERATOR,
     role=Role.ADMIN,
-    query=Ascending,
+    query=AscendingList,
     answers={200: Page[Workspace]},
 )
 CREATE_WORKSPACE = Operation(

@@ -21,8 +21,8 @@ from .long_polling import is_repeated
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`Authorization: Bearer ch_…`. One answer for every way to be wrong. `request.auth` is what the
-    token may still call."""
+    """`Authorization: Bearer ch_…`. Every invalid token gets the same error.
+    `request.auth` is the remaining rate limit of the token."""
 
     def authenticate(self, request: Request) -> tuple[Actor, Allowance | None]:
         scheme, _, presented = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")

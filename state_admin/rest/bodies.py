@@ -227,7 +227,7 @@ class RawParser(BaseParser):
 
 
 class Response(HttpResponse):
-    """A response with what is not sent.
+    """An HTTP response with data for the server, which is not sent.
 
     `on_loop` continues it on the event loop (project/channel.py). `kept_content` is stored in place
     of the content for a repeated request.

@@ -48,7 +48,7 @@ class Endpoint(APIView):
     dry_run = False
     # Why, in the caller's words: the Change-Reason header, kept in history and audit.
     reason = ""
-    # What the token may still call. None: it has no limit.
+    # The remaining rate limit of the token; None if it has no limit.
     allowance: Allowance | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""Bulk operations: the same work on each of several items, each on its own."""
+"""Bulk operations: the same operation on several items, independently of each other."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .bodies import answer
 
 
 def answer_items(ids: Sequence[str], work: Callable[[str], int]) -> HttpResponse:
-    """Do `work`, which returns a status, with each id. The results have the problems of those that
-    were refused."""
+    """Call `work`, which returns an HTTP status, for each id. The result of a refused item contains its
+    problem."""
     return answer(ItemResults(results=[_result(each, work) for each in ids]))
 
 

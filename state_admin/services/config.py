@@ -1,4 +1,6 @@
-"""The config registry: providers, models and agents, as entries of reserved namespaces whose secrets stay outside of them. The secrets themselves are in config_secrets.py.
+"""The config registry: providers, models and agents as entries of reserved namespaces.
+
+Secrets are stored separately (config_secrets.py).
 
 Writes of one workspace's registry come one after another: a record cannot be deleted while another
 that names it is on its way in.

@@ -517,8 +517,8 @@ class RateLimited(Problem):
     )
     members: ClassVar[dict[str, str]] = {
         "retry_after": "the number of seconds to wait",
-        "limit": "the number of requests in a window",
-        "window": "the length of a window in seconds",
+        "limit": "the maximum number of requests per window",
+        "window": "the length of the window in seconds",
     }
 
 

@@ -388,8 +388,8 @@ def _value_at(request: Request, kind: Kind, now: EntryView, version: int) -> JSO
 
 
 def _conflict(request: Request, kind: Kind, collision: Collision, draft: Draft) -> HttpResponse:
-    """The sides of the refusal without secrets. The choices for secrets are repeated beside
-    the merged value: a typed one is never sent back to the page."""
+    """The conflicting versions without secrets. The choices for secrets are shown again beside the
+    merged value; a typed secret is never sent back to the page."""
 
     def bare(text: str) -> str:
         return values.dump(_without_secrets(kind, values.load(text)))

@@ -1,6 +1,6 @@
-"""The documentation that `make docs` built. Anonymous, and without the database.
+"""Serves the documentation built by `make docs`, without login or database access.
 
-Not here: the reference of the API for trying requests, which is at /api/docs.
+The interactive API reference is at /api/docs.
 """
 
 from __future__ import annotations

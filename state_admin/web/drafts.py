@@ -19,7 +19,7 @@ from state_admin.templatetags.json_html import pretty
 
 from .errors import heading_of
 from .json_lines import line_of, span_of, utf16
-from .paging import required_number
+from .paging import read_required_number
 
 # How the parser says where it stopped. It counts from the first character that is no space.
 _STOPPED = re.compile(r"\(char (\d+)\)\Z")
@@ -33,7 +33,7 @@ def typed_text(post: QueryDict) -> str:
 
 def seen_version(post: QueryDict) -> int:
     """The version that was edited, 0 for none."""
-    return required_number("base", post.get("base", "0"))
+    return read_required_number("base", post.get("base", "0"))
 
 
 def read_value(text: str) -> Raw:

@@ -24,7 +24,7 @@ from .confirm import PREVIEW, Confirm, ask
 from .entry_address import entry_page, entry_paths
 from .entry_undo import undo_of, undo_of_delete
 from .htmx import Request, see_other, toast
-from .paging import required_number
+from .paging import read_required_number
 
 _CHANGED = "The entry was changed in the meantime. Nothing was done; this is the current version"
 
@@ -51,7 +51,7 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
             fields=[("seen", now.version)],
         )
         return ask(request, question, part="entry")
-    seen = required_number("seen", request.POST.get("seen", ""))
+    seen = read_required_number("seen", request.POST.get("seen", ""))
     reason = request.POST.get("reason", "").strip()[:500]
     try:
         written = delete_entry(**address, precondition=Precondition(seen), reason=reason)
@@ -67,7 +67,7 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
 def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
     address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
     given = request.GET if request.method == "GET" else request.POST
-    version = required_number("version", given.get("version", ""))
+    version = read_required_number("version", given.get("version", ""))
     if request.method == "GET":
         now = read_entry(**address)
         old = read_past(**address, at_version=version)
@@ -81,13 +81,15 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
             kind="primary",
             url=entry_action_url("restore", namespace, key),
             back=entry_url(namespace, key, version=version),
-            lines=[f"Its value becomes a new version of {namespace}/{key}: {places}."],
+            lines=[
+                f"The value of version {version} is written as a new version of {namespace}/{key} ({places})."
+            ],
             preview=[row.pointer or "(the whole value)" for row in rows[:PREVIEW]],
             more=max(0, len(rows) - PREVIEW),
             fields=[("version", version), ("seen", now.version)],
         )
         return ask(request, question, part="entry")
-    seen = required_number("seen", request.POST.get("seen", ""))
+    seen = read_required_number("seen", request.POST.get("seen", ""))
     reason = request.POST.get("reason", "").strip()[:500]
     written: Any = {"version": version, "precondition": Precondition(seen), "reason": reason}
     kind = config.kind_of(namespace)

@@ -31,7 +31,7 @@ from .confirm import PREVIEW, Confirm, Input, ask
 from .entry_list import EntryListFilters, find_all, read_filters
 from .entry_undo import undelete
 from .htmx import Request, Undo, render, see_other, toast
-from .paging import required_number
+from .paging import read_required_number
 
 # Counted for the question, done per request, told by name, undoable by one button.
 _MOST_COUNTED: Final = 10_000
@@ -126,7 +126,7 @@ def entry_bulk_undo(request: Request) -> HttpResponse:
     refused = len(written) - restored
     text = f"Undone for {_count(restored)}"
     if refused:
-        text += f"; {_count(refused)} changed since and were skipped"
+        text += f"; skipped {_count(refused)} changed since"
     toast(request, text, kind="failed" if refused else "done")
     return see_other(request, back, part="entry-browser")
 
@@ -152,10 +152,10 @@ def _order(request: Request) -> Order:
         tag=post.get("tag", "").strip(),
         ttl=_ttl(post) if action == "expire" and "confirmed" in post else 0,
         reason=post.get("reason", "").strip()[:500],
-        total=required_number("total", post.get("total", "0")),
-        done=required_number("done", post.get("done", "0")),
+        total=read_required_number("total", post.get("total", "0")),
+        done=read_required_number("done", post.get("done", "0")),
         left=_told(post.get("left", "[]")),
-        more_left=required_number("more_left", post.get("more_left", "0")),
+        more_left=read_required_number("more_left", post.get("more_left", "0")),
     )
 
 
@@ -199,7 +199,9 @@ def _run(request: Request, order: Order) -> HttpResponse:
         for row in rows:
             line = row.line
             if line.updated_at > order.seen_at:
-                late.append([line.namespace_name, line.key, "it was written after you confirmed"])
+                late.append(
+                    [line.namespace_name, line.key, "it was written after the confirmation was shown"]
+                )
             else:
                 chosen.append(Seen(line.namespace_name, line.key, line.version))
     expires_at = order.seen_at + timedelta(seconds=order.ttl) if order.ttl else None

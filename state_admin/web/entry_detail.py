@@ -27,7 +27,7 @@ from . import paging, snippets
 from .addresses import entry_action_url, entry_url, with_query
 from .drafts import refusal_of
 from .entry_address import entry_page, entry_paths
-from .entry_past import orphan_entry, requested_entry
+from .entry_past import orphan_entry, read_requested_entry
 from .htmx import Request, render
 from .lists import list_paths
 
@@ -73,7 +73,7 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     newest = recent[0].version if recent else 0
     if not now.exists and not recent and not registered:
         raise NotRegistered(namespace)
-    shown, past = requested_entry(request, now, registered=registered)
+    shown, past = read_requested_entry(request, now, registered=registered)
     tab = request.GET.get("tab", "value")
     kind = config.kind_of(namespace)
     can_write = request.actor.may(Role.EDITOR) and registered and kind is None
@@ -170,7 +170,7 @@ def _change(request: Request, shown: EntryView, recent: Sequence[EntryRevision])
     )
     if missing := [version for version in (old, new) if version not in kept]:
         if text:
-            raise NotFound(f"version {missing[0]} not found:  {shown.namespace}/{shown.key}")
+            raise NotFound(f"version {missing[0]} not found: {shown.namespace}/{shown.key}")
         return {"diff": None}
     # A deleted version holds nothing; for the difference that counts as null.
     before, after = (values.load(kept[version] or "null") for version in (old, new))

@@ -14,7 +14,7 @@ from state_admin.templatetags.json_html import tree_piece
 
 from .addresses import entry_action_url
 from .entry_address import entry_page, entry_paths
-from .entry_past import requested_entry
+from .entry_past import read_requested_entry
 from .htmx import Request, render
 
 
@@ -23,7 +23,7 @@ from .htmx import Request, render
 def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
     """A part of a large value: the children at `pointer`, from `start` on."""
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
-    shown, past = requested_entry(request, now, registered=True)
+    shown, past = read_requested_entry(request, now, registered=True)
     pointer = request.GET.get("pointer", "")
     start = read_whole(request.GET.get("start", "0")) or 0
     try:
@@ -59,7 +59,7 @@ def entry_newer(request: Request, namespace: str, key: str) -> HttpResponse:
 def entry_raw(request: Request, namespace: str, key: str) -> HttpResponse:
     """The value as it is stored, byte for byte."""
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
-    shown, _ = requested_entry(request, now, registered=True)
+    shown, _ = read_requested_entry(request, now, registered=True)
     response = HttpResponse(shown.value, content_type="application/json; charset=utf-8")
     response["ETag"] = f'"{shown.version}"'
     return response

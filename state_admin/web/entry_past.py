@@ -12,16 +12,18 @@ from state_admin.services.entries import EntryView, read_past
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
 
 from .htmx import Request
-from .paging import required_number
+from .paging import read_required_number
 
 
-def requested_entry(request: Request, now: EntryView, *, registered: bool) -> tuple[EntryView, int]:
+def read_requested_entry(
+    request: Request, now: EntryView, *, registered: bool
+) -> tuple[EntryView, int]:
     """What the address asks for: now, a version, or a moment; and the past version it is, or 0."""
     address: Any = {"actor": request.actor, "namespace": now.namespace, "key": now.key}
     if not registered:
         return now, 0
     if text := request.GET.get("version", ""):
-        version = required_number("version", text)
+        version = read_required_number("version", text)
         if version == now.version:
             return now, 0
         return read_past(**address, at_version=version), version

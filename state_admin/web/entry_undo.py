@@ -28,7 +28,7 @@ from state_admin.services.errors import BadRequest, Conflict, Invalid, NotFound,
 from .addresses import entry_action_url, entry_url
 from .entry_address import entry_page, entry_paths
 from .htmx import Request, Undo, see_other, toast
-from .paging import required_number
+from .paging import read_required_number
 
 _MOST_TAGS = 32
 # Characters that an Undo carries with it: they travel in a header.
@@ -65,7 +65,8 @@ def undo_of_delete(namespace: str, key: str, *, written: int) -> Undo:
 @entry_page(role=Role.EDITOR)
 def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
     written, before, deleted = (
-        required_number(name, request.POST.get(name, "0")) for name in ("made", "before", "deleted")
+        read_required_number(name, request.POST.get(name, "0"))
+        for name in ("made", "before", "deleted")
     )
     if kind := config.kind_of(namespace):
         return _undo_record(request, kind, key, written, before)

@@ -96,7 +96,7 @@ def database_health() -> Health:
     crowded = used > _CROWDED * most
     detail = f"{used:,} of {most:,} connections"
     return Health(
-        "database", *(("stuck", "nearly full") if crowded else ("done", "healthy")), detail
+        "database", *(("stuck", "few connections left") if crowded else ("done", "healthy")), detail
     )
 
 

@@ -48,7 +48,7 @@ class MemberForm(forms.Form):
     username = forms.CharField(
         label="Name",
         max_length=150,
-        help_text="A new user is created if needed, and receives a one-time login link.",
+        help_text="If the user does not exist, it is created, and you get a one-time login link to pass on.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     role = forms.ChoiceField(choices=_SAID, initial=Role.VIEWER.value)

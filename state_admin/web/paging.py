@@ -21,10 +21,10 @@ def whole_number(request: HttpRequest, name: str) -> int | None:
 def read_number(name: str, text: str) -> int | None:
     """A number that somebody sent as `name`, None for "". BadRequest for anything else, and for
     more than a bigint holds."""
-    return required_number(name, text) if text else None
+    return read_required_number(name, text) if text else None
 
 
-def required_number(name: str, text: str) -> int:
+def read_required_number(name: str, text: str) -> int:
     """The same, and BadRequest for ""."""
     number = read_whole(text)
     if number is None:

@@ -73,7 +73,7 @@ def compact_history(request: Request, name: str) -> HttpResponse:
         url=namespace_url(name, "compact"),
         back=namespace_url(name),
         lines=[
-            f"{_share(weight, 'version,versions')} will be removed, as set for this namespace."
+            f"{_share(weight, 'version,versions')} will be removed, according to the history settings of this namespace."
             + (f" Counted over its first {_WEIGHED:,} entries only." if partly else ""),
             "The newest version of each entry and pinned versions are kept.",
             _FOR_GOOD,

@@ -82,7 +82,7 @@ ACTS = {
     "release": Act(
         "Release the lease?",
         "Release lease",
-        "Commits of the worker that holds the run are refused if they have its fencing token. "
+        "The worker that holds the run loses its lease: commits with its fencing token are refused. "
         "The run counts as stuck until another worker takes it.",
         "Lease released",
         _release,

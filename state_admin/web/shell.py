@@ -187,7 +187,7 @@ EXPLAINED_BY: Final = {
 }
 
 
-def explanation_url(path: str) -> str:
+def documentation_url(path: str) -> str:
     """The address of the documentation of a page."""
     page, hash_, anchor = EXPLAINED_BY.get(path.split("/")[1], "index").partition("#")
     return reverse("web:documentation", args=[f"{page}.html"]) + hash_ + anchor
@@ -212,7 +212,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
             "workspace": counts.workspace,
             "cursor": cursor_of(counts),
             "navigation": navigation(request.path, actor, counts),
-            "explanation": explanation_url(request.path),
+            "documentation_url": documentation_url(request.path),
         }
     return context
 

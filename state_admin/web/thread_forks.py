@@ -17,7 +17,7 @@ from .addresses import thread_action_url, thread_url
 from .confirm import Confirm, ask
 from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
-from .thread_states import requested_revision
+from .thread_states import read_requested_revision
 
 
 @require_http_methods(["GET", "POST"])
@@ -25,7 +25,7 @@ from .thread_states import requested_revision
 def fork(request: Request, thread_id: str) -> HttpResponse:
     """Make a copy that goes its own way. The question names the copy's id, so that a form that is
     sent twice makes one."""
-    at = requested_revision(request)
+    at = read_requested_revision(request)
     if request.method == "GET":
         return _ask(request, find_thread(request.actor, thread_id), at)
     copy, _ = fork_thread(
@@ -51,7 +51,7 @@ def _ask(request: Request, thread: Thread, at: int) -> HttpResponse:
         lines=[
             f"A new thread starts with the state of revision {at} and the first "
             f"{plural(messages, 'message,messages')}. This thread does not change.",
-            "Runs, tickets and state of scope run are not copied.",
+            "Runs, tickets and values of state keys that are not persistent are not copied.",
         ],
         fields=[("fork", uuid7())],
         kind="primary",

@@ -238,7 +238,7 @@ def value_piece(request: Request, thread_id: str, revision: int, key: str) -> Ht
 def mark(request: Request, thread_id: str) -> HttpResponse:
     """Name or pin a revision, so that compaction keeps it. The Undo of that tells `was_label` and
     `was_pinned`, what it takes back."""
-    at = requested_revision(request)
+    at = read_requested_revision(request)
     pinned = request.POST.get("pinned") == "on"
     label = request.POST.get("label", "").strip()[:128]
     old = find_mark(request.actor, thread_id, at)
@@ -250,7 +250,7 @@ def mark(request: Request, thread_id: str) -> HttpResponse:
     except Conflict:
         toast(request, REFUSED, kind="failed")
         return see_other(request, _at_url(thread_id, at), part="thread")
-    kept = "pinned: compaction keeps it" if row.label or row.pinned else "no longer pinned"
+    kept = "kept by compaction" if row.label or row.pinned else "no longer kept by compaction"
     changed = old != (row.label, row.pinned) and not undoes
     undo = _undo_of_mark(thread_id, row, old) if changed else None
     toast(request, f"Revision {at} is {kept}", undo=undo)
@@ -267,7 +267,7 @@ def _undo_of_mark(thread_id: str, row: Revision, old: tuple[str, bool]) -> Undo:
 @id_page(role=Role.EDITOR)
 def restore(request: Request, thread_id: str) -> HttpResponse:
     """Make the state what it was at an old revision: as a new one, history stays."""
-    at = requested_revision(request)
+    at = read_requested_revision(request)
     thread = find_thread(request.actor, thread_id)
     if request.method == "GET":
         return _ask_restore(request, thread, at)
@@ -293,7 +293,7 @@ def _ask_restore(request: Request, thread: Thread, at: int) -> HttpResponse:
     for state in (before, after):  # restoring neither restarts nor ends a run
         state.pop(LIFECYCLE, None)
     rows = diffs.rows(before, after)
-    verbs = {"added": "restored", "removed": "goes", "changed": "changes"}
+    verbs = {"added": "added", "removed": "removed", "changed": "changed"}
     lines = [
         f"The state becomes what it was at revision {at}, as the new revision "
         f"{thread.revision + 1}. The history is kept, and runs are not affected.",
@@ -315,7 +315,7 @@ def _ask_restore(request: Request, thread: Thread, at: int) -> HttpResponse:
     return ask(request, confirm, part="thread")
 
 
-def requested_revision(request: Request) -> int:
+def read_requested_revision(request: Request) -> int:
     """The revision that an action is about."""
     at = paging.whole_number(request, "at")
     if at is None:

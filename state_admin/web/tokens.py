@@ -35,7 +35,7 @@ _LIVES = {"": None, "1": _DAY, "7": 7 * _DAY, "30": 30 * _DAY, "90": 90 * _DAY, 
 
 # How long the old secret of a rotated token works beside the new one.
 _OVERLAPS = {
-    "0": ("immediately", timedelta(0)),
+    "0": ("not at all: it stops working now", timedelta(0)),
     "1h": ("for an hour", timedelta(hours=1)),
     "1d": ("for a day", timedelta(days=1)),
     "7d": ("for a week", timedelta(days=7)),

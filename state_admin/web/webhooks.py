@@ -264,8 +264,8 @@ def rotate(request: Request, webhook_id: str) -> HttpResponse:
             choices_name="overlap",
             choices_label="Current secret",
             choices=[
-                Choice(str(webhooks.DEFAULT_OVERLAP), "also signs for one more day", True),
-                Choice("0", "stops now, because it leaked"),
+                Choice(str(webhooks.DEFAULT_OVERLAP), "remains valid for one more day", True),
+                Choice("0", "expires now (for example, because it leaked)"),
             ],
         )
 

@@ -28,7 +28,7 @@ from schemathesis.specs.openapi.checks import (
 from project.env import BASE_DIR
 from state_admin.contract import OPERATIONS
 from state_admin.management.commands import write_docs
-from state_admin.management.commands.write_docs import DOCS, OPENAPI, generated_pages, openapi
+from state_admin.management.commands.write_docs import DOCS, OPENAPI, generate_pages, openapi
 from state_admin.services import compaction_jobs, compactions, dispatches, plugins, storage
 from state_admin.services.snapshots import Read
 from tests import builders
@@ -58,22 +58,22 @@ def test_document__committed__is_current() -> None:
 def test_generated_pages__all__are_current() -> None:
     old = [
         str(path)
-        for path, text in generated_pages().items()
+        for path, text in generate_pages().items()
         if not path.exists() or path.read_bytes() != text
     ]
     assert old == [], "run make docs and look at the difference"
-    listed = {path for path in generated_pages() if path.parent.name == "api"}
+    listed = {path for path in generate_pages() if path.parent.name == "api"}
     assert set((DOCS / "reference" / "api").glob("*.md")) == listed
 
 
 def test_write_docs__in_another_folder__writes_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = {path.relative_to(DOCS): text for path, text in generated_pages().items()}
+    names = {path.relative_to(DOCS): text for path, text in generate_pages().items()}
     pages = {tmp_path / name: text for name, text in names.items()}
     (tmp_path / "reference").mkdir()
     monkeypatch.setattr(write_docs, "BASE_DIR", tmp_path)
-    monkeypatch.setattr(write_docs, "generated_pages", lambda: pages)
+    monkeypatch.setattr(write_docs, "generate_pages", lambda: pages)
     call_command("write_docs", verbosity=0)
     assert all(path.read_bytes() == text for path, text in pages.items())
 

@@ -127,7 +127,7 @@ def test_thread__labelled_pinned_and_forked__stands_in_the_tree(page: Page, alic
     page.get_by_label("Label", exact=True).fill("before the refund")
     page.get_by_label("Pin").check()
     page.get_by_role("button", name="Save").click()
-    expect(page.locator("[data-toast]")).to_contain_text("pinned: compaction keeps it")
+    expect(page.locator("[data-toast]")).to_contain_text("Revision 3 is kept by compaction")
     page.get_by_role("link", name="Fork…").click()
     dialog = page.get_by_role("dialog", name="Fork at revision 3?")
     dialog.get_by_label("Reason").fill("try another way")

@@ -52,7 +52,7 @@ def test_journey__webhook__made_tested_replayed_rotated_deleted(
     expect(page).to_have_url(re.compile("status=dead"))
 
     page.get_by_role("link", name="Rotate secret…").click()
-    page.get_by_label("stops now, because it leaked").check()
+    page.get_by_label("expires now (for example, because it leaked)").check()
     page.get_by_role("button", name="Rotate secret").click()
     expect(page.locator("section.made pre")).to_contain_text("whsec_")
     assert page.locator("section.made pre").inner_text().strip() != secret

@@ -99,7 +99,7 @@ def test_all__written_after_the_question__is_left_alone(
     fields = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', question))
     fields["seen_at"] = "2020-01-01T00:00:00+00:00"
     page = admin.post(URL, fields).content.decode()
-    assert "it was written after you confirmed" in page
+    assert "it was written after the confirmation was shown" in page
     assert len(tags(alice)) == 3
 
 

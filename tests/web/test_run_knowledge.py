@@ -63,7 +63,7 @@ def test_knowledge__step__shows_what_stood_there_and_lights_stale_reads(
     assert "deleted since" in then
     assert "stale now" in then
     assert "1 value it read is</strong>" not in then
-    assert "1 value read by this step is outdated." in then
+    assert "1 value read by this step is stale." in then
     assert 'href="/run/knowledge/r1?step=1"' in then
     assert 'href="/run/knowledge/r1?step=3"' in then
     later = page(admin, "/run/knowledge/r1")
@@ -121,7 +121,7 @@ def test_readers__many__are_paged(
 
 def test_run__release__takes_it_from_its_worker(admin: Client, run: Person) -> None:
     assert "Release lease…" in page(admin, "/runs/r1")
-    assert "Commits of the worker that holds the run are refused" in page(admin, "/run/release/r1")
+    assert "commits with its fencing token are refused" in page(admin, "/run/release/r1")
     assert admin.post("/run/release/r1", {"reason": "gone"})["Location"] == "/runs/r1"
     assert Run.objects.get().fencing_token == 2
     shown = page(admin, "/runs/r1")

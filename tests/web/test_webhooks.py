@@ -144,7 +144,7 @@ def test_webhook__paused_and_resumed__says_so(admin: Client, hook: Webhook) -> N
 
 
 def test_webhook__secret_rotated__shows_the_new_one(admin: Client, hook: Webhook) -> None:
-    assert "also signs for one more day" in page(admin, url_of(hook, "rotate"))
+    assert "remains valid for one more day" in page(admin, url_of(hook, "rotate"))
     shown = admin.post(url_of(hook, "rotate"), {"overlap": "0", "reason": "leaked"})
     assert re.search(r"whsec_[A-Za-z0-9+/=]+", shown.content.decode())
     assert AuditRow.objects.get(action="webhook.rotate").detail == {"overlap_seconds": 0}

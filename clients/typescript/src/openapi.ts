@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: b81b3eb202a24c17a36068ed0671efc4c4020c4cc960aaebb0af236a484d3f76
+// sha256 of docs/openapi.json: 9bbba684cb650dc207679530896e0904ad707887424064bc9707f0d260e2ae0c
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1375,7 +1375,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel runs
-         * @description Cancels up to 200 runs, each on its own: one that cannot be cancelled, for example because it is done, does not affect the others, and its result has a problem.
+         * @description Cancels up to 200 runs independently of each other. If a run cannot be cancelled, for example because it has ended, its result contains a problem and the others are still cancelled.
          */
         post: operations["cancel_runs"];
         delete?: never;
@@ -1795,7 +1795,7 @@ export interface paths {
         put?: never;
         /**
          * Delete threads
-         * @description Deletes up to 200 threads, each on its own: one that cannot be deleted does not affect the others, and its result has a problem. It cannot be undone.
+         * @description Deletes up to 200 threads independently of each other. If a thread cannot be deleted, its result contains a problem and the others are still deleted. It cannot be undone.
          */
         post: operations["delete_threads"];
         delete?: never;
@@ -2401,7 +2401,7 @@ export interface paths {
         };
         /**
          * Read the version
-         * @description The version of the server that answers.
+         * @description The version of the server and of its API.
          */
         get: operations["get_version"];
         put?: never;
@@ -3039,7 +3039,7 @@ export interface components {
             /** @description The entry. Absent after a `delete` or a failure. */
             entry?: components["schemas"]["Entry"];
             /**
-             * @description Why the operation failed. Absent if it did not.
+             * @description Why the operation failed. Absent if it succeeded.
              * @example {
              *       "detail": "thread not found: thread-1",
              *       "status": 404,
@@ -3049,7 +3049,7 @@ export interface components {
              */
             problem?: components["schemas"]["Problem"];
             /**
-             * @description HTTP status that the operation would have had as a request of its own.
+             * @description HTTP status that the operation would return as a separate request.
              * @example 200
              */
             status: number;
@@ -4910,7 +4910,7 @@ export interface components {
             ttl?: number | null;
             value?: Record<string, unknown> | null;
         };
-        /** @description What a bulk operation did to one item. */
+        /** @description The result of a bulk operation for one item. */
         ItemResult: {
             /**
              * @description Id of the item.
@@ -4918,7 +4918,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description Why the operation failed. Absent if it did not.
+             * @description Why the operation failed. Absent if it succeeded.
              * @example {
              *       "detail": "thread not found: thread-1",
              *       "status": 404,
@@ -4928,12 +4928,12 @@ export interface components {
              */
             problem?: components["schemas"]["Problem"];
             /**
-             * @description HTTP status that the operation would have had as a request of its own.
+             * @description HTTP status that the operation would return as a separate request.
              * @example 200
              */
             status: number;
         };
-        /** @description What a bulk operation did. */
+        /** @description The results of a bulk operation. */
         ItemResults: {
             /** @description The results in the order of the ids. */
             results: components["schemas"]["ItemResult"][];
@@ -8367,9 +8367,9 @@ export interface components {
     headers: {
         /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
         ETag: string;
-        /** @description `r`: requests that the token has left. `t`: seconds without requests until all of them are available again. */
+        /** @description `r`: remaining requests. `t`: seconds until all requests are available again if none is sent; with status 429, seconds until the next request is accepted. */
         RateLimit: string;
-        /** @description The limit of the token: `q` requests in `w` seconds. Absent if it has none. */
+        /** @description The rate limit of the token: `q` requests per `w` seconds. Absent if it has no limit. */
         "RateLimit-Policy": string;
         /** @description Seconds to wait before the request is repeated. */
         "Retry-After": number;

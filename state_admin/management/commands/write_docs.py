@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 import state_admin.contract.openapi as contract_openapi
 from project.env import BASE_DIR
 from state_admin.contract import OPERATIONS
-from state_admin.management.reference import reference_pages
+from state_admin.management.reference import render_reference
 from state_admin.services.errors import example_of, problem_types
 
 OPENAPI = settings.API_DOCUMENT
@@ -62,10 +62,10 @@ def problems() -> str:
     return "\n".join(parts)
 
 
-def generated_pages() -> dict[Path, bytes]:
+def generate_pages() -> dict[Path, bytes]:
     """The bytes of each generated file by its path."""
     document = openapi()
-    reference = reference_pages(orjson.loads(document))
+    reference = render_reference(orjson.loads(document))
     pages = {DOCS / path: text.encode() for path, text in reference.items()}
     return {OPENAPI: document, PROBLEMS: problems().encode(), **pages}
 
@@ -77,7 +77,7 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        for path, text in generated_pages().items():
+        for path, text in generate_pages().items():
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(text)
             self.stdout.write(f"wrote {path.relative_to(BASE_DIR)}")

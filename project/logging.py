@@ -16,10 +16,10 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, ExcInfo
 
-from project.env import env
+from project.env import read_environment
 from project.failures import describe_error, format_traceback
 
-_ROLE = env.str("COMMONHOLD_ROLE", "")
+_ROLE = read_environment().commonhold_role
 _OURS = ("project", "state_admin")
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
-from project.env import BadSetting, env, secret
+from project.env import BadSetting, read_environment
 
 _LONGEST_ISSUER = 200  # allauth's column for it
 
@@ -29,8 +29,9 @@ class SingleSignOn:
 
 
 def single_sign_on() -> SingleSignOn | None:
-    issuer = env.str("OIDC_ISSUER", "").rstrip("/")
-    client_id, client_secret = env.str("OIDC_CLIENT_ID", ""), secret("OIDC_CLIENT_SECRET") or ""
+    env = read_environment()
+    issuer = env.oidc_issuer.rstrip("/")
+    client_id, client_secret = env.oidc_client_id, env.oidc_client_secret
     given = [bool(issuer), bool(client_id), bool(client_secret)]
     if not any(given):
         return None
@@ -46,28 +47,15 @@ def single_sign_on() -> SingleSignOn | None:
         )
     if len(issuer) > _LONGEST_ISSUER:
         raise BadSetting(f"OIDC_ISSUER must have at most {_LONGEST_ISSUER} characters")
-    listed: list[str] = env.list("OIDC_NEW_DOMAINS", [])
-    domains = tuple(domain.strip().lower() for domain in listed if domain.strip())
-    role = env.str("OIDC_NEW_ROLE", "viewer")
-    if role not in ("viewer", "editor"):
-        raise BadSetting("OIDC_NEW_ROLE must be viewer or editor; only admins grant the role admin")
     return SingleSignOn(
         issuer=issuer,
         client_id=client_id,
         client_secret=client_secret,
-        name=env.str("OIDC_NAME", "single sign-on"),
-        domains=domains,
-        workspace=env.str("OIDC_NEW_WORKSPACE", "default"),
-        role=role,
+        name=env.oidc_name,
+        domains=tuple(domain.lower() for domain in env.oidc_new_domains),
+        workspace=env.oidc_new_workspace,
+        role=env.oidc_new_role,
     )
-
-
-def totp() -> str:
-    """`off`, `optional` or `required`."""
-    given = env.str("LOGIN_TOTP", "off")
-    if given not in ("off", "optional", "required"):
-        raise BadSetting(f"LOGIN_TOTP must be off, optional or required, not {given!r}")
-    return given
 
 
 def apps(sso: SingleSignOn | None, codes: str) -> list[str]:

@@ -1,38 +1,36 @@
-"""Settings of the deployment, read from the environment (project/env.py). No business word here."""
+"""Django's settings, built from the environment (project/env.py). Nothing of the domain is here."""
 
 from __future__ import annotations
 
 import re
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
 
 from project import databases, login
-from project.env import BASE_DIR, env, secret, secret_key
+from project.env import BASE_DIR, read_environment, read_secret_key
 from project.logging import logging_config
+
+env = read_environment()
 
 # Process -------------------------------------------------------------------------------------
 
-DEBUG = env.bool("DEBUG", False)
-SECRET_KEY = secret_key()
-SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", [])
-# Encrypt the secrets of the config registry, the first one; all decrypt. Then the keys above do.
-CONFIG_SECRET_KEYS = [
-    key.strip() for key in (secret("CONFIG_SECRET_KEYS") or "").split(",") if key.strip()
-]
-PORT = env.int("PORT", 8000)
-HOST = env.str("HOST", "127.0.0.1")
-SITE_URL = env.str("SITE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
+DEBUG = env.debug
+SECRET_KEY = read_secret_key()
+SECRET_KEY_FALLBACKS = env.secret_key_fallbacks
+CONFIG_SECRET_KEYS = env.config_secret_keys
+PORT = env.port
+HOST = env.host
+SITE_URL = (env.site_url or f"http://127.0.0.1:{PORT}").rstrip("/")
 ALLOWED_HOSTS = [
-    *env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"]),
+    *env.allowed_hosts,
     re.sub(r":\d+$", "", urlsplit(SITE_URL).netloc),
 ]
-CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
-WEB_WORKERS = env.int("WEB_WORKERS", 2)
-WEB_THREADS = env.int("WEB_THREADS", 4)
+CSRF_TRUSTED_ORIGINS = env.csrf_trusted_origins
+WEB_WORKERS = env.web_workers
+WEB_THREADS = env.web_threads
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -71,8 +69,7 @@ API_DOCS_PATH = "/api/docs"  # a page
 # Served at /api/schema. Generating it takes a second: `manage.py write_docs` does, and a test compares
 # it with the code.
 API_DOCUMENT = BASE_DIR / "docs" / "openapi.json"
-# Pages of these origins may call the API with a token; no cookie is ever asked of them.
-CORS_ALLOWED_ORIGINS: list[str] = env.list("CORS_ORIGINS", [])
+CORS_ALLOWED_ORIGINS = env.cors_origins
 CORS_URLS_REGEX = f"^{API_PREFIX}"
 CORS_ALLOW_HEADERS = [
     "authorization",
@@ -114,17 +111,16 @@ TEMPLATES: list[dict[str, Any]] = [
 
 # Database ------------------------------------------------------------------------------------
 
-DATABASE_URL = secret("DATABASE_URL") or None
+DATABASE_URL = env.database_url
 DATABASES = {"default": databases.from_url(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 ATOMIC_REQUESTS = False
 
 # Jobs ----------------------------------------------------------------------------------------
 
-BROKER_URL = secret("BROKER_URL") or None
-WORKER_THREADS = env.int("WORKER_THREADS", 4)
-# How long a killed worker's job waits before it starts again.
-BROKER_VISIBILITY_SECONDS = env.int("BROKER_VISIBILITY_SECONDS", 300)
+BROKER_URL = env.broker_url
+WORKER_THREADS = env.worker_threads
+BROKER_VISIBILITY_SECONDS = env.broker_visibility_seconds
 
 # People and programs -------------------------------------------------------------------------
 
@@ -140,7 +136,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 # Ways in beside passwords (docs/guides/login.md); the extra is there only where one is on.
 OIDC = login.single_sign_on()
-LOGIN_TOTP = login.totp()
+LOGIN_TOTP = env.login_totp
 if _login_apps := login.apps(OIDC, LOGIN_TOTP):
     INSTALLED_APPS += _login_apps
     MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
@@ -152,16 +148,17 @@ if _login_apps := login.apps(OIDC, LOGIN_TOTP):
 LOGIN_URL = "web:login"
 LOGIN_REDIRECT_URL = "web:overview"
 SESSION_ENGINE = "state_admin.models.sessions"
-SESSION_COOKIE_AGE = env.int("SESSION_COOKIE_AGE", 14 * 24 * 3600)
+SESSION_COOKIE_AGE = env.session_cookie_age
 SESSION_COOKIE_NAME = "commonhold_session"
 CSRF_COOKIE_NAME = "commonhold_csrf"
 CSRF_FAILURE_VIEW = "state_admin.web.errors.csrf_failure"
 SECURE = SITE_URL.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
-SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", False)
-SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", 31_536_000 if SECURE else 0)
-# Only behind a proxy that overwrites X-Forwarded-For and X-Forwarded-Proto.
-TRUST_PROXY_HEADERS = env.bool("TRUST_PROXY_HEADERS", False)
+SECURE_SSL_REDIRECT = env.secure_ssl_redirect
+SECURE_HSTS_SECONDS = env.secure_hsts_seconds
+if SECURE_HSTS_SECONDS is None:
+    SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
+TRUST_PROXY_HEADERS = env.trust_proxy_headers
 if TRUST_PROXY_HEADERS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
@@ -182,16 +179,13 @@ CONTENT_SECURITY_POLICY = {
 
 # API -----------------------------------------------------------------------------------------
 
-CHANGE_RETENTION = timedelta(days=env.int("CHANGE_RETENTION_DAYS", 7))
-MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 8 * 1024 * 1024 + 64 * 1024)
+CHANGE_RETENTION = timedelta(days=env.change_retention_days)
+MAX_BODY_BYTES = env.max_body_bytes
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
-# A connection is closed when the headers of its next request take longer.
-HEADER_SECONDS = env.float("HEADER_SECONDS", 30.0)
-# Request bodies in the memory of one web process. A token or an address may hold a quarter of it.
-BODY_MEMORY_BYTES = env.int("BODY_MEMORY_BYTES", 64 * 1024 * 1024)
-# 408 after this many seconds without a byte of the body, or below this many bytes per second.
-BODY_IDLE_SECONDS = env.float("BODY_IDLE_SECONDS", 15.0)
-BODY_MIN_RATE = env.int("BODY_MIN_RATE", 16 * 1024)
+HEADER_SECONDS = env.header_seconds
+BODY_MEMORY_BYTES = env.body_memory_bytes
+BODY_IDLE_SECONDS = env.body_idle_seconds
+BODY_MIN_RATE = env.body_min_rate
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["state_admin.rest.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [],
@@ -205,31 +199,24 @@ REST_FRAMEWORK = {
 
 # Compaction ----------------------------------------------------------------------------------
 
-# What each workspace may spend on models that summarise, in USD, a day (UTC).
-SUMMARY_DAILY_USD = env.decimal("SUMMARY_DAILY_USD", Decimal(5))
+SUMMARY_DAILY_USD = env.summary_daily_usd
 
 # Webhooks ------------------------------------------------------------------------------------
 
-# Whether webhooks may call private, local and reserved addresses, and any port.
-WEBHOOK_ALLOW_PRIVATE = env.bool("WEBHOOK_ALLOW_PRIVATE", False)
-# From name to answer. Well below BROKER_VISIBILITY_SECONDS.
-WEBHOOK_TIMEOUT_SECONDS = env.float("WEBHOOK_TIMEOUT_SECONDS", 10.0)
-WEBHOOK_MAX_ATTEMPTS = env.int("WEBHOOK_MAX_ATTEMPTS", 10)
-# Before the second attempt; doubles from there, up to an hour.
-WEBHOOK_RETRY_SECONDS = env.float("WEBHOOK_RETRY_SECONDS", 5.0)
-# A webhook to which nothing arrived for so long is switched off.
-WEBHOOK_DISABLE_AFTER = timedelta(hours=env.float("WEBHOOK_DISABLE_AFTER_HOURS", 24.0))
-WEBHOOK_RETENTION = timedelta(days=env.float("WEBHOOK_RETENTION_DAYS", 7.0))
-WEBHOOK_DEAD_RETENTION = timedelta(days=env.float("WEBHOOK_DEAD_RETENTION_DAYS", 30.0))
+WEBHOOK_ALLOW_PRIVATE = env.webhook_allow_private
+WEBHOOK_TIMEOUT_SECONDS = env.webhook_timeout_seconds
+WEBHOOK_MAX_ATTEMPTS = env.webhook_max_attempts
+WEBHOOK_RETRY_SECONDS = env.webhook_retry_seconds
+WEBHOOK_DISABLE_AFTER = timedelta(hours=env.webhook_disable_after_hours)
+WEBHOOK_RETENTION = timedelta(days=env.webhook_retention_days)
+WEBHOOK_DEAD_RETENTION = timedelta(days=env.webhook_dead_retention_days)
 
-DISPATCH_RETENTION = timedelta(hours=env.float("DISPATCH_RETENTION_HOURS", 24.0))
-DISPATCH_DEAD_RETENTION = timedelta(days=env.float("DISPATCH_DEAD_RETENTION_DAYS", 30.0))
+DISPATCH_RETENTION = timedelta(hours=env.dispatch_retention_hours)
+DISPATCH_DEAD_RETENTION = timedelta(days=env.dispatch_dead_retention_days)
 
-# Whoever brings it may read /metrics; without it nobody may.
-METRICS_TOKEN = secret("METRICS_TOKEN") or ""
+METRICS_TOKEN = env.metrics_token
 
-# Daily measurements of what is stored.
-STORAGE_RETENTION = timedelta(days=env.float("STORAGE_RETENTION_DAYS", 90.0))
+STORAGE_RETENTION = timedelta(days=env.storage_retention_days)
 
 # Text, time, files ---------------------------------------------------------------------------
 
@@ -253,6 +240,6 @@ STORAGES = {
 WHITENOISE_MANIFEST_STRICT = False
 
 LOGGING_CONFIG = None
-LOG_LEVEL = env.str("LOG_LEVEL", "INFO")
-LOG_JSON = env.bool("LOG_JSON", False)
+LOG_LEVEL = env.log_level
+LOG_JSON = env.log_json
 logging_config(level=LOG_LEVEL, as_json=LOG_JSON)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from project.env import read_environment
+
 _USERNS = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 _ELSEWHERE = (
     "/usr/lib/postgresql/*/bin/postgres",
@@ -28,7 +30,7 @@ class ClusterError(Exception):
 
 def find() -> Path:
     """The folder with `postgres` and `initdb`: EMBEDDED_PG_BIN, the wheel's, or the system's."""
-    chosen = os.environ.get("EMBEDDED_PG_BIN")
+    chosen = read_environment().embedded_pg_bin
     if chosen:
         if not (Path(chosen) / "postgres").exists():
             raise ClusterError(f"EMBEDDED_PG_BIN={chosen} contains no `postgres`")
@@ -89,7 +91,7 @@ def identity() -> Identity:
     """
     if os.geteuid() != 0:
         return Identity()
-    if os.environ.get("EMBEDDED_PG_ROOT", "auto") != "setuid" and _works([*_USERNS, "true"]):
+    if read_environment().embedded_pg_root != "setuid" and _works([*_USERNS, "true"]):
         return Identity(prefix=_USERNS)
     for name in ("postgres", "nobody"):
         try:

@@ -1,4 +1,4 @@
-"""Generates docs/reference/: API operations, permissions, events, metrics and commands.
+"""Generates docs/reference/: API operations, permissions, events, metrics, settings and commands.
 
 The content comes from contract, domain, the metric definitions and the commands.
 """
@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from django.core.management import get_commands, load_command_class
 
+from project.env import list_settings
 from state_admin.contract import OPERATIONS
 from state_admin.contract.base import Operation
 from state_admin.contract.openapi import TAGS, problems_of
@@ -59,6 +60,7 @@ def render_reference(document: Schema) -> dict[str, str]:
         "reference/permissions.md": _permissions(),
         "reference/events.md": _events(),
         "reference/metrics.md": _metrics(),
+        "reference/settings.md": _settings(),
         "reference/commands.md": _commands(),
     }
 
@@ -265,6 +267,30 @@ def _metrics() -> str:
         "bearer token. [Monitoring](../operations.md#monitoring) explains them.\n\n"
         + _table(("Metric", "Type", "Label", "Meaning"), rows)
     )
+
+
+def _settings() -> str:
+    parts = [
+        f"{_GENERATED}# Settings\n\n"
+        "All settings are environment variables. An empty variable counts as not set. The server does not start with an invalid value;\n"
+        "the message names the variable. A secret can come from a file instead: `DATABASE_URL_FILE=/run/secrets/database` wins over\n"
+        "`DATABASE_URL`.\n\n"
+    ]
+    settings = list_settings()
+    starts = [i for i, each in enumerate(settings) if each.section]
+    for start, end in zip(starts, [*starts[1:], len(settings)], strict=True):
+        rows = (
+            (
+                f"`{each.name}`" + (" (secret)" if each.is_secret else ""),
+                each.kind,
+                each.default,
+                each.description,
+            )
+            for each in settings[start:end]
+        )
+        head = ("Variable", "Value", "Default", "Meaning")
+        parts.append(f"## {settings[start].section}\n\n{_table(head, rows)}")
+    return "".join(parts).rstrip("\n") + "\n"
 
 
 def _commands() -> str:

@@ -12,13 +12,12 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.urls import path, re_path
 
-from project.env import env
 from project.settings import *  # noqa: F403
 
 ROOT_URLCONF = __name__
 MIDDLEWARE: list[str] = []
 WEB_WORKERS = 1
-MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", 100_000)
+MAX_BODY_BYTES = int(os.environ.get("MAX_BODY_BYTES", "100000"))
 
 
 def note(line: str) -> None:

@@ -1,4 +1,4 @@
-"""The data folder: nobody else reads it, and it is nobody else's."""
+"""Settings from the environment, and the data folder, which nobody else reads or owns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from project.env import BadSetting, data_dir
+from project.env import BadSetting, data_dir, list_settings, read_environment
 
 
 @pytest.fixture
@@ -60,3 +60,56 @@ def test_data_dir__of_somebody_else__is_refused(
     monkeypatch.setattr(Path, "chmod", refuse)
     with pytest.raises(BadSetting, match="accessible to other users"):
         data_dir()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("PORT", "eighty", "PORT must be an integer from 1 to 65535"),
+        ("PORT", "0", "PORT must be an integer from 1 to 65535"),
+        ("WEB_WORKERS", "0", "WEB_WORKERS must be an integer from 1"),
+        ("BODY_IDLE_SECONDS", "0", "BODY_IDLE_SECONDS must be a number above 0"),
+        ("LOG_JSON", "perhaps", "LOG_JSON must be true or false"),
+        ("LOGIN_TOTP", "yes", "LOGIN_TOTP must be off, optional or required"),
+        ("SUMMARY_DAILY_USD", "five", "SUMMARY_DAILY_USD must be a number"),
+    ],
+)
+def test_read_environment__invalid_value__names_the_variable(
+    name: str, text: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, text)
+    with pytest.raises(BadSetting) as caught:
+        read_environment()
+    assert str(caught.value) == expected
+
+
+def test_read_environment__list__is_split_at_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLOWED_HOSTS", " a.example, b.example ,")
+    assert read_environment().allowed_hosts == ["a.example", "b.example"]
+
+
+def test_read_environment__empty_variable__is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT", "")
+    monkeypatch.setenv("DATABASE_URL", " ")
+    assert (read_environment().port, read_environment().database_url) == (8000, None)
+
+
+def test_read_environment__secret_in_a_file__wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "token"
+    path.write_text("from-the-file\n")
+    monkeypatch.setenv("METRICS_TOKEN", "from-the-environment")
+    monkeypatch.setenv("METRICS_TOKEN_FILE", str(path))
+    assert read_environment().metrics_token == "from-the-file"
+    path.unlink()
+    with pytest.raises(BadSetting, match="METRICS_TOKEN_FILE names: No such file"):
+        read_environment()
+
+
+def test_list_settings__each__has_a_description_and_a_valid_section() -> None:
+    settings = {each.name: each for each in list_settings()}
+    assert settings["PORT"].section == "Web server"
+    assert all(each.description.endswith(".") for each in settings.values())
+    sections = [each.section for each in settings.values() if each.section]
+    assert len(sections) == len(set(sections)) == 10

@@ -129,7 +129,7 @@ def test_pages__all_that_there_are__open_for_their_role_alone(
     assert found == expected
 
 
-@pytest.mark.parametrize("name", ADMINS_ONLY)
+@pytest.mark.parametrize("name", sorted(ADMINS_ONLY))
 @pytest.mark.usefixtures("notes")
 def test_page__editor__does_not_change_namespaces(name: str, editor: Client) -> None:
     assert editor.get(PAGES[name]).status_code == 403

@@ -114,7 +114,7 @@ def check() -> None:
 # Health --------------------------------------------------------------------------------------
 
 
-class Answer(NamedTuple):
+class BrokerStatus(NamedTuple):
     """Whether the broker responds. `problem` states in plain text why not; "" when it does."""
 
     where: str
@@ -123,22 +123,22 @@ class Answer(NamedTuple):
 
 _QUEUE: Final = "SELECT to_regclass('pgmq.q_commonhold') IS NOT NULL"
 _CACHED_SECONDS = 5.0
-_last_answer = (0.0, Answer("", ""))
+_last_status = (0.0, BrokerStatus("", ""))
 
 
-def ping() -> Answer:
+def ping() -> BrokerStatus:
     """Check whether the broker responds, within a second. The result for a Redis or AMQP server is
     cached for five seconds, so that a dead server delays few pages."""
-    global _last_answer
+    global _last_status
     if uses_database():
         with connections["default"].cursor() as cursor:
             cursor.execute(_QUEUE)
             (exists,) = cursor.fetchone()
-        return Answer(address(), "" if exists else "no worker has created the queue")
-    until, answer = _last_answer
+        return BrokerStatus(address(), "" if exists else "no worker has created the queue")
+    until, answer = _last_status
     if time.monotonic() >= until or answer.where != address():
-        answer = Answer(address(), _refusal())
-        _last_answer = (time.monotonic() + _CACHED_SECONDS, answer)
+        answer = BrokerStatus(address(), _refusal())
+        _last_status = (time.monotonic() + _CACHED_SECONDS, answer)
     return answer
 
 

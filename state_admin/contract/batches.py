@@ -14,7 +14,7 @@ from .problems import Failure, failure_of
 from .types import MAX_INTEGER, ItemStatus, JsonIn, Key, Namespace
 
 if TYPE_CHECKING:
-    from state_admin.services.batches import Outcome
+    from state_admin.services.batches import OperationResult
 
 
 class BatchOperation(Body):
@@ -87,7 +87,7 @@ class BatchResult(Answer):
     problem: Failure | UnsetType = UNSET
 
     @classmethod
-    def of(cls, outcome: Outcome) -> Self:
+    def of(cls, outcome: OperationResult) -> Self:
         if outcome.problem is not None:
             return cls(status=outcome.problem.status, problem=failure_of(outcome.problem))
         if outcome.entry is None:

@@ -87,7 +87,7 @@ class RecordWrite(Body):
     ]
 
 
-class Deletion(Query):
+class DeletionQuery(Query):
     force: Annotated[bool, doc("Delete the record even if others name it.")] = False
 
 
@@ -156,7 +156,7 @@ DELETE_CONFIG = Operation(
     description="Deletes a record and its secrets. If other records name it, the status is 409 and "
     "`dependents` lists them, unless `force` is true. The dry run only lists them.",
     role=Role.ADMIN,
-    query=Deletion,
+    query=DeletionQuery,
     answers={204: None},
     dry_run=Dependents,
     headers=DELETE_HEADERS,

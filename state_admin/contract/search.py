@@ -13,7 +13,7 @@ from .entries import EntryRow, Include
 from .types import JsonIn, Pointer, Scope
 
 if TYPE_CHECKING:
-    from state_admin.services.search import Hit as FoundHit
+    from state_admin.services.search import FoundEntry
 
 
 class Match(Answer):
@@ -29,7 +29,7 @@ class Hit(EntryRow, kw_only=True):
     matches: Annotated[list[Match], doc("Where the value meets the query.")]
 
     @classmethod
-    def of_hit(cls, hit: FoundHit, *, with_value: bool) -> Self:
+    def of_hit(cls, hit: FoundEntry, *, with_value: bool) -> Self:
         matches = [Match(pointer=each.pointer, snippet=each.snippet) for each in hit.matches]
         return cls.of(hit.entry, valid=hit.valid, with_value=with_value, matches=matches)
 

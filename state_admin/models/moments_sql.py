@@ -52,7 +52,7 @@ FOR UPDATE OF e
 """
 
 
-class Moment(NamedTuple):
+class EntryAtMoment(NamedTuple):
     """An entry now and then. A value is JSON text, or None where there was none. `lost`: history
     compaction removed what stood then."""
 
@@ -80,10 +80,10 @@ def lock_entries(ids: Sequence[int]) -> None:
     hot.fetch_all(_LOCK, {"ids": list(ids)})
 
 
-def compare(ids: Sequence[int], at: datetime) -> Sequence[Moment]:
+def compare(ids: Sequence[int], at: datetime) -> Sequence[EntryAtMoment]:
     """The entries now and at the moment, by (namespace, key)."""
     parameters: Mapping[str, object] = {"ids": list(ids), "at": at}
-    return [Moment._make(row) for row in hot.fetch_all(_COMPARE, parameters)]
+    return [EntryAtMoment._make(row) for row in hot.fetch_all(_COMPARE, parameters)]
 
 
 def is_past(at: datetime) -> bool:

@@ -20,7 +20,7 @@ from state_admin.services.actors import require
 from state_admin.services.dry_runs import discard_writes
 from state_admin.services.errors import BadRequest, NotFound, RevisionConflict, VersionConflict
 from state_admin.services.throttles import Allowance
-from state_admin.services.traffic import Outcome, counter, outcome_of
+from state_admin.services.traffic import CallKind, counter, kind_of_call
 
 from . import bodies, etags, idempotency, problems
 from .authentication import PageAuthentication, TokenAuthentication
@@ -110,9 +110,9 @@ class Endpoint(APIView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         def work() -> HttpResponse:
             response = cast(HttpResponse, super(Endpoint, self).dispatch(request, *args, **kwargs))
-            outcome = outcome_of(request.method, response.status_code)
-            if outcome is Outcome.WRITE and self.dry_run:
-                outcome = Outcome.READ
+            outcome = kind_of_call(request.method, response.status_code)
+            if outcome is CallKind.WRITE and self.dry_run:
+                outcome = CallKind.READ
             if outcome is not None:
                 self._count(outcome)
             return response
@@ -134,7 +134,7 @@ class Endpoint(APIView):
             problems.add_rate_limit(response, left.limit, left.remaining, left.reset)
         return response
 
-    def _count(self, outcome: Outcome) -> None:
+    def _count(self, outcome: CallKind) -> None:
         """As traffic of the workspace: calls of programs, once each, not what live pages listen to."""
         if self.actor.kind == "token" and not is_repeated(self.request):
             counter.count(self.actor.workspace_id, outcome)

@@ -40,7 +40,7 @@ class BatchOperation:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class OperationResult:
     """What became of one operation: an entry (get, put, patch), a version (delete), or a problem."""
 
     op: str
@@ -52,7 +52,7 @@ class Outcome:
 
 def run_batch(
     *, actor: Actor, operations: Sequence[BatchOperation], atomic: bool = True
-) -> list[Outcome]:
+) -> list[OperationResult]:
     """Run 1 to 1,000 operations; outcomes come in the order asked.
 
     Atomic: everything lands or nothing does; the first that failed is raised with its `index`. Work
@@ -73,7 +73,9 @@ def run_batch(
         puts = [(o.namespace, o.key, o.value) for o in operations if o.value is not None]
         results = entries.put_entries(actor=actor, puts=puts, reason=operations[0].reason)
         if results is not None:
-            return [Outcome("put", put.entry, put.created, put.entry.version) for put in results]
+            return [
+                OperationResult("put", put.entry, put.created, put.entry.version) for put in results
+            ]
     return _run_together(actor, operations)
 
 
@@ -84,19 +86,19 @@ def _key_order(operations: Sequence[BatchOperation]) -> list[int]:
     )
 
 
-def _run_each(actor: Actor, operations: Sequence[BatchOperation]) -> list[Outcome]:
-    outcomes: dict[int, Outcome] = {}
+def _run_each(actor: Actor, operations: Sequence[BatchOperation]) -> list[OperationResult]:
+    outcomes: dict[int, OperationResult] = {}
     patched = _Patched()
     for index in _key_order(operations):  # with an Idempotency-Key all are in one transaction
         try:
             outcomes[index] = _run(actor, operations[index], patched)
         except Problem as problem:
-            outcomes[index] = Outcome(operations[index].op, problem=problem)
+            outcomes[index] = OperationResult(operations[index].op, problem=problem)
     return [outcomes[index] for index in range(len(operations))]
 
 
-def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Outcome]:
-    outcomes: dict[int, Outcome] = {}
+def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[OperationResult]:
+    outcomes: dict[int, OperationResult] = {}
     failed: dict[int, Problem] = {}
     patched = _Patched()
     with transaction.atomic():
@@ -122,14 +124,14 @@ def _run_next(
     operation: BatchOperation,
     seen: dict[tuple[str, str], EntryView],
     patched: _Patched,
-) -> Outcome:
+) -> OperationResult:
     """Run one operation of an atomic batch. `seen`: the entries that its gets return, which its
     writes change."""
     address = (operation.namespace, operation.key)
     if operation.op == "get":
         if address not in seen:
             raise NotRegistered(operation.namespace)
-        return Outcome("get", seen[address])
+        return OperationResult("get", seen[address])
     outcome = _run(actor, operation, patched)
     if address in seen:
         seen[address] = outcome.entry or entries.read_entry(
@@ -183,7 +185,7 @@ class _Patched:
             )
 
 
-def _run(actor: Actor, operation: BatchOperation, patched: _Patched) -> Outcome:
+def _run(actor: Actor, operation: BatchOperation, patched: _Patched) -> OperationResult:
     address: dict[str, Any] = {
         "actor": actor,
         "namespace": operation.namespace,
@@ -191,12 +193,12 @@ def _run(actor: Actor, operation: BatchOperation, patched: _Patched) -> Outcome:
     }
     precondition = Precondition(operation.if_version)
     if operation.op == "get":
-        return Outcome("get", entries.read_entry(**address))
+        return OperationResult("get", entries.read_entry(**address))
     if operation.op == "delete":
         version = entries.delete_entry(
             **address, precondition=precondition, reason=operation.reason
         )
-        return Outcome("delete", version=version)
+        return OperationResult("delete", version=version)
     if operation.op == "patch":
         patched.check()
         put = entries.patch_entry(
@@ -219,4 +221,4 @@ def _run(actor: Actor, operation: BatchOperation, patched: _Patched) -> Outcome:
             pinned=operation.pinned,
             reason=operation.reason,
         )
-    return Outcome(operation.op, put.entry, put.created, put.entry.version)
+    return OperationResult(operation.op, put.entry, put.created, put.entry.version)

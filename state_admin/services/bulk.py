@@ -48,14 +48,14 @@ class Skipped(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BulkResult:
     done: Sequence[Done]
     left: Sequence[Skipped]
 
 
 def change_entries(
     *, actor: Actor, action: Action, seen: Sequence[Seen], tag: str = "", reason: str = ""
-) -> Outcome:
+) -> BulkResult:
     """Delete, tag, untag or set the expiry of up to MOST entries, in one transaction.
 
     One that somebody wrote since, or that is so already, is left alone and told. Only `delete`
@@ -100,7 +100,7 @@ def change_entries(
     for row in changed:
         each = pending.pop((row.namespace_id, row.key))
         done.append(Done(each.namespace, each.key, row.version, row.expired_at))
-    return Outcome(sorted(done), left + _explain(actor, action, pending))
+    return BulkResult(sorted(done), left + _explain(actor, action, pending))
 
 
 def _explain(actor: Actor, action: Action, pending: dict[tuple[int, str], Seen]) -> list[Skipped]:

@@ -41,7 +41,7 @@ class Dependent:
 
 
 @dataclass(frozen=True)
-class Deletion:
+class ConfigDeletion:
     """The version that it made (0: there was nothing, or it was a dry run), what named it, and how
     many more did that the actor does not see."""
 
@@ -189,7 +189,7 @@ def delete_record(
     force: bool = False,
     dry_run: bool = False,
     reason: str = "",
-) -> Deletion:
+) -> ConfigDeletion:
     """Delete a record and destroy its secrets; its history stays, without them.
 
     Conflict with `dependents` when others name it, unless `force`: then they name nothing; `hidden`
@@ -201,7 +201,7 @@ def delete_record(
         _hold_registry(actor, kind)
         named, hidden = _dependents(actor, kind, identity)
         if dry_run:
-            return Deletion(0, named, hidden)
+            return ConfigDeletion(0, named, hidden)
         if (named or hidden) and not force:
             raise Conflict(
                 f"{kind}/{identity} is referenced by {len(named) + hidden} other records",
@@ -215,7 +215,7 @@ def delete_record(
         version = entries.delete_value(actor, kind.namespace, identity, precondition, reason)
         if entry := _entry(actor, kind, identity):
             keep_secrets(entry, kind, [])
-    return Deletion(version, named, hidden)
+    return ConfigDeletion(version, named, hidden)
 
 
 def find_dependents(*, actor: Actor, kind: Kind, identity: str) -> list[Dependent]:

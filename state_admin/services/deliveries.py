@@ -46,7 +46,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DeliveryAttempt:
     """What became of one attempt. `error` is empty when it was accepted."""
 
     status: int | None
@@ -92,10 +92,10 @@ def deliver(delivery_id: str) -> DeliveryStatus | None:
         "the signing secret was derived from a SECRET_KEY that is no longer "
         "configured; rotate the secret"
     )
-    return _settle(claimed, Outcome(None, why, 0, hopeless=why))
+    return _settle(claimed, DeliveryAttempt(None, why, 0, hopeless=why))
 
 
-def _send(claimed: Claimed, keys: list[bytes], timeout: float) -> Outcome:
+def _send(claimed: Claimed, keys: list[bytes], timeout: float) -> DeliveryAttempt:
     body = claimed.body.encode()
     headers = {
         "content-type": "application/cloudevents+json; charset=utf-8",
@@ -131,10 +131,10 @@ def _send(claimed: Claimed, keys: list[bytes], timeout: float) -> Outcome:
     except (egress.Refused, egress.Failed) as failed:
         error = str(failed)
     latency = int((time.monotonic() - began) * 1000)
-    return Outcome(status, error, latency, retry_after, hopeless)
+    return DeliveryAttempt(status, error, latency, retry_after, hopeless)
 
 
-def _settle(claimed: Claimed, outcome: Outcome) -> DeliveryStatus | None:
+def _settle(claimed: Claimed, outcome: DeliveryAttempt) -> DeliveryStatus | None:
     """Record an attempt if the claim still stands."""
     status, pause = _next(claimed, outcome)
     with transaction.atomic():
@@ -171,7 +171,7 @@ def _settle(claimed: Claimed, outcome: Outcome) -> DeliveryStatus | None:
     return status
 
 
-def _next(claimed: Claimed, outcome: Outcome) -> tuple[DeliveryStatus, float]:
+def _next(claimed: Claimed, outcome: DeliveryAttempt) -> tuple[DeliveryStatus, float]:
     """The delivery's status after this attempt, and the seconds until the next."""
     if not outcome.error:
         return DeliveryStatus.DELIVERED, 0.0
@@ -184,7 +184,7 @@ def _next(claimed: Claimed, outcome: Outcome) -> tuple[DeliveryStatus, float]:
     )
 
 
-def _note_health(webhook_pk: int, outcome: Outcome) -> None:
+def _note_health(webhook_pk: int, outcome: DeliveryAttempt) -> None:
     row = Webhook.objects.filter(pk=webhook_pk)
     if not outcome.error:
         row.update(failing_since=None, last_error="", last_delivered_at=Now())

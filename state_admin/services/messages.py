@@ -19,7 +19,7 @@ from state_admin.models.snapshots_sql import Advanced
 
 from . import journal, threads
 from .actors import require
-from .batches import BatchOperation, Outcome, run_batch
+from .batches import BatchOperation, OperationResult, run_batch
 from .compactions import request_when_due
 from .errors import Conflict, Invalid, VersionConflict
 from .state_keys import hold_registry
@@ -33,7 +33,7 @@ class Appended:
 
     placed: list[tuple[str, int]]
     thread: Advanced
-    outcomes: list[Outcome]
+    outcomes: list[OperationResult]
 
 
 def parse_messages(raws: Sequence[Raw]) -> list[ParsedMessage]:

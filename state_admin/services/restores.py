@@ -19,7 +19,7 @@ from state_admin.domain.scopes import ScopeKind
 from state_admin.domain.values import Raw
 from state_admin.models import Entry, Operation, clearing_sql, entries_sql, moments_sql
 from state_admin.models.entries import EntryQuerySet
-from state_admin.models.moments_sql import Moment
+from state_admin.models.moments_sql import EntryAtMoment
 
 from . import journal, quotas
 from .actors import require, require_open
@@ -106,7 +106,7 @@ def restore_entries(
     return report
 
 
-_Planned = tuple[Step, Moment]
+_Planned = tuple[Step, EntryAtMoment]
 
 
 def _choose(
@@ -126,7 +126,7 @@ def _choose(
 
 
 def _plan(
-    actor: Actor, known: dict[str, Definition], moments: Sequence[Moment]
+    actor: Actor, known: dict[str, Definition], moments: Sequence[EntryAtMoment]
 ) -> Iterator[_Planned]:
     """The steps; each namespace whose values are judged is read once, into `known`."""
     for each in moments:

@@ -26,7 +26,7 @@ _OPENED_AT_ONCE = 200
 
 
 @dataclass(frozen=True)
-class Hit:
+class FoundEntry:
     """An entry that meets the query, and where it does."""
 
     entry: Entry
@@ -42,7 +42,7 @@ class Hit:
 class Found:
     """Hits, newest entry first. `after` None: there are no more; else ask again with it."""
 
-    hits: list[Hit]
+    hits: list[FoundEntry]
     after: int | None
 
 
@@ -90,7 +90,7 @@ def search_entries(
         judged = judged.filter(actor_name=writer)
     lexemes = search.tsquery(query, home)
     reach = search_models.read_reach(actor.workspace_id)
-    hits: list[Hit] = []
+    hits: list[FoundEntry] = []
     opened, size = 0, limit + 1
     while True:
         candidates = search_models.find_candidates(
@@ -103,7 +103,7 @@ def search_entries(
                     continue
                 if len(hits) == limit:
                     return Found(hits, hits[-1].entry.pk)
-                hits.append(Hit(row, matches))
+                hits.append(FoundEntry(row, matches))
         if len(candidates) < size:
             return Found(hits, None)
         after = candidates[-1][0]

@@ -40,7 +40,7 @@ EMPTY_OBJECT = Raw("{}", {})
 
 
 @dataclass(frozen=True)
-class Deletion:
+class ThreadDeletion:
     """What deleting a thread removes, or would remove."""
 
     threads: int
@@ -295,7 +295,7 @@ def delete_thread(
     expected_version: int | None = None,
     expected_revision: int | None = None,
     reason: str = "",
-) -> Deletion:
+) -> ThreadDeletion:
     """Remove a thread with its messages, runs, state and the entries under `thread::{id}`.
 
     Children lose their parent (`detach`), go too (`cascade`), or forbid it (`reject`, Conflict).
@@ -328,7 +328,7 @@ def delete_thread(
         # A new thread of the same id would find them.
         if held_by_all.filter(key__in=keys).count() > entries.count():
             raise Forbidden("entries of the thread lie outside this token's namespaces")
-        report = Deletion(
+        report = ThreadDeletion(
             threads=len(ids),
             messages=Message.objects.filter(thread__in=ids).count(),
             runs=Run.objects.filter(thread__in=ids).count(),

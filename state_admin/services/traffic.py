@@ -21,7 +21,7 @@ _CONFLICTS = (409, 412)
 log = structlog.get_logger()
 
 
-class Outcome(IntEnum):
+class CallKind(IntEnum):
     """What became of a call; the place of its number among those of a minute."""
 
     READ = 0
@@ -29,13 +29,13 @@ class Outcome(IntEnum):
     CONFLICT = 2
 
 
-def outcome_of(method: str | None, status: int) -> Outcome | None:
+def kind_of_call(method: str | None, status: int) -> CallKind | None:
     """What an answer says about its call: 409 and 412 are conflicts, 2xx and 304 reads or, to an
     unsafe method, writes. None: it is refused, or it failed, which counts nowhere."""
     if status in _CONFLICTS:
-        return Outcome.CONFLICT
+        return CallKind.CONFLICT
     if 200 <= status < 300 or status == 304:
-        return Outcome.READ if method in _SAFE else Outcome.WRITE
+        return CallKind.READ if method in _SAFE else CallKind.WRITE
     return None
 
 
@@ -46,7 +46,7 @@ class Counter:
         self._mutex = threading.Lock()
         self._calls: dict[Minute, list[int]] = {}
 
-    def count(self, workspace_id: int, outcome: Outcome) -> None:
+    def count(self, workspace_id: int, outcome: CallKind) -> None:
         """Note a call that was answered just now."""
         minute = Minute(workspace_id, int(time.time()) // 60)
         with self._mutex:

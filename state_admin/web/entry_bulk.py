@@ -126,7 +126,7 @@ def entry_bulk_undo(request: Request) -> HttpResponse:
     refused = len(written) - restored
     text = f"Undone for {_count(restored)}"
     if refused:
-        text += f"; skipped {_count(refused)} changed since"
+        text += f"; skipped {_count(refused)} that changed since"
     toast(request, text, kind="failed" if refused else "done")
     return see_other(request, back, part="entry-browser")
 
@@ -200,7 +200,11 @@ def _run(request: Request, order: Order) -> HttpResponse:
             line = row.line
             if line.updated_at > order.seen_at:
                 late.append(
-                    [line.namespace_name, line.key, "it was written after the confirmation was shown"]
+                    [
+                        line.namespace_name,
+                        line.key,
+                        "it was written after the confirmation was shown",
+                    ]
                 )
             else:
                 chosen.append(Seen(line.namespace_name, line.key, line.version))

@@ -88,7 +88,7 @@ class Holding:
 
 
 @dataclass(frozen=True)
-class Busy:
+class BusyNamespace:
     """A namespace and how often it was written in a day."""
 
     name: str
@@ -328,9 +328,9 @@ def _holdings(actor: Actor) -> tuple[list[Holding], list[Need], Sum]:
     return holdings[:_EACH], sorted(stale, key=lambda need: need.title)[:_EACH], invalid
 
 
-def _busy(actor: Actor) -> list[Busy]:
+def _busy(actor: Actor) -> list[BusyNamespace]:
     return [
-        Busy(
+        BusyNamespace(
             each.namespace,
             each.day,
             f"{'≈ ' if each.about else ''}{each.day:,}",

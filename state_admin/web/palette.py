@@ -23,7 +23,7 @@ _EACH = 6
 
 
 @dataclass(frozen=True)
-class Hit:
+class PaletteItem:
     """Where to go; or, with `form`, the button `name=value` of a form that every page holds; or,
     with `does`, an event for the scripts of the page."""
 
@@ -49,7 +49,7 @@ def palette(request: Request) -> HttpResponse:
     )
 
 
-def _hits(request: Request, query: str) -> list[Hit]:
+def _hits(request: Request, query: str) -> list[PaletteItem]:
     """What is called exactly so, then pages and actions with a word that begins so, then places by
     prefix (each search is one range of an index), then pages and actions that hold it anywhere."""
     commands = [*_pages(request), *_actions(request)]
@@ -60,7 +60,7 @@ def _hits(request: Request, query: str) -> list[Hit]:
     return [hit for _, hit in sorted(ranked, key=itemgetter(0))]
 
 
-def _rank(hit: Hit, query: str) -> int | None:
+def _rank(hit: PaletteItem, query: str) -> int | None:
     label, wanted = hit.label.lower(), query.lower()
     if wanted in (label, label.partition("/")[2]):
         return 0
@@ -74,7 +74,7 @@ def _rank(hit: Hit, query: str) -> int | None:
 _PLACES = ("namespace", "entry", "thread", "run")
 
 
-def _places(request: Request, query: str) -> Iterator[Hit]:
+def _places(request: Request, query: str) -> Iterator[PaletteItem]:
     actor = request.actor
     namespaces = Namespace.objects.visible_to(actor).registered().open()
     for name in (
@@ -82,12 +82,12 @@ def _places(request: Request, query: str) -> Iterator[Hit]:
         .order_by("name")
         .values_list("name", flat=True)[:_EACH]
     ):
-        yield Hit("layers", name, "namespace", namespace_url(name))
+        yield PaletteItem("layers", name, "namespace", namespace_url(name))
     namespace, slash, key = query.partition("/")
     wanted = EntryFilter(namespace, prefix=key) if slash else EntryFilter(prefix=query)
     for line in entry_page(actor, wanted, limit=_EACH):
         url = entry_url(line.namespace_name, line.key)
-        yield Hit("database", f"{line.namespace_name}/{line.key}", "entry", url)
+        yield PaletteItem("database", f"{line.namespace_name}/{line.key}", "entry", url)
     for icon, kind, model, url_of in (
         ("messages-square", "thread", Thread, thread_url),
         ("play", "run", Run, run_url),
@@ -99,33 +99,35 @@ def _places(request: Request, query: str) -> Iterator[Hit]:
             .values_list("public_id", flat=True)[:_EACH]
         )
         for identifier in ids:
-            yield Hit(icon, identifier, kind, url_of(identifier))
+            yield PaletteItem(icon, identifier, kind, url_of(identifier))
 
 
-def _pages(request: Request) -> Iterator[Hit]:
+def _pages(request: Request) -> Iterator[PaletteItem]:
     for group, items in items_for(request.actor):
         for item in items:
-            yield Hit(item.icon, item.label, group or "page", reverse(item.url_name))
+            yield PaletteItem(item.icon, item.label, group or "page", reverse(item.url_name))
 
 
-def _actions(request: Request) -> Iterator[Hit]:
+def _actions(request: Request) -> Iterator[PaletteItem]:
     """What can be done from anywhere, as far as the actor may."""
     may = request.actor.may
     if may(Role.EDITOR):
-        yield Hit("plus", "New entry", "action", reverse("web:entry-new"))
+        yield PaletteItem("plus", "New entry", "action", reverse("web:entry-new"))
     if may(Role.ADMIN):
-        yield Hit("plus", "New namespace", "action", reverse("web:namespace-new"))
-        yield Hit("key-round", "New token", "action", f"{reverse('web:token-list')}#new-token")
-    yield Hit("pause", "Pause or resume live updates", "action", does="live-toggle")
-    yield Hit("rotate-ccw", "Show new changes", "action", does="live-show")
+        yield PaletteItem("plus", "New namespace", "action", reverse("web:namespace-new"))
+        yield PaletteItem(
+            "key-round", "New token", "action", f"{reverse('web:token-list')}#new-token"
+        )
+    yield PaletteItem("pause", "Pause or resume live updates", "action", does="live-toggle")
+    yield PaletteItem("rotate-ccw", "Show new changes", "action", does="live-show")
     for name, choices, icon in (("theme", THEMES, "moon"), ("density", DENSITIES, "rows-3")):
         for choice in choices:
             label = f"{name.capitalize()}: {choice}"
-            yield Hit(icon, label, "action", form="preferences", name=name, value=choice)
-    yield Hit("keyboard", "Keyboard shortcuts", "action", does="keys-show")
-    yield Hit("layers", "Switch workspace", "action", reverse("web:workspaces"))
-    yield Hit("key-round", "Change password", "action", reverse("web:password"))
-    yield Hit("log-out", "Sign out", "action", form="sign-out")
+            yield PaletteItem(icon, label, "action", form="preferences", name=name, value=choice)
+    yield PaletteItem("keyboard", "Keyboard shortcuts", "action", does="keys-show")
+    yield PaletteItem("layers", "Switch workspace", "action", reverse("web:workspaces"))
+    yield PaletteItem("key-round", "Change password", "action", reverse("web:password"))
+    yield PaletteItem("log-out", "Sign out", "action", form="sign-out")
 
 
 urlpatterns = [path("go", palette, name="palette")]

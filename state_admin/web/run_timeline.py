@@ -38,7 +38,7 @@ _DISPATCHED = {
 
 
 @dataclass(frozen=True)
-class Moment:
+class TimelineStep:
     """A revision that the run made: what it touched, which messages came with it, and which tools
     those call."""
 
@@ -70,7 +70,7 @@ class Event:
 
 def tell(
     run: Run, tickets: Sequence[Ticket], before: int | None
-) -> tuple[list[Moment | Event], str]:
+) -> tuple[list[TimelineStep | Event], str]:
     """A page of the timeline, newest first, and the address of the next one. Its revisions lie
     between the run's first and its last, so this reads one range of the primary key."""
     rows = Revision.objects.filter(
@@ -93,7 +93,9 @@ def tell(
     return list(_between(_moments(run, found)[:_PAGE], events)), older
 
 
-def _between(moments: Sequence[Moment], events: Sequence[Event]) -> Iterator[Moment | Event]:
+def _between(
+    moments: Sequence[TimelineStep], events: Sequence[Event]
+) -> Iterator[TimelineStep | Event]:
     """The events between the revisions, by the clock, which never orders the revisions."""
     waiting = sorted(events, key=lambda event: event.at)
     for moment in moments:
@@ -103,7 +105,7 @@ def _between(moments: Sequence[Moment], events: Sequence[Event]) -> Iterator[Mom
     yield from reversed(waiting)
 
 
-def _moments(run: Run, found: Sequence[Revision]) -> list[Moment]:
+def _moments(run: Run, found: Sequence[Revision]) -> list[TimelineStep]:
     thread_id = run.thread.public_id
     moments = []
     for row, earlier in zip(found, [*found[1:], None], strict=True):
@@ -112,7 +114,7 @@ def _moments(run: Run, found: Sequence[Revision]) -> list[Moment]:
         count = earlier.message_count if earlier else row.message_count
         first, last = count + 1, row.message_count
         moments.append(
-            Moment(
+            TimelineStep(
                 row,
                 thread_url(thread_id, tab="state", at=row.number),
                 (first, last) if last >= first else None,

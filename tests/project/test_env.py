@@ -85,7 +85,7 @@ def test_read_environment__invalid_value__names_the_variable(
 
 def test_read_environment__list__is_split_at_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALLOWED_HOSTS", " a.example, b.example ,")
-    assert read_environment().allowed_hosts == ["a.example", "b.example"]
+    assert read_environment().allowed_hosts == ("a.example", "b.example")
 
 
 def test_read_environment__empty_variable__is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:

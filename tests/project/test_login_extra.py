@@ -94,7 +94,7 @@ def test_migrations__none_is_missing(env: dict[str, str], folder: Path) -> None:
         ({**SSO, "OIDC_ISSUER": "http://sso.example"}, "must be an https:// URL"),
         ({**SSO, "OIDC_ISSUER": "sso.example"}, "must be an https:// URL"),
         ({**SSO, "OIDC_ISSUER": "https://sso.example/" + "x" * 200}, "at most 200"),
-        ({**SSO, "OIDC_NEW_ROLE": "admin"}, "OIDC_NEW_ROLE must be viewer or editor"),
+        ({**SSO, "OIDC_NEW_ROLE": "admin"}, "OIDC_NEW_ROLE must be editor or viewer"),
     ],
     ids=str,
 )

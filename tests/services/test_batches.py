@@ -31,7 +31,9 @@ def op(verb: str, key: str, value: Any = None, namespace: str = "notes", **optio
     return BatchOperation(verb, namespace, key, value=held, **options)  # type: ignore[arg-type]
 
 
-def run(person: Person, *operations: BatchOperation, **options: Any) -> list[batches.Outcome]:
+def run(
+    person: Person, *operations: BatchOperation, **options: Any
+) -> list[batches.OperationResult]:
     return batches.run_batch(actor=person.actor, operations=operations, **options)
 
 

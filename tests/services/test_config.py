@@ -82,7 +82,7 @@ def secret_of(person: Person, provider: str = "openai") -> str | None:
     return find_provider_secret(workspace_id=person.workspace.pk, provider_id=provider)
 
 
-def delete(person: Person, kind: Kind, identity: str, **options: Any) -> config.Deletion:
+def delete(person: Person, kind: Kind, identity: str, **options: Any) -> config.ConfigDeletion:
     return config.delete_record(actor=person.actor, kind=kind, identity=identity, **options)
 
 

@@ -505,7 +505,7 @@ def test_settle__claim_was_taken_over__records_nothing(alice: Person, receiver: 
     late = webhooks_sql.claim(row.public_id, lease=timedelta(seconds=-1), most=3)
     assert late is not None
     assert deliveries.deliver(row.public_id) == DeliveryStatus.DELIVERED
-    failed = deliveries.Outcome(500, "the receiver returned 500", 1)
+    failed = deliveries.DeliveryAttempt(500, "the receiver returned 500", 1)
     assert deliveries._settle(late, failed) is None
     assert work(hook) == [("a", "delivered")]
     hook.refresh_from_db()

@@ -152,7 +152,7 @@ def family(alice: Person) -> Person:
     return alice
 
 
-def delete(person: Person, thread_id: str = "root", **options: Any) -> threads.Deletion:
+def delete(person: Person, thread_id: str = "root", **options: Any) -> threads.ThreadDeletion:
     return threads.delete_thread(actor=person.actor, thread_id=thread_id, **options)
 
 
@@ -162,7 +162,7 @@ def left() -> list[str]:
 
 def test_delete__detach__leaves_children_as_roots_and_others_alone(family: Person) -> None:
     report = delete(family, children="detach")
-    assert report == threads.Deletion(1, 1, 1, 2, 1)
+    assert report == threads.ThreadDeletion(1, 1, 1, 2, 1)
     assert left() == ["child", "grandchild", "stranger"]
     assert Thread.objects.get(public_id="child").parent is None
     live = Entry.objects.live().order_by("key").values_list("key", flat=True)
@@ -181,7 +181,7 @@ def test_delete__reject__needs_no_children(family: Person) -> None:
 def test_delete__cascade__takes_all_descendants(family: Person) -> None:
     dry = delete(family, children="cascade", dry_run=True)
     assert len(left()) == 4
-    assert delete(family, children="cascade") == dry == threads.Deletion(3, 2, 2, 4, 2)
+    assert delete(family, children="cascade") == dry == threads.ThreadDeletion(3, 2, 2, 4, 2)
     assert left() == ["stranger"]
     for model in (Message, Run, Revision):
         assert model.objects.count() == (2 if model is Revision else 1)
@@ -451,7 +451,7 @@ def test_delete__deep_and_wide_tree__takes_the_statements_of_a_small_one(alice: 
     for root, deep, wide in (("small", 2, 1), ("large", 30, 970)):
         plant(alice, root, deep, wide)
     small = statements(lambda: delete(alice, "small", children="cascade"))
-    report: list[threads.Deletion] = []
+    report: list[threads.ThreadDeletion] = []
     large = statements(lambda: report.append(delete(alice, "large", children="cascade")))
     assert report[0].threads == 1001
     # The trail is inserted in pieces.

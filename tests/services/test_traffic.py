@@ -17,7 +17,7 @@ from state_admin.rest import endpoint
 from state_admin.services import maintenance, traffic
 from state_admin.services.compactions import request_compaction
 from state_admin.services.dispatches import claim_dispatches, enqueue_dispatch
-from state_admin.services.traffic import Counter, Outcome
+from state_admin.services.traffic import CallKind, Counter
 from state_admin.services.webhooks import create_webhook
 from tests.builders import Person, call, make_namespace, make_thread, put, raw
 
@@ -115,7 +115,7 @@ def test_counting__between_flushes__costs_no_statement(
 
     monkeypatch.setattr(hot, "fetch_all", refuse)
     with CaptureQueriesContext(connection) as captured:
-        counter.count(alice.workspace.pk, Outcome.READ)
+        counter.count(alice.workspace.pk, CallKind.READ)
     assert not captured.captured_queries
 
 
@@ -125,8 +125,8 @@ def test_flush__two_processes_in_one_minute__add_up(
     other = Counter()
     for process in (counter, other):
         for _ in range(3):
-            process.count(alice.workspace.pk, Outcome.WRITE)
-        process.count(mallory.workspace.pk, Outcome.READ)
+            process.count(alice.workspace.pk, CallKind.WRITE)
+        process.count(mallory.workspace.pk, CallKind.READ)
     other.flush()
     assert counted(counter, alice) == (0, 6, 0)
     assert counted(counter, mallory) == (2, 0, 0)
@@ -138,10 +138,10 @@ def test_flush__that_fails__keeps_the_counts_and_does_not_raise(
     alice: Person, counter: Counter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: object) -> None:
-        counter.count(alice.workspace.pk, Outcome.READ)  # meanwhile
+        counter.count(alice.workspace.pk, CallKind.READ)  # meanwhile
         raise OSError("gone")
 
-    counter.count(alice.workspace.pk, Outcome.READ)
+    counter.count(alice.workspace.pk, CallKind.READ)
     with monkeypatch.context() as broken:
         broken.setattr(traffic, "add_calls", fail)
         counter.flush()
@@ -149,8 +149,8 @@ def test_flush__that_fails__keeps_the_counts_and_does_not_raise(
 
 
 def test_flush__workspace_that_is_gone__is_left_out(alice: Person, counter: Counter) -> None:
-    counter.count(alice.workspace.pk, Outcome.READ)
-    counter.count(0, Outcome.READ)
+    counter.count(alice.workspace.pk, CallKind.READ)
+    counter.count(0, CallKind.READ)
     assert counted(counter, alice) == (1, 0, 0)
     assert Traffic.objects.timed().count() == 1
 
@@ -158,7 +158,7 @@ def test_flush__workspace_that_is_gone__is_left_out(alice: Person, counter: Coun
 def test_hour__another_workspace__sees_nothing(
     alice: Person, mallory: Person, counter: Counter
 ) -> None:
-    counter.count(alice.workspace.pk, Outcome.WRITE)
+    counter.count(alice.workspace.pk, CallKind.WRITE)
     counter.flush()
     assert sum(read_hour(alice.actor).writes) == 1
     assert not any(map(any, read_hour(mallory.actor)))
@@ -205,7 +205,7 @@ def test_sweep__emptied_queue__is_measured_until_an_hour_later(
         for row in Traffic.objects.timed().order_by("minute"):
             Traffic.objects.filter(pk=row.pk).update(minute=row.minute - timedelta(**by))
 
-    counter.count(alice.workspace.pk, Outcome.READ)
+    counter.count(alice.workspace.pk, CallKind.READ)
     counter.flush()
     age(minutes=2)
     maintenance.measure_usage()

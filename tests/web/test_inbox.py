@@ -48,7 +48,7 @@ def test_inbox__pending__says_what_who_where_and_until_when(admin: Client, alice
     ask(alice, refund(reason="Above 100", expires_at=until, on_expiry="cancel"), refund(2))
     shown = page(admin, "/inbox")
     for said in (
-        "issue_refund", "<strong>helper</strong> requested", "9921", "Above 100", 'href="/runs/r1"',
+        "issue_refund", "requested by <strong>helper</strong>", "9921", "Above 100", 'href="/runs/r1"',
         'href="/threads/t-r1"', "then the call is refused", "no deadline",
     ):  # fmt: skip
         assert said in shown

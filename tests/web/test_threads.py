@@ -380,7 +380,7 @@ def test_state__label_and_pin__kept_on_the_revision(admin: Client, alice: Person
 def test_restore__confirmed__state_is_the_old_one_with_reason(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     asked = page(admin, "/thread/restore/t1?at=3")
-    assert "/plan/count changes" in asked
+    assert "/plan/count changed" in asked
     assert "run_lifecycle" not in asked
     newest = Thread.objects.get(public_id="t1").revision
     response = admin.post(

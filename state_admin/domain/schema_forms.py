@@ -344,12 +344,11 @@ def _lacks(asked: Field, value: JSON, typed: Mapping[str, str]) -> bool:
 
 def _part(asked: Field, text: str) -> str | list[Fault]:
     """The JSON text of one field."""
-    text = text if asked.kind in ("text", "lines") else text.strip()
+    text = text if asked.kind == "text" else text.strip()
     match asked.kind:
         case "lines":
             lines = [line.strip() for line in text.split("\n") if line.strip()]
-            word = text.strip()
-            return word if asked.nullable and word in _NO_LINES else dump(lines)
+            return text if asked.nullable and text in _NO_LINES else dump(lines)
         case "choice" | "several":
             chosen = text.split("\n") if asked.kind == "several" else [text]
             if not {*chosen} <= {choice for choice, _ in asked.choices}:

@@ -245,8 +245,7 @@ def identity(value: JSON) -> Hashable:
     value = _counted(value)
     if type(value) in (int, float) and -_SPREAD < value < _SPREAD:
         return cast(Hashable, value)
-    # No string of a value holds NUL.
-    return f"\0{value}" if type(value) is int else "\0" + _SORTED.encode(value)
+    return "\0" + _SORTED.encode(value)  # no string of a value holds NUL
 
 
 def _counted(value: JSON) -> JSON:

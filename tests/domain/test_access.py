@@ -43,6 +43,8 @@ def test_role__each__covers_itself_and_those_below(role: Role, covered: set[Role
         (("a*b*c",), "a.b.b.c", True),
         (("a*b",), "ab", True),
         (("ab*ba",), "aba", False),
+        (("a*b*b",), "ab", False),
+        (("a*b*b",), "acbb", True),
         (("a?c",), "abc", False),
         (("[ab]",), "a", False),
         (("*",), "", True),

@@ -19,6 +19,7 @@ from state_admin.summarizers import ADAPTERS as DIALECTS
         ("ollama", "openai_compatible", "http://localhost:11434/v1"),
         ("vLLM", "openai_compatible", "http://localhost:8000/v1"),
         ("openai-compatible", "openai_compatible", ""),
+        ("OpenAI compatible", "openai_compatible", ""),
         ("openai_compatible", "openai_compatible", ""),
         (" Anthropic ", "anthropic", "https://api.anthropic.com"),
     ],

@@ -302,6 +302,7 @@ def test_fit__any_conversation__never_parts_a_call_from_its_result(script: str, 
         ("u a+x", [(1, "x")]),
         ("u a+x u", [(1, "x")]),
         ("u a+x,y -y u", [(2, "x")]),
+        ("u a+x,y -y", [(2, "x")]),
         ("u a+x,y,z -y u", [(2, "x"), (2, "z")]),
         ("u a+x a+x -x u", [(1, "x")]),  # the result belongs to the newer call
         ("u a+x -x a+x u", [(3, "x")]),

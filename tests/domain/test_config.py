@@ -179,6 +179,12 @@ def test_seal__what_is_no_secret__is_refused_without_it(value: Any) -> None:
     with pytest.raises(BadSecret) as refused:
         seal(value)
     assert [fault.pointer for fault in refused.value.faults] == ["/api_key"]
+    assert str(refused.value) in (
+        "/api_key: no secret is stored here to keep",
+        "/api_key: a secret must be a string, null, or the marker that a read returned",
+        "/api_key: a secret must have 8 to 8192 characters",
+        "/api_key: the value contains the secret elsewhere, in plain text",
+    )
     assert not any(word in str(refused.value) for word in (SECRET, "12345678", "quo"))
 
 
@@ -240,3 +246,13 @@ def test_form_schema__of_a_kind__is_all_but_its_id_and_secrets() -> None:
     assert (schema["type"], schema["additionalProperties"]) == ("object", False)
     adapter = config.SCHEMAS[Kind.PROVIDERS]["properties"]["adapter"]
     assert schema["properties"]["adapter"].items() >= adapter.items()
+
+
+@pytest.mark.parametrize(("length", "taken"), [(7, False), (8, True), (8192, True), (8193, False)])
+def test_seal__secret_of_any_length__is_taken_within_the_limits(length: int, taken: bool) -> None:
+    value = {**PROVIDER, "api_key": "x" * length}
+    if taken:
+        assert seal(value)[1][0].plain == "x" * length
+    else:
+        with pytest.raises(BadSecret, match="8 to 8192 characters"):
+            seal(value)

@@ -406,3 +406,20 @@ def test_defaults__difference__is_looked_for_in_every_subschema_that_applies(
 ) -> None:
     found = default_differences(one, other, schema_of_one, schema_of_other)
     assert [str(fault) for fault in found] == faults
+
+
+def test_defaults__of_two_kinds__differ_as_a_whole() -> None:
+    for one, other in (({"a": 1}, 7), ({"a": 1}, ["a"]), ([1], {"0": 1})):
+        (fault,) = default_differences(one, other, {}, {})
+        assert fault.pointer == ""
+
+
+def test_defaults__within_an_object_without_a_schema__may_have_fields_of_one_side() -> None:
+    assert default_differences({"t": {"x": 1}}, {"t": {}}, {}, {}) == []
+    assert default_differences([{"x": 1}], [{}], {}, {}) == []
+
+
+def test_defaults__under_a_schema_that_refers_to_itself__are_compared_once() -> None:
+    loop = {"allOf": [{"$ref": "#", "minimum": 0}], "minimum": 1}
+    (fault,) = default_differences({"a": 1}, {"a": 2}, loop, loop)
+    assert str(fault) == "/a: registered: 1; offered: 2"

@@ -54,6 +54,7 @@ def test_policy__defaults__are_the_contracts() -> None:
         ({"min_recent_messages": 1.5}, "/min_recent_messages: must be an integer of at least 0"),
         ({"min_gain_tokens": True}, "/min_gain_tokens: must be an integer of at least 0"),
         ({"min_gain_tokens": None}, "/min_gain_tokens: must be an integer of at least 0"),
+        ({"min_gain_tokens": 1 << 53}, "/min_gain_tokens: must be an integer of at least 0"),
         ({"min_gain_tokens": 10**30}, "/min_gain_tokens: must be an integer of at least 0"),
         ({"min_savings_ratio": 1.1}, "/min_savings_ratio: must be a number from 0 to 1"),
         ({"min_savings_ratio": True}, "/min_savings_ratio: must be a number from 0 to 1"),

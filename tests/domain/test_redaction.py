@@ -31,6 +31,7 @@ _VALUE = {"user": {"name": "ann", "keys": ["s1", "s2"]}, "n": 1}
             {"/user", "/user/keys/0"},
         ),
         (["/user/keys/2", "/n/x"], _VALUE, set()),
+        (["/nope", "/n"], _VALUE | {"n": TOMBSTONE}, {"/n"}),
     ],
 )
 def test_redact__pointers__leave_tombstones(

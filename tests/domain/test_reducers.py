@@ -138,8 +138,22 @@ def test_apply__each_reducer__does_what_it_says(
         (
             "tool_calls",
             {},
-            {"put": {"call_id": "c", "tool_name": "t", "status": "flying", "updated_at": 1}},
-            "tool_calls: unknown status 'flying'",
+            {"put": {"call_id": "c", "tool_name": "t", "status": "flying" * 9, "updated_at": 1}},
+            f"tool_calls: unknown status '{('flying' * 9)[:40]}'",
+        ),
+        (
+            "tool_calls",
+            {},
+            {
+                "put": {
+                    "call_id": "c",
+                    "tool_name": "t",
+                    "status": "new",
+                    "updated_at": 1,
+                    "resume_mode": "x",
+                }
+            },
+            "tool_calls: 'resume_mode' must be one of replay_tool_call, use_decision_as_tool_result, pass_decision_to_tool",
         ),
         (
             "tool_calls",
@@ -343,3 +357,10 @@ def test_suspended_calls__value_of_another_shape__is_refused(value: object, mess
     with pytest.raises(UpdateRefused) as refused:
         suspended_calls(value)
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(("new", "taken"), [("succeeded", True), ("running", False)])
+def test_tool_calls__stored_status_that_nobody_knows__may_only_end(new: str, taken: bool) -> None:
+    value = {"c1": {"status": "of a later release"}}
+    made = apply("tool_calls", value, put(new))
+    assert (made["c1"]["status"] == new) is taken

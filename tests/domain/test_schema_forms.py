@@ -416,3 +416,55 @@ def test_compose__typed_text__is_read_by_the_kind_of_its_field(
     composed, faults = compose(fields_of(schema) or [], {"": typed})
     assert composed == text
     assert [f"{found.pointer}: {found.message}" for found in faults] == ([fault] if fault else [])
+
+
+@pytest.mark.parametrize(
+    ("schema", "held", "kind", "typed"),
+    [
+        ({"type": "integer"}, 7, "integer", "7"),
+        ({"type": "number"}, 1.5, "number", "1.5"),
+        ({"type": "number"}, "x", "json", '"x"'),
+        ({"type": "string", "format": "date"}, "2026-01-31", "date", "2026-01-31"),
+        ({"type": "string", "format": "date"}, "soon", "json", '"soon"'),
+        ({"const": 7}, 7, "choice", "7"),
+        ({"const": 7}, 8, "json", "8"),
+        ({"type": "string"}, "two\nlines", "text", "two\nlines"),
+        ({"type": "string", "minLength": 1}, "two\nlines", "json", '"two\\nlines"'),
+        ({"type": "array", "items": {"type": "string"}}, ["a", "[]"], "lines", "a\n[]"),
+        ({"type": "array", "items": {"type": "string"}}, ["null"], "lines", "null"),
+        ({"type": "array", "items": {"type": "string"}}, [], "lines", ""),
+    ],
+)
+def test_fields_over__value_that_is_there__stands_in_the_field_that_can_show_it(
+    schema: Any, held: Any, kind: str, typed: str
+) -> None:
+    value = {"a": held}
+    (found,) = fields_over({"type": "object", "properties": {"a": schema}}, value)
+    assert found.kind == kind
+    assert typed_of([found], value) == {"/a": typed}
+
+
+def test_compose__objects_emptied_from_within__all_go() -> None:
+    schema: Any = {"type": "string"}
+    for name in "cba":
+        schema = {"type": "object", "properties": {name: schema}}
+    found = fields_over(schema, {"a": {"b": {"c": "x"}}, "z": 1})
+    text, faults = compose(found, {"/a/b/c": ""}, {"a": {"b": {"c": "x"}}, "z": 1})
+    assert (text, faults) == ('{"z":1}', [])
+
+
+def test_compose__nothing_sent__is_as_if_it_were_left_empty() -> None:
+    _, faults = compose(fields_of({"type": "string"}) or [], {})
+    assert [fault.message for fault in faults] == ["a value is required"]
+
+
+def test_compose__lines__may_hold_spaces() -> None:
+    found = fields_of({"type": "array", "items": {"type": "string"}}) or []
+    assert compose(found, {"": "two words\nx"})[0] == '["two words","x"]'
+
+
+def test_compose__text_that_is_no_json__says_where() -> None:
+    _, faults = edit({"name": "x"}, free="{")
+    ((pointer, message),) = faults
+    assert pointer == "/free"
+    assert "line 1 column 2" in message

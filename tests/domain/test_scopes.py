@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from state_admin.domain.scopes import (
@@ -53,6 +55,38 @@ def test_key__any_text__is_legal(key: str) -> None:
 def test_key__empty_long_or_control__is_refused_with_the_rule(key: str, why: str) -> None:
     with pytest.raises(BadName, match=why):
         check_key(key)
+
+
+@pytest.mark.parametrize(
+    ("check", "text", "message"),
+    [
+        (check_key, "", "the key has 0 bytes; a key is 1 to 512 bytes of UTF-8"),
+        (check_key, "\ud800", "the key holds a lone surrogate; a key is UTF-8 text"),
+        (
+            check_key,
+            "a\tb\0",
+            "the key holds the control character U+0009 at character 1; any other character is legal",
+        ),
+        (check_id, "..", "an id cannot be '..': HTTP clients remove it from a path"),
+    ],
+)
+def test_text__refused__says_the_rule(check: Any, text: str, message: str) -> None:
+    with pytest.raises(BadName) as refused:
+        check(text)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("a b", "'a b'"), ("é" * 80, ascii("é" * 80)), (" " * 81, f"'{' ' * 80}'…")],
+)
+def test_name__refused__is_shown_in_ascii_and_cut(name: str, shown: str) -> None:
+    with pytest.raises(BadName) as refused:
+        check_name(name)
+    assert str(refused.value) == (
+        "a name is 1 to 128 characters: letters, digits, '_', '.', ':' and '-' of ASCII,"
+        f" the first one a letter, digit or '_'; got {shown}"
+    )
 
 
 def test_id__up_to_128_bytes__is_legal() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -82,3 +82,17 @@ def test_sign__several_secrets__one_signature_each_in_order() -> None:
 
 def test_spell__a_secret__is_base64_with_the_prefix_of_the_standard() -> None:
     assert signatures.spell(b"\x00\xff") == "whsec_AP8="
+
+
+def test_cloud_event__with_subject_and_sequence__has_both_and_the_time_in_utc() -> None:
+    event = webhooks.cloud_event(
+        event_id="chg_1",
+        source="/w",
+        kind="commonhold.x",
+        at=datetime(2026, 1, 2, 2, tzinfo=timezone(timedelta(hours=2))),
+        data={"a": 1},
+        subject="state/notes/k",
+        sequence="007",
+    )
+    assert (event["subject"], event["sequence"]) == ("state/notes/k", "007")
+    assert (event["time"], event["data"]) == ("2026-01-02T00:00:00.000000Z", {"a": 1})

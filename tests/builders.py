@@ -28,6 +28,7 @@ from state_admin.services import (
     commits,
     config,
     entries,
+    entry_views,
     messages,
     namespaces,
     runs,
@@ -144,13 +145,15 @@ def make_namespace(
     ).namespace
 
 
-def put(actor: Actor, namespace: str, key: str, value: Any, **options: Any) -> entries.EntryView:
+def put(
+    actor: Actor, namespace: str, key: str, value: Any, **options: Any
+) -> entry_views.EntryView:
     return entries.put_entry(
         actor=actor, namespace=namespace, key=key, value=raw(value), **options
     ).entry
 
 
-def make_record(actor: Actor, kind: str, identity: str, value: Any) -> entries.EntryView:
+def make_record(actor: Actor, kind: str, identity: str, value: Any) -> entry_views.EntryView:
     return config.put_record(
         actor=actor, kind=Kind(kind), identity=identity, value=raw(value)
     ).entry

@@ -18,7 +18,7 @@ from state_admin.rest.bodies import answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
 from state_admin.services import config, namespaces
-from state_admin.services.entries import is_valid
+from state_admin.services.entry_views import is_valid
 from state_admin.services.errors import NotFound
 
 from .entries import answer_versions, read_patch

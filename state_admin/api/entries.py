@@ -19,8 +19,9 @@ from state_admin.rest import etags, long_polling
 from state_admin.rest.bodies import Response, answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import Page, answer_rows, read_page
-from state_admin.services import clearing, entries, listings, namespaces, retention
-from state_admin.services.entries import EntryView, PatchKind, WriteResult
+from state_admin.services import clearing, entries, entry_views, listings, namespaces, retention
+from state_admin.services.entries import PatchKind, WriteResult
+from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import BadRequest
 from state_admin.services.listings import Listed, ListFilters
 
@@ -32,7 +33,7 @@ def read_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     if query.at_version is not None or query.at is not None:
         if len(call.request.query_params) > 1:
             raise BadRequest("at_version and at cannot be combined with other parameters")
-        past = entries.read_past(
+        past = entry_views.read_past(
             actor=call.actor,
             namespace=namespace,
             key=key,
@@ -42,7 +43,7 @@ def read_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
         return _show(call, past)
 
     def look() -> EntryView:
-        return entries.read_entry(actor=call.actor, namespace=namespace, key=key)
+        return entry_views.read_entry(actor=call.actor, namespace=namespace, key=key)
 
     if not query.wait:
         return _show(call, look())
@@ -176,7 +177,7 @@ def pin_version(call: Endpoint, namespace: str, key: str) -> HttpResponse:
 def diff_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     entries.check_address(namespace, key)
     old, new = call.query.from_, call.query.to
-    before, after = entries.diff_entry(
+    before, after = entry_views.diff_entry(
         actor=call.actor, namespace=namespace, key=key, old=old, new=new
     )
     return answer(Diff.of(before, after, old=old, new=new))
@@ -242,7 +243,7 @@ def list_key(call: Endpoint, key: str) -> HttpResponse:
     with_value = call.query.include == "value"
 
     def show(row: Entry) -> contract.EntryRow:
-        valid = entries.is_valid(row, namespaces.define(row.namespace))
+        valid = entry_views.is_valid(row, namespaces.define(row.namespace))
         return contract.EntryRow.of(row, valid=valid, with_value=with_value)
 
     return answer_rows(call, rows.select_related("namespace"), show, by="namespace__name")

@@ -23,7 +23,7 @@ from .types import JsonIn, Pointer
 
 if TYPE_CHECKING:
     from state_admin.services.config import Dependent as FoundDependent
-    from state_admin.services.entries import EntryView
+    from state_admin.services.entry_views import EntryView
 
 RecordKind = Annotated[
     str, doc("Kind of the record.", "providers", choices=tuple(str(each) for each in Kind))

@@ -47,7 +47,7 @@ from .types import (
 if TYPE_CHECKING:
     from state_admin import models
     from state_admin.models.browsing import EntryLine
-    from state_admin.services.entries import EntryView
+    from state_admin.services.entry_views import EntryView
 
 PatchKind = Literal["merge", "json", "update"]
 # How the media type of a PATCH body is applied.

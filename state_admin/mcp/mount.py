@@ -21,8 +21,8 @@ from state_admin.services.errors import (
     MethodNotAllowed,
     NotFound,
     Problem,
-    problem_of_status,
 )
+from state_admin.services.problem_statuses import problem_of_status
 
 from .host import Caller, Message, Receive, Send
 

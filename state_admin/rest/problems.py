@@ -17,6 +17,7 @@ from state_admin.domain import isolation, values
 from state_admin.domain.values import MalformedJSON, RefusedJSON
 from state_admin.services import errors
 from state_admin.services.errors import Problem
+from state_admin.services.problem_statuses import problem_of_status
 
 log = structlog.get_logger()
 
@@ -121,7 +122,7 @@ def _problem_of_drf(error: drf.APIException, request: Any) -> Problem:
             allowed=allowed,
         )
     detail = error.detail if isinstance(error.detail, str) else error.default_detail
-    return errors.problem_of_status(error.status_code, str(detail))
+    return problem_of_status(error.status_code, str(detail))
 
 
 def _is_conditional(request: Any) -> bool:

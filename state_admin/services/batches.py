@@ -12,9 +12,10 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import entries_sql
 
-from . import entries, journal
+from . import entries, entry_views, journal
 from .actors import require
-from .entries import EntryView, PatchKind, Precondition
+from .entries import PatchKind, Precondition
+from .entry_views import EntryView
 from .errors import Invalid, NotRegistered, Problem, TooLarge
 
 MAX_OPERATIONS = 1000
@@ -134,7 +135,7 @@ def _run_next(
         return OperationResult("get", seen[address])
     outcome = _run(actor, operation, patched)
     if address in seen:
-        seen[address] = outcome.entry or entries.read_entry(
+        seen[address] = outcome.entry or entry_views.read_entry(
             actor=actor, namespace=operation.namespace, key=operation.key
         )
     return outcome
@@ -165,7 +166,7 @@ def _read_together(
         return {}
     rows = entries_sql.read_entries(workspace_id=actor.workspace_id, addresses=sorted(addresses))
     return {
-        (namespace, key): entries.view(actor, namespace, key, row)
+        (namespace, key): entry_views.view(actor, namespace, key, row)
         for (namespace, key), row in rows.items()
     }
 
@@ -193,7 +194,7 @@ def _run(actor: Actor, operation: BatchOperation, patched: _Patched) -> Operatio
     }
     precondition = Precondition(operation.if_version)
     if operation.op == "get":
-        return OperationResult("get", entries.read_entry(**address))
+        return OperationResult("get", entry_views.read_entry(**address))
     if operation.op == "delete":
         version = entries.delete_entry(
             **address, precondition=precondition, reason=operation.reason

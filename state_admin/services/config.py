@@ -21,10 +21,11 @@ from state_admin.domain.ids import uuid7
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import Entry, Namespace, Operation
 
-from . import entries
+from . import entries, entry_views
 from .actors import require
 from .config_secrets import keep_secrets
-from .entries import ANY, EntryView, PatchKind, Precondition, WriteResult
+from .entries import ANY, PatchKind, Precondition, WriteResult
+from .entry_views import EntryView
 from .errors import BadRequest, Conflict, Invalid, NotFound
 from .namespaces import definition
 
@@ -84,7 +85,7 @@ def check_id(identity: str) -> None:
 def read_record(*, actor: Actor, kind: Kind, identity: str) -> EntryView:
     """A record; in the places of its secrets stand markers. NotFound."""
     check_id(identity)
-    found = entries.read_entry(actor=actor, namespace=kind.namespace, key=identity)
+    found = entry_views.read_entry(actor=actor, namespace=kind.namespace, key=identity)
     if not found.exists:
         raise NotFound(f"config not found: {kind}/{identity}")
     return found
@@ -128,7 +129,9 @@ def check_record(*, actor: Actor, kind: Kind, identity: str, value: Raw) -> None
     """Raise what put_record would say of `value`, without writing. No message holds a value."""
     require(actor, Role.ADMIN)
     check_id(identity)
-    held = _markers(kind, entries.read_entry(actor=actor, namespace=kind.namespace, key=identity))
+    held = _markers(
+        kind, entry_views.read_entry(actor=actor, namespace=kind.namespace, key=identity)
+    )
     sealed, _ = _seal(actor, kind, identity, values.load(value.text), held)
     entries.check_value(definition(actor, kind.namespace, fresh=True), sealed)
 
@@ -167,7 +170,9 @@ def restore_record(
     clears one. A deleted record comes back without. Raises NotFound, and what put_record raises."""
     require(actor, Role.ADMIN)
     check_id(identity)
-    old = entries.read_past(actor=actor, namespace=kind.namespace, key=identity, at_version=version)
+    old = entry_views.read_past(
+        actor=actor, namespace=kind.namespace, key=identity, at_version=version
+    )
     if not old.exists:
         raise NotFound(f"version {version} of {kind}/{identity} has no value")
 
@@ -311,7 +316,7 @@ def _hold_entry(actor: Actor, kind: Kind, identity: str) -> EntryView:
     """The record now, its row locked against redaction and erasure."""
     rows = Entry.objects.visible_to(actor).filter(namespace__name=kind.namespace, key=identity)
     list(rows.select_for_update(of=("self",)).values_list("pk"))
-    return entries.read_entry(actor=actor, namespace=kind.namespace, key=identity)
+    return entry_views.read_entry(actor=actor, namespace=kind.namespace, key=identity)
 
 
 def _entry(actor: Actor, kind: Kind, identity: str) -> Entry | None:

@@ -16,7 +16,7 @@ from state_admin.models import EntryRevision
 from .namespaces import Definition
 
 if TYPE_CHECKING:
-    from .entries import EntryView
+    from .entry_views import EntryView
 
 # Beyond this many bytes in all, the values are left out: the versions tell where to read them.
 MAX_SHOWN = 256 * 1024

@@ -17,7 +17,7 @@ from state_admin.models.browsing import EntryFilter, entry_addresses, window_end
 from state_admin.models.entries import EntryQuerySet
 
 from .batching import split_by_size
-from .entries import is_valid
+from .entry_views import is_valid
 from .namespaces import Definition, define, definition
 
 MOST_OPENED = 2000

@@ -15,7 +15,7 @@ from state_admin.models import Entry
 from state_admin.models import search as search_models
 
 from .batching import split_by_size
-from .entries import is_valid
+from .entry_views import is_valid
 from .errors import Invalid
 from .namespaces import define, definition
 

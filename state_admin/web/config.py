@@ -30,7 +30,8 @@ from state_admin.services.config import (
     read_record,
 )
 from state_admin.services.conflicts import Collision, compare
-from state_admin.services.entries import EntryView, Precondition, is_valid, read_entry, read_past
+from state_admin.services.entries import Precondition
+from state_admin.services.entry_views import EntryView, is_valid, read_entry, read_past
 from state_admin.services.errors import (
     BadRequest,
     Conflict,

@@ -10,13 +10,8 @@ from django.views.decorators.http import require_http_methods
 from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Role
 from state_admin.services.config import restore_record
-from state_admin.services.entries import (
-    Precondition,
-    delete_entry,
-    read_entry,
-    read_past,
-    restore_entry,
-)
+from state_admin.services.entries import Precondition, delete_entry, restore_entry
+from state_admin.services.entry_views import read_entry, read_past
 from state_admin.services.errors import NotFound, VersionConflict
 
 from .addresses import entry_action_url, entry_url

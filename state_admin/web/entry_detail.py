@@ -19,7 +19,8 @@ from state_admin.domain.scopes import scope_kind
 from state_admin.models import EntryRevision, Namespace
 from state_admin.services.access import who_reaches
 from state_admin.services.blame import blame_entry
-from state_admin.services.entries import EntryView, check_address, read_entry
+from state_admin.services.entries import check_address
+from state_admin.services.entry_views import EntryView, read_entry
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
 from state_admin.services.namespaces import definition
 

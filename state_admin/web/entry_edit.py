@@ -15,14 +15,8 @@ from state_admin.domain.access import Role
 from state_admin.domain.numbers import read_whole
 from state_admin.models import Namespace
 from state_admin.services.conflicts import Collision
-from state_admin.services.entries import (
-    EntryView,
-    Precondition,
-    check_address,
-    check_entry,
-    put_entry,
-    read_entry,
-)
+from state_admin.services.entries import Precondition, check_address, check_entry, put_entry
+from state_admin.services.entry_views import EntryView, read_entry
 from state_admin.services.errors import (
     BadRequest,
     Invalid,

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from state_admin.domain import json_pointers, values
 from state_admin.domain.numbers import read_whole
-from state_admin.services.entries import read_entry
+from state_admin.services.entry_views import read_entry
 from state_admin.services.errors import NotFound
 from state_admin.templatetags.json_html import tree_piece
 

@@ -8,7 +8,7 @@ from typing import Any
 from state_admin.domain import moments
 from state_admin.domain.access import Actor
 from state_admin.models import Entry
-from state_admin.services.entries import EntryView, read_past
+from state_admin.services.entry_views import EntryView, read_past
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
 
 from .htmx import Request

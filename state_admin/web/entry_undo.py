@@ -16,13 +16,8 @@ from state_admin.domain.config import Kind
 from state_admin.domain.values import Raw
 from state_admin.models import Entry, Operation
 from state_admin.services.config import delete_record, restore_record
-from state_admin.services.entries import (
-    Precondition,
-    WriteResult,
-    delete_entry,
-    put_entry,
-    read_past,
-)
+from state_admin.services.entries import Precondition, WriteResult, delete_entry, put_entry
+from state_admin.services.entry_views import read_past
 from state_admin.services.errors import BadRequest, Conflict, Invalid, NotFound, VersionConflict
 
 from .addresses import entry_action_url, entry_url

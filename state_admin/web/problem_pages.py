@@ -9,7 +9,8 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from state_admin.services.errors import example_of, problem_types
+from state_admin.services.errors import problem_types
+from state_admin.services.problem_examples import example_of
 
 
 @require_safe

@@ -11,7 +11,8 @@ from django.db import connection
 from django.urls import reverse
 
 from state_admin.services import errors
-from state_admin.services.errors import problem_of_status, problem_types
+from state_admin.services.errors import problem_types
+from state_admin.services.problem_statuses import problem_of_status
 from tests.builders import Person, call, entry_path, make_namespace, make_thread, put
 from tests.services.faults import fingerprint
 
@@ -186,12 +187,12 @@ def test_database__statement_times_out__is_503_with_retry_after(
 ) -> None:
     from django.db import OperationalError
 
-    from state_admin.services import entries
+    from state_admin.services import entry_views
 
     def time_out(**_: object) -> None:
         raise OperationalError("canceling statement due to statement timeout")
 
-    monkeypatch.setattr(entries, "read_entry", time_out)
+    monkeypatch.setattr(entry_views, "read_entry", time_out)
     answer = alice.api("GET", "/state/notes/k")
     assert answer.status_code == 503
     assert answer["Retry-After"]
@@ -201,12 +202,12 @@ def test_database__statement_times_out__is_503_with_retry_after(
 def test_crash__anything_unforeseen__is_a_500_problem_without_its_text(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from state_admin.services import entries
+    from state_admin.services import entry_views
 
     def crash(**_: object) -> None:
         raise RuntimeError("secret-canary")
 
-    monkeypatch.setattr(entries, "read_entry", crash)
+    monkeypatch.setattr(entry_views, "read_entry", crash)
     answer = alice.api("GET", "/state/notes/k")
     assert (answer.status_code, answer.json()["type"]) == (500, "/problems/internal")
     assert answer["Content-Type"] == "application/problem+json"

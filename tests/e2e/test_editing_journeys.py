@@ -12,7 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from state_admin.domain.access import Role
 from state_admin.models import EntryRevision
-from state_admin.services.entries import read_entry
+from state_admin.services.entry_views import read_entry
 from tests.builders import Person, make_namespace, make_person, make_record, put
 
 from .conftest import Watched, open_context, press

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from state_admin.services.entries import read_entry
+from state_admin.services.entry_views import read_entry
 from state_admin.services.logins import set_password
 from tests.builders import Person, make_namespace, put
 from tests.web.stories import tell

@@ -11,7 +11,7 @@ from state_admin.models import AuditRow, Change, EntryRevision
 from state_admin.models.browsing import EntryFilter, entry_page
 from state_admin.services import bulk, config
 from state_admin.services.bulk import Done, Seen, Skipped
-from state_admin.services.entries import read_entry
+from state_admin.services.entry_views import read_entry
 from state_admin.services.errors import Forbidden, Invalid
 from state_admin.services.namespaces import unregister_namespace
 from tests.builders import Person, make_namespace, make_record, put

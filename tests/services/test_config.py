@@ -29,6 +29,7 @@ from state_admin.services import (
     config,
     config_secrets,
     entries,
+    entry_views,
     erasures,
     indexing,
     namespaces,
@@ -59,7 +60,9 @@ MODEL = {"provider_id": "openai", "upstream_model": "gpt-big", "context_window":
 AGENT = {"model_id": "big", "system_prompt": "Plan."}
 
 
-def write(person: Any, kind: Kind, identity: str, value: Any, **options: Any) -> entries.EntryView:
+def write(
+    person: Any, kind: Kind, identity: str, value: Any, **options: Any
+) -> entry_views.EntryView:
     actor = getattr(person, "actor", person)
     return config.put_record(
         actor=actor, kind=kind, identity=identity, value=raw(value), **options

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, Change, Compaction, Entry, EntryRevision, Namespace
-from state_admin.services import clearing, entries, maintenance, namespaces, retention
+from state_admin.services import clearing, entries, entry_views, maintenance, namespaces, retention
 from state_admin.services.entries import Precondition
 from state_admin.services.errors import (
     BadRequest,
@@ -32,8 +32,8 @@ from tests.loops import away
 from tests.services.racing import race, split
 
 
-def read(person: Person, key: str = "k", namespace: str = "notes") -> entries.EntryView:
-    return entries.read_entry(actor=person.actor, namespace=namespace, key=key)
+def read(person: Person, key: str = "k", namespace: str = "notes") -> entry_views.EntryView:
+    return entry_views.read_entry(actor=person.actor, namespace=namespace, key=key)
 
 
 def patch(
@@ -85,12 +85,12 @@ def test_read__missing__is_the_default_and_stores_nothing(alice: Person) -> None
 def test_any_verb__unregistered_namespace__is_the_exact_message(alice: Person, verb: str) -> None:
     address = {"actor": alice.actor, "namespace": "nobody", "key": "k"}
     verbs = {
-        "read": lambda: entries.read_entry(**address),
+        "read": lambda: entry_views.read_entry(**address),
         "put": lambda: entries.put_entry(**address, value=raw(1)),
         "patch": lambda: entries.patch_entry(**address, kind="merge", operations={}),
         "delete": lambda: entries.delete_entry(**address),
         "restore": lambda: entries.restore_entry(**address, version=1),
-        "past": lambda: entries.read_past(**address, at_version=1),
+        "past": lambda: entry_views.read_past(**address, at_version=1),
     }
     with pytest.raises(NotRegistered) as refused:
         verbs[verb]()
@@ -109,12 +109,12 @@ def test_any_verb__unregistered_behind_the_cache__leaves_the_orphan_alone(
     Namespace.objects.update(unregistered_at=Now())
     address = {"actor": alice.actor, "namespace": "notes", "key": "k"}
     verbs = {
-        "read": lambda: entries.read_entry(**address),
+        "read": lambda: entry_views.read_entry(**address),
         "put": lambda: entries.put_entry(**address, value=raw(2)),
         "patch": lambda: entries.patch_entry(**address, kind="merge", operations={}),
         "delete": lambda: entries.delete_entry(**address),
         "restore": lambda: entries.restore_entry(**address, version=1),
-        "past": lambda: entries.read_past(**address, at_version=1),
+        "past": lambda: entry_views.read_past(**address, at_version=1),
     }
     with pytest.raises(NotRegistered):
         verbs[verb]()
@@ -547,7 +547,7 @@ def test_past__each_version__is_what_was_written(alice: Person) -> None:
     delete(alice)
     put(alice.actor, "notes", "k", 4)
     past = [
-        entries.read_past(actor=alice.actor, namespace="notes", key="k", at_version=v)
+        entry_views.read_past(actor=alice.actor, namespace="notes", key="k", at_version=v)
         for v in (1, 2, 3, 4)
     ]
     assert [(p.exists, p.value, p.version) for p in past] == [
@@ -557,7 +557,7 @@ def test_past__each_version__is_what_was_written(alice: Person) -> None:
         (True, "4", 4),
     ]
     with pytest.raises(NotFound):
-        entries.read_past(actor=alice.actor, namespace="notes", key="k", at_version=5)
+        entry_views.read_past(actor=alice.actor, namespace="notes", key="k", at_version=5)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -573,7 +573,7 @@ def test_past__at_a_time__is_what_stood_then(alice: Person) -> None:
     moments.append(now())
 
     def at(moment: Any) -> tuple[bool, str, int]:
-        view = entries.read_past(actor=alice.actor, namespace="notes", key="k", at=moment)
+        view = entry_views.read_past(actor=alice.actor, namespace="notes", key="k", at=moment)
         return view.exists, view.value, view.version
 
     assert [at(moment) for moment in moments] == [
@@ -589,7 +589,7 @@ def test_past__expired_by_then__reads_as_missing(alice: Person) -> None:
     make_namespace(alice.actor, default="d")
     view = put(alice.actor, "notes", "k", 1, ttl_seconds=60)
     later = view.expires_at + timedelta(seconds=1)
-    past = entries.read_past(actor=alice.actor, namespace="notes", key="k", at=later)
+    past = entry_views.read_past(actor=alice.actor, namespace="notes", key="k", at=later)
     assert (past.exists, past.value) == (False, '"d"')
     then = entries.read_past(actor=alice.actor, namespace="notes", key="k", at_version=1)
     assert (then.exists, then.expires_at) == (True, view.expires_at)
@@ -607,9 +607,9 @@ def test_past__compacted_version__is_gone_not_absent(alice: Person) -> None:
     job = Compaction.objects.get(kind="history")
     assert retention.run_retention(job.public_id) == "done"
     with pytest.raises(Gone):
-        entries.read_past(actor=alice.actor, namespace="notes", key="k", at_version=2)
+        entry_views.read_past(actor=alice.actor, namespace="notes", key="k", at_version=2)
     with pytest.raises(Gone):
-        entries.read_past(actor=alice.actor, namespace="notes", key="k", at=middle)
+        entry_views.read_past(actor=alice.actor, namespace="notes", key="k", at=middle)
     assert read(alice).value == "3"
 
 
@@ -776,7 +776,7 @@ def test_token__narrowed_to_other_namespaces__cannot_tell(alice: Person) -> None
     with pytest.raises(NotRegistered):
         put(narrow, "notes", "k", 1)
     with pytest.raises(NotRegistered):
-        entries.read_entry(actor=narrow, namespace="notes", key="k")
+        entry_views.read_entry(actor=narrow, namespace="notes", key="k")
 
 
 # Races ---------------------------------------------------------------------------------------

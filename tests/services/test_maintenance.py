@@ -22,7 +22,7 @@ from state_admin.models import (
     Sweep,
     UserSession,
 )
-from state_admin.services import batching, compactions, entries, maintenance, users
+from state_admin.services import batching, compactions, entries, entry_views, maintenance, users
 from state_admin.tasks import maintenance as tasks
 from state_admin.tasks.schedule import BEAT_SCHEDULE
 from tests.builders import Person, make_namespace, make_thread, put
@@ -53,7 +53,7 @@ def test_race__two_expiry_sweeps_and_writers__expire_each_once(alice: Person) ->
     assert expired.count() == len(set(expired.values_list("entry", flat=True)))
     assert expired.count() >= 26
     for number in range(4):
-        view = entries.read_entry(actor=alice.actor, namespace="notes", key=f"k{number}")
+        view = entry_views.read_entry(actor=alice.actor, namespace="notes", key=f"k{number}")
         assert view.value == "2", "a value written behind the expiry is never swept"
 
 

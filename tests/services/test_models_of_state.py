@@ -39,7 +39,15 @@ from state_admin.models import (
     StateValue,
     Thread,
 )
-from state_admin.services import batches, entries, maintenance, runs, snapshots, threads
+from state_admin.services import (
+    batches,
+    entries,
+    entry_views,
+    maintenance,
+    runs,
+    snapshots,
+    threads,
+)
 from state_admin.services.commits import Step, commit
 from state_admin.services.entries import Precondition
 from state_admin.services.errors import Conflict, RevisionConflict, VersionConflict
@@ -256,7 +264,7 @@ class Entries(InTransaction):
     @invariant()
     def reads_agree(self) -> None:
         for name, key in self.keys.items():
-            view = entries.read_entry(actor=self.actor, namespace="notes", key=name)
+            view = entry_views.read_entry(actor=self.actor, namespace="notes", key=name)
             assert (view.exists, view.version) == (key.live, key.version)
             assert entries.values.load(view.value) == self.value(name)
 
@@ -265,7 +273,7 @@ class Entries(InTransaction):
         for name, key in self.keys.items():
             past: list[Any] = []
             for version, was in enumerate(key.versions, start=1):
-                view = entries.read_past(
+                view = entry_views.read_past(
                     actor=self.actor, namespace="notes", key=name, at_version=version
                 )
                 assert view.exists is (was is not None)

@@ -31,7 +31,7 @@ from state_admin.services import (
     snapshots,
     threads,
 )
-from state_admin.services.entries import read_past
+from state_admin.services.entry_views import read_past
 from state_admin.services.errors import (
     Conflict,
     Forbidden,

@@ -35,7 +35,7 @@ from state_admin.services import (
     threads,
 )
 from state_admin.services.batches import BatchOperation
-from state_admin.services.entries import read_entry
+from state_admin.services.entry_views import read_entry
 from state_admin.services.errors import (
     Conflict,
     Forbidden,

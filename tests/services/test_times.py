@@ -11,7 +11,7 @@ import pytest
 from django.db import connection, connections, transaction
 
 from state_admin.models import Entry, EntryRevision
-from state_admin.services import bulk, clearing, entries, redactions, restores
+from state_admin.services import bulk, clearing, entries, entry_views, redactions, restores
 from state_admin.services.bulk import Seen
 from state_admin.services.entries import Precondition
 from tests.builders import Person, make_namespace, put, raw
@@ -31,7 +31,7 @@ def patch(person: Person) -> Any:
 
 
 def version(person: Person) -> int:
-    return entries.read_entry(actor=person.actor, namespace="notes", key="k").version
+    return entry_views.read_entry(actor=person.actor, namespace="notes", key="k").version
 
 
 def put_at_version(person: Person) -> Any:
@@ -96,7 +96,7 @@ def test_times__transaction_open_before_others_wrote__follow_the_versions(
         WRITES[name](alice)
     first, second, third = times()
     assert first < began < second < between < third
-    then = entries.read_past(actor=alice.actor, namespace="notes", key="k", at=between)
+    then = entry_views.read_past(actor=alice.actor, namespace="notes", key="k", at=between)
     assert then.version == 2
 
 

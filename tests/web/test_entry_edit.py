@@ -11,7 +11,8 @@ import pytest
 from django.test import Client
 
 from state_admin.models import AuditRow, EntryRevision
-from state_admin.services.entries import EntryView, delete_entry, put_entry, read_entry
+from state_admin.services.entries import delete_entry, put_entry
+from state_admin.services.entry_views import EntryView, read_entry
 from state_admin.web import entry_edit
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, put
 

@@ -11,7 +11,8 @@ from django.test import Client
 
 from project.env import BASE_DIR
 from state_admin.management.commands import write_docs
-from state_admin.services.errors import Problem, example_of, problem_types
+from state_admin.services.errors import Problem, problem_types
+from state_admin.services.problem_examples import example_of
 
 KINDS = sorted(problem_types(), key=lambda kind: kind.slug)
 

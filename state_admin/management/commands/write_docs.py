@@ -14,7 +14,8 @@ import state_admin.contract.openapi as contract_openapi
 from project.env import BASE_DIR
 from state_admin.contract import OPERATIONS
 from state_admin.management.reference import render_reference
-from state_admin.services.errors import example_of, problem_types
+from state_admin.services.errors import problem_types
+from state_admin.services.problem_examples import example_of
 
 OPENAPI = settings.API_DOCUMENT
 DOCS = BASE_DIR / "docs"

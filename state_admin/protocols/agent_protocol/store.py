@@ -19,8 +19,8 @@ from state_admin.protocols.answers import answer
 from state_admin.rest import etags
 from state_admin.rest.bodies import no_content
 from state_admin.rest.endpoint import Endpoint, handles
-from state_admin.services import entries, namespaces, search
-from state_admin.services.entries import EntryView
+from state_admin.services import entries, entry_views, namespaces, search
+from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import BadRequest, Invalid, NotRegistered
 
 from .endpoint import bounds, read, refuse, strings, take
@@ -45,7 +45,7 @@ def get_item(call: Endpoint) -> HttpResponse:
         raise Invalid("refresh_ttl is not supported: reads do not extend the TTL")
     path = path_of(call.query.namespace.split("."), call.query.key)
     try:
-        entry = entries.read_entry(actor=call.actor, namespace=STORE, key=path)
+        entry = entry_views.read_entry(actor=call.actor, namespace=STORE, key=path)
     except NotRegistered:  # nobody has put anything yet
         return answer(None)
     return answer(show_item(entry) if entry.exists else None)

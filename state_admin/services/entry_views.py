@@ -1,0 +1,165 @@
+"""Reads an entry: as it is now, and as it was at a version or at a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from state_admin.domain import scopes, tokens, values
+from state_admin.domain.access import Actor
+from state_admin.domain.redaction import holds_tombstone
+from state_admin.domain.values import JSON
+from state_admin.models import Entry, EntryRevision, entries_sql
+
+from .errors import Gone, NotFound, NotRegistered
+from .namespaces import Definition, definition
+
+
+@dataclass(frozen=True)
+class EntryView:
+    """An entry as a reader sees it; `value` is JSON text. Missing: the default, version 0."""
+
+    namespace: str
+    key: str
+    exists: bool
+    value: str
+    version: int
+    valid: bool = True
+    schema_version: int = 0
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    expires_at: datetime | None = None
+    tags: Sequence[str] = ()
+    pinned: bool = False
+    size_bytes: int = 0
+    estimated_tokens: int = 0
+    actor: str = ""
+    # Set where something was removed from what is read, for good.
+    redacted_at: datetime | None = None
+    redacted_by: str = ""
+
+    @property
+    def scope_kind(self) -> str:
+        return scopes.scope_kind(self.key).value
+
+
+def read_entry(*, actor: Actor, namespace: str, key: str) -> EntryView:
+    """The entry now. Never raises for a missing key; NotRegistered for a missing namespace."""
+    if not actor.sees_namespace(namespace):
+        raise NotRegistered(namespace)
+    row = entries_sql.read_entry(workspace_id=actor.workspace_id, namespace=namespace, key=key)
+    if row is None:
+        raise NotRegistered(namespace)
+    return view(actor, namespace, key, row)
+
+
+def read_past(
+    *,
+    actor: Actor,
+    namespace: str,
+    key: str,
+    at_version: int | None = None,
+    at: datetime | None = None,
+) -> EntryView:
+    """The entry as it was at a version, or at a moment. NotFound: that version never was. Gone:
+    history compaction removed what stood then."""
+    known = definition(actor, namespace, fresh=True)
+    history = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
+    newest = Entry.objects.filter(namespace_id=known.id, key=key).values_list("version").first()
+    last: int = newest[0] if newest else 0
+    if at_version is not None:
+        found = history.filter(version=at_version).first()
+        if found is None and at_version > last:
+            raise NotFound(f"no version {at_version} of {namespace}/{key}")
+        lost = found is None
+    else:
+        found = history.as_of(at).order_by("-version").first() if at else None
+        following = found.version + 1 if found else 1
+        lost = following <= last and not history.filter(version=following).exists()
+    if lost:
+        raise Gone(
+            f"the requested version of {namespace}/{key} was removed by history compaction",
+            hint="The history policy of the namespace sets how many versions are retained.",
+        )
+    gone = found is None or found.value is None
+    if not gone and at is not None and found is not None:
+        gone = found.expires_at is not None and found.expires_at <= at
+    if found is None or gone:
+        return EntryView(namespace, key, False, known.default, found.version if found else 0)
+    text = found.value or "null"
+    return EntryView(
+        namespace=namespace,
+        key=key,
+        exists=True,
+        value=text,
+        version=found.version,
+        valid=_valid(known, found.schema_version, text),
+        schema_version=found.schema_version,
+        updated_at=found.at,
+        expires_at=found.expires_at,
+        size_bytes=found.size_bytes,
+        estimated_tokens=tokens.estimate_value(text),
+        actor=found.actor_name,
+        redacted_at=found.redacted_at,
+        redacted_by=found.redacted_by,
+    )
+
+
+def diff_entry(*, actor: Actor, namespace: str, key: str, old: int, new: int) -> tuple[JSON, JSON]:
+    """The values at two versions, parsed for a diff. A deleted version counts as the default."""
+    before, after = (
+        values.load(read_past(actor=actor, namespace=namespace, key=key, at_version=v).value)
+        for v in (old, new)
+    )
+    return before, after
+
+
+def view(actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow) -> EntryView:
+    """The view of a row that one of the hot reads brought."""
+    valid = True
+    if row.exists and row.schema_version != row.namespace_schema_version:
+        known = definition(actor, namespace)
+        if known.schema_version != row.namespace_schema_version:
+            known = definition(actor, namespace, fresh=True)
+        valid = _valid(known, row.schema_version, row.value)
+    return EntryView(
+        namespace=namespace,
+        key=key,
+        exists=row.exists,
+        value=row.value,
+        version=row.version,
+        valid=valid,
+        schema_version=row.schema_version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        expires_at=row.expires_at,
+        tags=row.tags,
+        pinned=row.pinned,
+        size_bytes=row.size_bytes,
+        estimated_tokens=row.estimated_tokens,
+        actor=row.actor_name,
+        **_redaction(row, key),
+    )
+
+
+def is_valid(row: Entry, known: Definition) -> bool:
+    """Whether the schema of today accepts what a row holds."""
+    return _valid(known, row.schema_version, row.value or "null")
+
+
+def _valid(known: Definition, schema_version: int, text: str) -> bool:
+    """Whether the current schema accepts a stored value; only an older one needs a look."""
+    return schema_version == known.schema_version or known.validator.accepts(values.load(text))
+
+
+def _redaction(row: entries_sql.EntryRow, key: str) -> dict[str, Any]:
+    """When and by whom, if a tombstone stands in what a row holds. Others cost no query."""
+    if not (row.exists and holds_tombstone(row.value)):
+        return {}
+    history = EntryRevision.objects.filter(entry__namespace_id=row.namespace_id, entry__key=key)
+    newest = history.filter(redacted_at__isnull=False).order_by("-version").first()
+    if newest is None:
+        return {}
+    return {"redacted_at": newest.redacted_at, "redacted_by": newest.redacted_by}

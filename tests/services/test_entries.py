@@ -591,7 +591,7 @@ def test_past__expired_by_then__reads_as_missing(alice: Person) -> None:
     later = view.expires_at + timedelta(seconds=1)
     past = entry_views.read_past(actor=alice.actor, namespace="notes", key="k", at=later)
     assert (past.exists, past.value) == (False, '"d"')
-    then = entries.read_past(actor=alice.actor, namespace="notes", key="k", at_version=1)
+    then = entry_views.read_past(actor=alice.actor, namespace="notes", key="k", at_version=1)
     assert (then.exists, then.expires_at) == (True, view.expires_at)
 
 

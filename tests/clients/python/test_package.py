@@ -27,7 +27,10 @@ from commonhold import (
     Retries,
     Watch,
     calls,
+    dispatches,
     entries,
+    runs,
+    state_keys,
     threads,
 )
 from commonhold.calls import NOTHING, Call
@@ -156,7 +159,7 @@ def test_client__uuid4__is_used_nowhere() -> None:
 def verbs() -> Iterator[Any]:
     groups = [
         kind
-        for module in (entries, threads)
+        for module in (dispatches, entries, runs, state_keys, threads)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, Group) and kind is not Group
     ]

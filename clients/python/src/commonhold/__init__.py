@@ -38,6 +38,7 @@ from commonhold.calls import Call, Listing, Retries
 from commonhold.changes import AsyncWatch, Watch
 from commonhold.client import AsyncCommonhold, Commonhold, Options
 from commonhold.conversations import KV, Conversation, Kv
+from commonhold.dispatches import Dispatches
 from commonhold.entries import Filters, Namespaces, PatchKind
 from commonhold.errors import (
     KeyAlreadyRegistered,
@@ -83,6 +84,8 @@ from commonhold.problems import (
     VersionConflict,
 )
 from commonhold.profiles import Backend, ProfileAccess
+from commonhold.runs import Runs, Tickets
+from commonhold.state_keys import Plugins, StateKeys
 from commonhold.store import (
     CommitEvent,
     PersistedState,
@@ -90,14 +93,7 @@ from commonhold.store import (
     StateStore,
     UnknownKeyPolicy,
 )
-from commonhold.threads import (
-    Dispatches,
-    Plugins,
-    Runs,
-    StateKeys,
-    Threads,
-    Tickets,
-)
+from commonhold.threads import Threads
 from commonhold.version import __version__
 
 __all__ = [

@@ -31,7 +31,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from commonhold.client import AsyncCommonhold
 from commonhold.problems import Conflict, Invalid, NotFound, RevisionConflict
-from commonhold.threads import Runs
+from commonhold.runs import Runs
 
 _KEY = "a2a.task"
 _MEMBER = "a2a"

@@ -14,6 +14,7 @@ import httpx2
 from commonhold.answers import Entry, Namespace, Page
 from commonhold.calls import Call, Reply, Request, Retries, Sleep, exchange, one_line
 from commonhold.changes import HEARTBEAT_TIMEOUT, AsyncWatch, Feed, Watch
+from commonhold.dispatches import Dispatches
 from commonhold.entries import Entries, Filters, Namespaces, query_of, register_namespace
 from commonhold.keys import Profile, encode, profile_of
 from commonhold.problems import NotRegistered, VersionConflict
@@ -25,8 +26,10 @@ from commonhold.profiles import (
     opened,
     settle_steps,
 )
+from commonhold.runs import Runs, Tickets
 from commonhold.shapes import schema_of
-from commonhold.threads import Dispatches, Plugins, Runs, StateKeys, Threads, Tickets
+from commonhold.state_keys import Plugins, StateKeys
+from commonhold.threads import Threads
 from commonhold.version import __version__
 
 R = TypeVar("R")

@@ -1,0 +1,125 @@
+"""Calls on dispatches: the work that waits in the mailboxes of threads."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Unpack
+
+from commonhold.answers import Dispatch, Page, page_of
+from commonhold.calls import Call, Listing, given, segment
+from commonhold.threads import thread_path
+from commonhold.verbs import Group, S, Verb
+
+
+def enqueue(
+    thread_id: str,
+    payload: Any = None,
+    *,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    priority: int | None = None,
+    available_at: datetime | None = None,
+    dedupe_key: str | None = None,
+    max_attempts: int | None = None,
+) -> Call[Dispatch]:
+    """Put work into a thread's mailbox. Lower `priority` first, 0 to 255."""
+    body = given(
+        payload=payload,
+        agent_id=agent_id,
+        run_id=run_id,
+        priority=priority,
+        available_at=None if available_at is None else available_at.isoformat(),
+        dedupe_key=dedupe_key,
+        max_attempts=max_attempts,
+    )
+    return Call("POST", thread_path(thread_id, "/dispatches"), Dispatch.read, body=body)
+
+
+def claim(
+    *,
+    consumer: str | None = None,
+    agent_id: str | None = None,
+    thread_id: str | None = None,
+    limit: int | None = None,
+    lease_seconds: int | None = None,
+    wait: float = 0,
+) -> Call[list[Dispatch]]:
+    """Lease work, `wait` seconds (at most 30) for some. A claim whose answer got lost comes back
+    when its lease ends."""
+    body = given(
+        consumer=consumer,
+        agent_id=agent_id,
+        thread_id=thread_id,
+        limit=limit,
+        lease_seconds=lease_seconds,
+    )
+    return Call(
+        "POST",
+        "/dispatches/claim",
+        lambda document: [Dispatch.read(each) for each in document["items"]],
+        given(wait=int(wait) or None),
+        body=body,
+        keyed=not int(wait),
+        wait=wait,
+    )
+
+
+def _dispatch(held: Dispatch, verb: str, **body: Any) -> Call[Dispatch]:
+    sent = given(claim_token=held.claim_token, **body)
+    return Call("POST", f"/dispatches/{segment(held.id)}/{verb}", Dispatch.read, body=sent)
+
+
+def ack(held: Dispatch) -> Call[Dispatch]:
+    """Delivered. Conflict: the lease has ended."""
+    return _dispatch(held, "ack")
+
+
+def nack(
+    held: Dispatch, error: str | None = None, *, retry_after: int | None = None
+) -> Call[Dispatch]:
+    return _dispatch(held, "nack", error=error, retry_after=retry_after)
+
+
+def extend(held: Dispatch, lease_seconds: int | None = None) -> Call[Dispatch]:
+    return _dispatch(held, "extend", lease_seconds=lease_seconds)
+
+
+def cancel_dispatch(dispatch_id: str) -> Call[Dispatch]:
+    return Call("POST", f"/dispatches/{segment(dispatch_id)}/cancel", Dispatch.read, body={})
+
+
+def replay_dispatch(dispatch_id: str) -> Call[Dispatch]:
+    return Call("POST", f"/dispatches/{segment(dispatch_id)}/replay", Dispatch.read, body={})
+
+
+def read_dispatch(dispatch_id: str) -> Call[Dispatch]:
+    return Call("GET", f"/dispatches/{segment(dispatch_id)}", Dispatch.read)
+
+
+def list_dispatches(
+    *,
+    status: str | None = None,
+    thread_id: str | None = None,
+    agent_id: str | None = None,
+    **page: Unpack[Listing],
+) -> Call[Page[Dispatch]]:
+    query = given(status=status, thread_id=thread_id, agent_id=agent_id, **page)
+    return Call("GET", "/dispatches", page_of(Dispatch.read), query)
+
+
+def interrupt(thread_id: str) -> Call[dict[str, Any]]:
+    """Supersede what is queued for the thread."""
+    return Call("POST", thread_path(thread_id, "/interrupt"), dict, body={})
+
+
+class Dispatches(Group[S]):
+    enqueue = Verb(enqueue)
+    claim = Verb(claim)
+    ack = Verb(ack)
+    nack = Verb(nack)
+    extend = Verb(extend)
+    cancel = Verb(cancel_dispatch)
+    replay = Verb(replay_dispatch)
+    get = Verb(read_dispatch)
+    list = Verb(list_dispatches)
+    interrupt = Verb(interrupt)

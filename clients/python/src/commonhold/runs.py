@@ -1,0 +1,225 @@
+"""Calls on runs, their leases and their tickets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Unpack
+
+from commonhold.answers import Committed, ItemResult, Page, Run, Ticket, page_of
+from commonhold.calls import Call, Listing, given, segment
+from commonhold.threads import item_results, thread_path
+from commonhold.verbs import Group, S, Verb
+
+JsonObject = Mapping[str, Any]
+
+
+def _run(run_id: str, verb: str = "") -> str:
+    return f"/runs/{segment(run_id)}{verb}"
+
+
+def start_run(
+    thread_id: str,
+    run_id: str | None = None,
+    *,
+    agent_id: str | None = None,
+    status: Literal["created", "running"] | None = None,
+    origin: str | None = None,
+    lease_seconds: int | None = None,
+    max_rounds: int | None = None,
+    timeout_seconds: int | None = None,
+    parent_run_id: str | None = None,
+    parent_thread_id: str | None = None,
+    metadata: JsonObject | None = None,
+) -> Call[Run]:
+    """Start: run-scoped state is cleared. One active run per thread, else Conflict."""
+    body = given(
+        id=run_id,
+        agent_id=agent_id,
+        status=status,
+        origin=origin,
+        lease_seconds=lease_seconds,
+        max_rounds=max_rounds,
+        timeout_seconds=timeout_seconds,
+        parent_run_id=parent_run_id,
+        parent_thread_id=parent_thread_id,
+        metadata=metadata,
+    )
+    return Call("POST", thread_path(thread_id, "/runs"), Run.read, body=body)
+
+
+def read_run(run_id: str, *, wait: float = 0, since: int | None = None) -> Call[Run]:
+    """The run; `wait` seconds (at most 30) for a revision of it above `since`."""
+    query = given(wait=int(wait) or None, since=since)
+    return Call("GET", _run(run_id), Run.read, query, wait=wait)
+
+
+def list_runs(
+    *,
+    thread_id: str | None = None,
+    agent_id: str | None = None,
+    status: str | None = None,
+    stuck: bool | None = None,
+    **page: Unpack[Listing],
+) -> Call[Page[Run]]:
+    query = given(
+        thread_id=thread_id,
+        agent_id=agent_id,
+        status=status,
+        stuck=stuck,
+        **page,
+    )
+    return Call("GET", "/runs", page_of(Run.read), query)
+
+
+def change_run(
+    run_id: str,
+    *,
+    status: str | None = None,
+    termination_reason: JsonObject | None = None,
+    waiting: JsonObject | None = None,
+    step_count: int | None = None,
+    input_tokens: int | None = None,
+    output_tokens: int | None = None,
+    metadata: JsonObject | None = None,
+    fencing_token: int | None = None,
+) -> Call[Run]:
+    """A transition, or counts. `run(status="done", termination_reason={"type": "natural_end"})`."""
+    body = given(
+        status=status,
+        termination_reason=termination_reason,
+        waiting=waiting,
+        step_count=step_count,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        metadata=metadata,
+        fencing_token=fencing_token,
+    )
+    return Call("PATCH", _run(run_id), Run.read, body=body)
+
+
+def commit_step(
+    run_id: str,
+    updates: Sequence[JsonObject] | None = None,
+    *,
+    batches: Sequence[Any] | None = None,
+    messages: Sequence[JsonObject] | None = None,
+    expected_message_count: int | None = None,
+    base_revision: int | None = None,
+    rebase: bool = False,
+    run: JsonObject | None = None,
+    reads: Sequence[JsonObject] | None = None,
+    label: str | None = None,
+    fencing_token: int | None = None,
+) -> Call[Committed]:
+    """One atomic step: state, messages and the run's transition land together or not at all.
+
+    `updates`: a list of `{"key": k, "update": u}` or `{"key": k, "clear": True}`; `batches`: such
+    lists of parallel branches. `rebase`: a commit with an old `base_revision` lands if no touched
+    key has changed since. `reads`: the entries the step used, `{namespace, key, version}` each.
+    """
+    if isinstance(updates, Mapping | str):
+        raise TypeError(f'updates must be a list of {{"key", "update"}} objects, not {updates!r}')
+    body = given(
+        updates=None if updates is None else [dict(each) for each in updates],
+        batches=None if batches is None else list(batches),
+        messages=None if messages is None else [dict(each) for each in messages],
+        expected_message_count=expected_message_count,
+        base_revision=base_revision,
+        on_conflict="rebase" if rebase else None,
+        run=run,
+        reads=None if reads is None else [dict(each) for each in reads],
+        label=label,
+        fencing_token=fencing_token,
+    )
+    return Call("POST", _run(run_id, "/commits"), Committed.read, body=body)
+
+
+def heartbeat(run_id: str, *, fencing_token: int | None = None) -> Call[Run]:
+    body = given(fencing_token=fencing_token)
+    return Call("POST", _run(run_id, "/heartbeat"), Run.read, body=body)
+
+
+def cancel_run(run_id: str) -> Call[Run]:
+    return Call("POST", _run(run_id, "/cancel"), Run.read, body={})
+
+
+def cancel_runs(run_ids: Iterable[str], *, dry_run: bool = False) -> Call[list[ItemResult]]:
+    """Cancel up to 200 runs, each on its own; returns what became of each."""
+    query = given(dry_run=dry_run or None)
+    return Call("POST", "/runs/cancel", item_results, query, body={"ids": list(run_ids)})
+
+
+def fail_run(run_id: str, message: str | None = None) -> Call[Run]:
+    return Call("POST", _run(run_id, "/fail"), Run.read, body=given(message=message))
+
+
+def take_lease(
+    run_id: str, *, fencing_token: int | None = None, only_if_free: bool | None = None
+) -> Call[Run]:
+    """Take the run over: its `fencing_token` grows, and whoever had it is refused."""
+    body = given(fencing_token=fencing_token, only_if_free=only_if_free)
+    return Call("POST", _run(run_id, "/lease"), Run.read, body=body)
+
+
+def release_lease(run_id: str, *, fencing_token: int | None = None) -> Call[Run]:
+    return Call("DELETE", _run(run_id, "/lease"), Run.read, given(fencing_token=fencing_token))
+
+
+def resume_run(
+    run_id: str,
+    *,
+    revision: int | None = None,
+    expected_revision: int | None = None,
+    fencing_token: int | None = None,
+) -> Call[Run]:
+    body = given(
+        revision=revision, expected_revision=expected_revision, fencing_token=fencing_token
+    )
+    return Call("POST", _run(run_id, "/resume"), Run.read, body=body)
+
+
+def tickets_of_run(run_id: str, **page: Unpack[Listing]) -> Call[Page[Ticket]]:
+    """The tickets of a run, in the order they were opened."""
+    query = given(**page)
+    return Call("GET", _run(run_id, "/tickets"), page_of(Ticket.read), query)
+
+
+class Runs(Group[S]):
+    start = Verb(start_run)
+    get = Verb(read_run)
+    list = Verb(list_runs)
+    change = Verb(change_run)
+    commit = Verb(commit_step)
+    heartbeat = Verb(heartbeat)
+    cancel = Verb(cancel_run)
+    cancel_many = Verb(cancel_runs)
+    fail = Verb(fail_run)
+    take_lease = Verb(take_lease)
+    release_lease = Verb(release_lease)
+    resume = Verb(resume_run)
+    tickets = Verb(tickets_of_run)
+
+
+def read_ticket(ticket_id: str, *, wait: float = 0) -> Call[Ticket]:
+    """The ticket; `wait` seconds (at most 30) until it is decided."""
+    query = given(wait=int(wait) or None)
+    return Call("GET", f"/tickets/{segment(ticket_id)}", Ticket.read, query, wait=wait)
+
+
+def list_tickets(*, status: str | None = None, **page: Unpack[Listing]) -> Call[Page[Ticket]]:
+    query = given(status=status, **page)
+    return Call("GET", "/tickets", page_of(Ticket.read), query)
+
+
+def decide_ticket(
+    ticket_id: str, action: Literal["resume", "cancel"], payload: Any = None
+) -> Call[Ticket]:
+    """Decide; the first decision stands, a second is a Conflict."""
+    body = {"action": action} | given(payload=payload)
+    return Call("POST", f"/tickets/{segment(ticket_id)}/decision", Ticket.read, body=body)
+
+
+class Tickets(Group[S]):
+    get = Verb(read_ticket)
+    list = Verb(list_tickets)
+    decide = Verb(decide_ticket)

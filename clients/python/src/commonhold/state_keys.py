@@ -1,0 +1,85 @@
+"""Calls on state keys, and on plugins that install several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Unpack
+
+from commonhold.answers import Page, StateKeyInfo, page_of
+from commonhold.calls import Call, Listing, given, segment
+from commonhold.verbs import Group, S, Verb
+
+JsonObject = Mapping[str, Any]
+
+
+def register_state_key(
+    name: str,
+    *,
+    reducer: str | None = None,
+    merge: Literal["exclusive", "commutative"] | None = None,
+    scope: Literal["run", "thread"] | None = None,
+    schema: Any = None,
+    default: Any = None,
+    persistent: bool | None = None,
+    retain_on_uninstall: bool | None = None,
+    plugin: str | None = None,
+    description: str | None = None,
+) -> Call[StateKeyInfo]:
+    body = given(
+        reducer=reducer,
+        merge=merge,
+        scope=scope,
+        schema=schema,
+        default=default,
+        persistent=persistent,
+        retain_on_uninstall=retain_on_uninstall,
+        plugin=plugin,
+        description=description,
+    )
+    return Call("PUT", f"/state-keys/{segment(name)}", StateKeyInfo.read, body=body)
+
+
+def list_state_keys(**page: Unpack[Listing]) -> Call[Page[StateKeyInfo]]:
+    query = given(**page)
+    return Call("GET", "/state-keys", page_of(StateKeyInfo.read), query)
+
+
+def get_state_key(name: str) -> Call[StateKeyInfo]:
+    return Call("GET", f"/state-keys/{segment(name)}", StateKeyInfo.read)
+
+
+class StateKeys(Group[S]):
+    register = Verb(register_state_key)
+    get = Verb(get_state_key)
+    list = Verb(list_state_keys)
+
+
+def install_plugin(
+    name: str,
+    *,
+    state_keys: Sequence[JsonObject] = (),
+    namespaces: Sequence[JsonObject] = (),
+    description: str | None = None,
+) -> Call[dict[str, Any]]:
+    """Register all its keys and namespaces, or none."""
+    body = given(
+        state_keys=[dict(each) for each in state_keys],
+        namespaces=[dict(each) for each in namespaces],
+        description=description,
+    )
+    return Call("PUT", f"/plugins/{segment(name)}", dict, body=body)
+
+
+def uninstall_plugin(
+    name: str,
+    *,
+    entries: Literal["retain", "delete"] | None = None,
+    dry_run: bool = False,
+) -> Call[dict[str, Any] | None]:
+    query = given(entries=entries, dry_run=dry_run or None)
+    return Call("DELETE", f"/plugins/{segment(name)}", lambda document: document, query)
+
+
+class Plugins(Group[S]):
+    install = Verb(install_plugin)
+    uninstall = Verb(uninstall_plugin)

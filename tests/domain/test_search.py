@@ -245,3 +245,9 @@ def test_parse__at_the_limits__is_taken() -> None:
     assert len(parse("w " * 32, []).terms) == 32
     assert len(parse("", [("/a", 1)] * 16).where) == 16
     assert parse("x" * 1000, []).terms[0].words == ("x" * 1000,)
+
+
+def test_lexemes__facts__keep_their_names() -> None:
+    """Indexes hold them, so another name for a fact would hide what is stored."""
+    assert lexemes({"a": "x"}, ["@w1"]) == ["=DJUwwY3tFdK3", "@w1", "x"]
+    assert lexemes([1.5, None, {}], []) == ["=ITjL0a55sE7s", "=JI49mkgIzvFw", "=jRjJHW8LdjGk"]

@@ -358,3 +358,40 @@ def test_strings__of_a_value__are_its_leaves_in_order() -> None:
 def test_fault__in_words__leads_with_its_place() -> None:
     assert str(Fault("/a", "bad")) == "/a: bad"
     assert str(values.Fault("", "bad")) == "bad"
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("0e100", False),
+        ("0E-400", False),
+        ("0e-401", True),
+        ("0.00e401", True),
+        ("1e-400", True),
+        ("-1E308", False),
+        ("1e309", True),
+        ("0." + "1" * 998, False),
+        ("0." + "1" * 999, True),
+        ("-" + "9" * 1000, False),
+        ("-" + "9" * 1001, True),
+    ],
+)
+def test_read__odd_number__is_refused_beyond_the_range(text: str, refused: bool) -> None:
+    if refused:
+        with pytest.raises(RefusedJSON):
+            check(read(f"[{text}]"))
+    else:
+        check(read(f"[{text}]"))
+
+
+def test_read__many_faults__are_the_first_twenty_with_their_texts() -> None:
+    with pytest.raises(RefusedJSON) as error:
+        read("[" + ",".join(['{"a": 1, "a": 2}'] * 30) + "]")
+    assert len(error.value.faults) == 20
+    assert error.value.faults[0].message == "the object has this key twice"
+    with pytest.raises(RefusedJSON) as error:
+        check(Raw("\\u0000", ["\0"] * 30))
+    assert len(error.value.faults) == 20
+    with pytest.raises(RefusedJSON) as error:
+        read('{"k\\ud800": 1}')
+    assert error.value.faults[0].message.startswith("the key 'k\\ud800' holds ")

@@ -147,7 +147,9 @@ def test_commit__too_many_updates__are_refused(run: Person, parts: int) -> None:
 def test_commit__nothing_at_all__answers_the_revision_even_with_a_stale_base(
     run: Person, fields: dict[str, Any]
 ) -> None:
-    assert do(run, **fields).revision == 1
+    done = do(run, **fields)
+    assert (done.revision, done.touched, done.message_count) == (1, (), 0)
+    assert done.run.public_id == "r1"
     assert revision() == 1
     assert do(run, {}, {}, **fields).revision == 1
 
@@ -289,6 +291,7 @@ def test_commit__stale_base__says_both_revisions(run: Person) -> None:
     assert (problem.data["expected"], problem.data["actual"]) == (1, 2)
     problem = refused(run, RevisionConflict, {"plan": 1}, base_revision=9)
     assert problem.detail == "revision conflict: expected 9, actual 2"
+    assert problem.hint == "Read the state again and retry, or send on_conflict: rebase."
 
 
 def test_commit__base_zero__is_a_base_like_any_other(run: Person) -> None:
@@ -306,6 +309,7 @@ def test_commit__without_a_base__lands_whatever_happened_since(run: Person) -> N
 
 def test_commit__unknown_key__is_named(run: Person) -> None:
     problem = refused(run, Invalid, {"counter": 1, "nobody.knows": 1})
+    assert problem.hint == "Register it with PUT /state-keys."
     assert problem.detail == "unknown key: nobody.knows"
 
 
@@ -321,12 +325,14 @@ def test_commit__unknown_key__is_named(run: Person) -> None:
     ],
 )  # fmt: skip
 def test_commit__batches_clash__fails_as_a_whole(run: Person, parts: Any, detail: str) -> None:
-    assert refused(run, Conflict, *parts).detail == detail
+    problem = refused(run, Conflict, *parts)
+    assert (problem.detail, problem.hint) == (detail, "No part of the commit was applied.")
 
 
 def test_commit__batches_of_different_bases__are_refused(run: Person) -> None:
     problem = refused(run, Conflict, {"counter": 1}, {"counter": 2}, bases=(1, 2))
     assert problem.detail == "patch base revision mismatch: 1 vs 2"
+    assert problem.hint == "No part of the commit was applied."
 
 
 def test_commit__step_and_batch_of_different_bases__are_refused(run: Person) -> None:
@@ -414,7 +420,8 @@ def test_commit__message_id_of_before__changes_nothing(run: Person) -> None:
 
 def test_commit__done_run__is_refused(run: Person) -> None:
     do(run, run=RunChange(status="done"))
-    assert refused(run, Conflict, {"plan": 1}).detail == "run is done: r1"
+    problem = refused(run, Conflict, {"plan": 1})
+    assert (problem.detail, problem.hint) == ("run is done: r1", "Start a new run on the thread.")
 
 
 def test_commit__viewer_or_stranger__is_refused(run: Person, bob: Person, mallory: Person) -> None:

@@ -887,3 +887,33 @@ def test_race__schema_change_against_writers__no_value_claims_a_schema_it_breaks
     _, lost = split(race([*writes, change]))
     assert {type(problem) for problem in lost} <= {Invalid}
     assert not Entry.objects.filter(schema_version=2).exists()
+
+
+# What a refusal says -------------------------------------------------------------------------
+
+
+def test_put__merged_with_what_others_wrote__satisfies_the_schema(alice: Person) -> None:
+    make_namespace(alice.actor, schema=TEAM_SCHEMA, default={})
+    put(alice.actor, "notes", "k", {"goal": "a"})
+    put(alice.actor, "notes", "k", {"goal": "a", "count": 1})
+    done = put(alice.actor, "notes", "k", {"goal": "b"}, precondition=Precondition(1, merge=True))
+    assert (done.value, done.version) == ('{"goal":"b","count":1}', 3)
+    assert done.exists is True
+    assert done.actor == "alice"
+
+
+def test_check_value__refused__says_why_and_by_which_limit(alice: Person) -> None:
+    make_namespace(alice.actor, schema=TEAM_SCHEMA, default={}, max_value_bytes=100)
+    with pytest.raises(TooLarge) as large:
+        put(alice.actor, "notes", "k", "x" * 99)
+    assert large.value.detail == "the value has 101 bytes; the limit of notes is 100 bytes"
+    assert (large.value.data["limit"], large.value.data["actual"]) == (100, 101)
+    with pytest.raises(Invalid) as unstorable:
+        put(alice.actor, "notes", "k", {"goal": "\0"})
+    assert unstorable.value.detail == "the value cannot be stored"
+    assert [each["pointer"] for each in unstorable.value.data["errors"]] == ["/goal"]
+    with pytest.raises(Invalid) as wrong:
+        put(alice.actor, "notes", "k", {"goal": 1})
+    assert wrong.value.detail == "the value does not satisfy the schema of notes"
+    assert wrong.value.data["schema_version"] == 1
+    assert [each["pointer"] for each in wrong.value.data["errors"]] == ["/goal"]

@@ -100,6 +100,15 @@ def test_json_patch__legal_operations__do_what_the_rfc_says(
             {"op": "add", "path": "/l/" + "9" * 5000, "value": 1},
             "/0/path: '99999999999999999999999999999999999999999999999999999999999999999999999999999999' is not within the array",
         ),
+        (
+            {"op": "remove", "path": "/" + "x" * 90},
+            f"/0/path: '{'x' * 80}' does not exist in an object",
+        ),
+        (
+            {"op": "add", "path": "/n/" + "x" * 90, "value": 1},
+            f"/0/path: '{'x' * 80}' does not exist in a number",
+        ),
+        ({"op": "x" * 90, "path": ""}, f"/0/op: unknown op '{'x' * 40}'"),
         ({"op": "add", "path": "/n/a", "value": 1}, "/0/path: 'a' does not exist in a number"),
         ({"op": "add", "path": "/s/0", "value": 1}, "/0/path: '0' does not exist in a string"),
         ({"op": "add", "path": "/x/y", "value": 1}, "/0/path: 'x' does not exist in an object"),
@@ -265,6 +274,15 @@ def test_update__each_verb__does_what_it_says(
 @pytest.mark.parametrize(
     ("operation", "fault"),
     [
+        (
+            {"op": "set", "path": "/s/" + "x" * 90, "value": 1},
+            f"/path: '{'x' * 80}' does not exist in a string",
+        ),
+        ({"op": "x" * 90, "path": "", "value": 1}, f"/op: unknown op '{'x' * 40}'"),
+        (
+            {"op": "set", "path": "", "value": 1, "x" * 90: 1},
+            f"/{'x' * 90}: unknown member '{'x' * 40}'",
+        ),
         ({"op": "add", "path": "/s", "value": 1}, "/path: add needs a number, found a string"),
         ({"op": "add", "path": "/b", "value": 1}, "/path: add needs a number, found a boolean"),
         ({"op": "add", "path": "/n", "value": "1"}, "/value: add requires a number, not a string"),

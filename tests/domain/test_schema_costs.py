@@ -87,6 +87,12 @@ def test_measure__references_and_ids__say_whether_a_validation_is_bounded(
     assert (found.recursive, found.bounded) == (recursive, bounded)
 
 
+def test_pattern_size__measured_anew__is_above_zero_for_what_needs_an_automaton() -> None:
+    pattern_size.cache_clear()
+    assert pattern_size("[ab]{100}") == 8_192
+    assert pattern_size("^abc") == 0
+
+
 def test_price__of_a_value__counts_its_nodes_and_its_text() -> None:
     cost = Cost(work=1, units=3, pattern_bytes=1_000, recursive=False, bounded=True)
     assert cost.price([1, "x" * 100]) == 3 * 3 + 1_000 * 100 // 250
@@ -99,7 +105,7 @@ def test_price__of_a_value__counts_its_nodes_and_its_text() -> None:
         ("abc", 1, 3),
         ("é", 1, 2),
         ("\ud800", 1, 1),
-        ({"ab": [1, "x"], "é": {}}, 5, 7),
+        ({"ab": [1, "x"], "éé": {}}, 5, 11),
         ([[], [[]]], 4, 0),
     ],
 )

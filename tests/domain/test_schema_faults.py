@@ -140,7 +140,10 @@ def test_walk__each_keyword__finds_what_the_library_finds(
     assert _found(schema, value) == expected
 
 
-@pytest.mark.parametrize("schema", [{"required": ["a" * 500]}, {"not": {"$comment": "a" * 500}}])
+@pytest.mark.parametrize(
+    "schema",
+    [{"required": ["a" * 500]}, {"not": {"$comment": "a" * 500}}, {"const": ["a"] * 500}],
+)
 def test_walk__long_name_in_a_message__is_cut(schema: Any) -> None:
     (fault,) = walk(schema, {})
     assert (len(fault.message), fault.message[-1]) == (4 * SHOWN, "…")

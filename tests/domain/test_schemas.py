@@ -361,3 +361,8 @@ def test_pattern_size__is_that_of_the_compiled_program(pattern: str, largest: in
     size = pattern_size(pattern)
     assert (size is None) == (largest is None)
     assert size is None or largest is None or size <= largest
+
+
+def test_schema__many_references_that_leave_the_document__are_named_up_to_twenty() -> None:
+    schema = {"allOf": [{"$ref": f"http://x/{n}"} for n in range(30)]}
+    assert len(faults(schema)) == 20

@@ -103,8 +103,9 @@ def test_read__what_we_do_not_keep__is_refused_with_its_pointer(
 @pytest.mark.parametrize("brackets", ["[]", ('{"a":', "}")])
 def test_read__very_deep_document__is_refused(depth: int, brackets: str) -> None:
     body = brackets[0] * depth + "1" + brackets[1] * depth
-    with pytest.raises(RefusedJSON, match="too deep"):
+    with pytest.raises(RefusedJSON, match="too deep") as refused:
         read(body)
+    assert pointers(refused) == [""]
 
 
 def test_read__document_at_the_depth_limit__is_read() -> None:
@@ -395,3 +396,19 @@ def test_read__many_faults__are_the_first_twenty_with_their_texts() -> None:
     with pytest.raises(RefusedJSON) as error:
         read('{"k\\ud800": 1}')
     assert error.value.faults[0].message.startswith("the key 'k\\ud800' holds ")
+
+
+def test_identity__whole_numbers_within__are_one_however_they_are_spelled() -> None:
+    assert identity([1.0, {"a": 2.0}]) == identity([1, {"a": 2}])
+    assert identity(2.0**70) == identity(2**70)
+    assert identity([True]) != identity([1])
+
+
+def test_read__byte_order_mark_or_nothing__says_so() -> None:
+    for text, message in (
+        ("\ufeff1", "a byte order mark is not JSON"),
+        (" ", "the document is empty"),
+    ):
+        with pytest.raises(MalformedJSON) as refused:
+            read(text)
+        assert str(refused.value) == message

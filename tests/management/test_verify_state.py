@@ -28,10 +28,10 @@ from state_admin.services import (
 from tests import builders
 from tests.builders import Person, make_namespace, make_person, make_thread, put
 from tests.services.racing import race
+from tests.services.test_history_compaction import compact_histories
 from tests.services.test_retention import (
     UPDATES,
     compact,
-    compact_histories,
     keep,
     run_history,
     thread,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
@@ -16,10 +16,11 @@ from state_admin.domain.access import Role
 from state_admin.models import AuditRow, Change, Dispatch, Mailbox, dispatches_sql
 from state_admin.services import dispatches, runs, threads, tickets
 from state_admin.services.dispatches import Claims
-from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound
+from state_admin.services.errors import Conflict, Invalid, NotFound
 from state_admin.services.runs import RunChange
 from tests import builders
 from tests.builders import Person, make_run, make_thread, make_token, raw
+from tests.services.dispatching import fill
 from tests.services.racing import overlap, race, split
 
 
@@ -74,181 +75,6 @@ def box(alice: Person) -> Person:
     make_thread(alice.actor, "t1")
     make_thread(alice.actor, "t2")
     return alice
-
-
-# Order and exclusivity -----------------------------------------------------------------------
-
-
-def test_claim__of_a_thread__is_by_priority_then_age(box: Person) -> None:
-    late, low, first, second = (enqueue(box, priority=n) for n in (200, 255, 7, 7))
-    order = []
-    while got := claim(box, limit=10).dispatches:
-        (row,) = got
-        order.append(row.public_id)
-        Dispatch.objects.filter(pk=row.pk).update(status="Acked")
-        dispatches_sql.refresh([row.thread_id], "test")
-    assert order == [first, second, late, low]
-
-
-def test_claim__of_several_threads__takes_the_first_of_each_in_order(box: Person) -> None:
-    make_thread(box.actor, "t3")
-    ids = [enqueue(box, thread=t, priority=p) for t, p in (("t1", 9), ("t2", 3), ("t3", 6))]
-    for thread in ("t1", "t2", "t3"):
-        enqueue(box, thread=thread, priority=200)
-    assert claimed(box, limit=2) == [ids[1], ids[2]]
-    assert claimed(box, limit=10) == [ids[0]]
-    assert claimed(box, limit=10) == []
-
-
-def test_claim__thread_with_a_claimed_one__is_passed_by_whatever_the_limit(box: Person) -> None:
-    first, second = enqueue(box), enqueue(box)
-    got = claim(box, limit=100)
-    assert [row.public_id for row in got.dispatches] == [first]
-    assert claimed(box, thread_id="t1", limit=100) == []
-    ack(box, first, got.token)
-    assert claimed(box, limit=100) == [second]
-
-
-def test_database__second_claimed_of_a_thread__is_refused_by_the_index(box: Person) -> None:
-    enqueue(box), enqueue(box)
-    with pytest.raises(IntegrityError, match="dispatches_one_claimed_per_thread"):
-        Dispatch.objects.update(status="Claimed")
-
-
-def test_claim__not_yet_available__is_left_and_comes_when_its_time_has_come(box: Person) -> None:
-    soon = datetime.now(UTC) + timedelta(hours=1)
-    later = enqueue(box, priority=0, available_at=soon)
-    now = enqueue(box, priority=255)
-    assert claimed(box) == [now]
-    shift(later, 3601)
-    assert claimed(box, thread_id="t1") == []  # t1 is taken
-    assert dispatches.cancel_dispatch(actor=box.actor, dispatch_id=later).status == "Cancelled"
-
-
-def test_claim__delayed_one_that_is_due__overtakes_by_its_priority(box: Person) -> None:
-    later = enqueue(box, priority=0, available_at=datetime.now(UTC) + timedelta(hours=1))
-    enqueue(box, priority=255)
-    shift(later, 3601)
-    assert claimed(box) == [later]
-
-
-def test_claim__for_an_agent__is_of_threads_where_it_is_its_turn(box: Person) -> None:
-    make_run(box.actor, "t2", "r2", agent_id="writer")
-    enqueue(box, thread="t1", agent_id="planner")
-    mine = enqueue(box, thread="t1", agent_id="writer", priority=200)
-    of_run = enqueue(box, thread="t2", run_id="r2", priority=250)
-    assert claimed(box, agent_id="writer", limit=10) == [of_run]
-    first, token = take(box, agent_id="planner")
-    ack(box, first, token)
-    assert claimed(box, agent_id="writer", limit=10) == [mine]
-
-
-def test_claim__narrowed_token__sees_its_threads_only(box: Person) -> None:
-    enqueue(box, thread="t1")
-    mine = enqueue(box, thread="t2", priority=255)
-    _, narrow = make_token(box, thread_prefixes=["t2"])
-    got = dispatches.claim_dispatches(actor=narrow, limit=10)
-    assert [row.public_id for row in got.dispatches] == [mine]
-    with pytest.raises(NotFound):
-        dispatches.claim_dispatches(actor=narrow, thread_id="t1")
-
-
-def test_claim__stranger__gets_nothing_and_viewer_is_refused(
-    box: Person, bob: Person, mallory: Person
-) -> None:
-    made = enqueue(box)
-    assert claimed(mallory, limit=10) == []
-    with pytest.raises(NotFound):
-        dispatches.find_dispatch(mallory.actor, made)
-    for refused in (partial(claim, bob), partial(enqueue, bob)):
-        with pytest.raises(Forbidden):
-            refused()
-
-
-@pytest.mark.parametrize("agent", ["", "planner"])
-def test_claim__ten_thousand_queued__walks_an_index(box: Person, agent: str) -> None:
-    fill(box, threads=5000, each=2)
-    parameters = {
-        "workspace": box.actor.workspace_id,
-        "limit": 10,
-        "agent": agent,
-        "lease": timedelta(seconds=30),
-        "digest": "x",
-        "consumer": "w1",
-    }
-    narrowing = " AND m.next_agent = %(agent)s" if agent else ""
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE mailboxes, dispatches")
-        cursor.execute("EXPLAIN " + dispatches_sql.claim_statement(narrowing), parameters)
-        plan = "\n".join(row[0] for row in cursor.fetchall())
-    index = "mailboxes_next_of_agent" if agent else "mailboxes_next"
-    assert f"using {index} on mailboxes" in plan, plan
-    for costly in ("Sort", "Seq Scan on mailboxes", "Seq Scan on dispatches"):
-        assert costly not in plan, plan
-
-
-def test_claim__thousands_behind_a_claimed_one__are_never_met(box: Person) -> None:
-    """Head-of-line blocking: what a claim reads does not grow with what waits in a busy thread."""
-    fill(box, threads=1, each=3000, prefix="busy-", priority=0)
-    held = claimed(box)
-    other = enqueue(box, thread="t2", priority=255)
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE mailboxes, dispatches")
-        cursor.execute(
-            "EXPLAIN (ANALYZE, FORMAT JSON) " + dispatches_sql.claim_statement(),
-            {
-                "workspace": box.actor.workspace_id,
-                "limit": 10,
-                "lease": timedelta(seconds=30),
-                "digest": "x",
-                "consumer": "w1",
-            },
-        )
-        (plan,) = cursor.fetchone()
-    assert rows_read(plan[0]["Plan"]) < 20
-    assert [status(one) for one in (*held, other)] == ["Claimed", "Claimed"]
-
-
-def rows_read(node: dict[str, Any]) -> float:
-    own = (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
-    return own + sum(rows_read(part) for part in node.get("Plans", ()))
-
-
-def fill(
-    person: Person, *, threads: int, each: int, prefix: str = "x", priority: int | None = None
-) -> None:
-    """Many queued ones, by one statement: as enqueue would leave them. Few are for the planner."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            WITH made AS (
-                INSERT INTO threads (workspace_id, public_id, resource_id, title, metadata,
-                    created_from, revision, message_count, context_tokens)
-                SELECT %(w)s, %(prefix)s || n, '', '', '{}', '{}', 0, 0, 0
-                FROM generate_series(1, %(threads)s) n RETURNING id
-            ), boxes AS (
-                INSERT INTO mailboxes (thread_id, workspace_id, epoch, next_agent)
-                SELECT id, %(w)s, 0, '' FROM made RETURNING thread_id
-            )
-            INSERT INTO dispatches (workspace_id, thread_id, public_id, agent_id, payload, priority,
-                dedupe_key, epoch, status, attempts, max_attempts, replays, last_error,
-                claim_digest, claimed_by)
-            SELECT %(w)s, thread_id, thread_id || '-' || n,
-                CASE WHEN thread_id %% 50 = 0 THEN 'planner' ELSE 'writer' END, n::text::json,
-                coalesce(%(priority)s, (thread_id * 31 + n * 17) %% 256),
-                '', 0, 'Queued', 0, 5, 0, '', '', ''
-            FROM boxes, generate_series(1, %(each)s) n
-            """,
-            {
-                "w": person.actor.workspace_id,
-                "threads": threads,
-                "each": each,
-                "prefix": prefix,
-                "priority": priority,
-            },
-        )
-    fresh = Mailbox.objects.filter(thread__public_id__startswith=prefix)
-    dispatches_sql.refresh(list(fresh.values_list("pk", flat=True)), "test")
 
 
 # Claims and leases ---------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from tests import builders
 from tests.builders import Person, make_namespace, make_run, make_thread, make_token, put
 from tests.patience import PATIENCE
 from tests.services.racing import race
-from tests.services.test_retention import compact_histories
+from tests.services.test_history_compaction import compact_histories
 
 KEYS = ("global", "agent_type::helper", "parent_thread::t0", "parent_thread::t1", "thread::t1")
 

@@ -17,7 +17,6 @@ from state_admin.models import (
     AuditRow,
     Change,
     Compaction,
-    EntryRevision,
     Revision,
     StateValue,
     Thread,
@@ -31,7 +30,6 @@ from state_admin.services import (
     snapshots,
     threads,
 )
-from state_admin.services.entry_views import read_past
 from state_admin.services.errors import (
     Conflict,
     Forbidden,
@@ -51,11 +49,9 @@ from tests.builders import (
     make_state_key,
     make_thread,
     make_token,
-    put,
     raw,
 )
 from tests.services.racing import race
-from tests.services.test_entries import operations_of
 
 DONE = RunChange(status="done", termination_reason={"type": "natural_end"})
 
@@ -502,138 +498,6 @@ def test_schedule__thread_takes_it_back__keeps_all(thread: Person) -> None:
     body = raw({"snapshot_keep_last": None})
     policies.put_policy(actor=thread.actor, scope="thread", name="t1", body=body)
     assert retention.queue_snapshots() == {"threads": 0}
-
-
-# Histories of entries ----------------------------------------------------------------------------
-
-
-def compact_histories() -> int:
-    """The sweep and its worker; answers the versions that went."""
-    retention.queue_histories()
-    jobs = Compaction.objects.filter(kind="history", status="queued")
-    gone = 0
-    for job in jobs:
-        assert retention.run_retention(job.public_id) == "done"
-        gone += Compaction.objects.get(pk=job.pk).rows_removed
-    return gone
-
-
-def test_history__keep_last__keeps_the_newest_of_every_key(alice: Person) -> None:
-    make_namespace(alice.actor, history_keep_last=2)
-    make_namespace(alice.actor, "free")
-    for number in range(5):
-        put(alice.actor, "notes", "a", number)
-        put(alice.actor, "free", "f", number)
-    put(alice.actor, "notes", "b", 1)
-    EntryRevision.objects.filter(entry__key="a", version=1).update(pinned=True)
-    assert compact_histories() == 2
-    assert retention.queue_histories() == {"namespaces": 0}
-    assert [v for v, _ in operations_of("a")] == [1, 4, 5]
-    assert [v for v, _ in operations_of("b")] == [1]
-    assert [v for v, _ in operations_of("f")] == [1, 2, 3, 4, 5]
-    job = Compaction.objects.get()
-    assert (job.rows_before, job.rows_removed, job.rows_after) == (6, 2, 4)
-    assert (job.bytes_before, job.bytes_after) == (6, 4)
-    assert (job.trigger, job.requested_by) == ("schedule", "retention")
-    trail = AuditRow.objects.get(action="compaction.remove")
-    assert (trail.namespace, trail.detail["rows"]) == ("notes", 2)
-
-
-@pytest.mark.parametrize(
-    ("policy", "kept"),
-    [
-        ({"history_keep_seconds": 3600}, [4, 5]),
-        ({"history_keep_seconds": 3600, "history_keep_last": 1}, [4, 5]),
-        ({"history_keep_seconds": 3600, "history_keep_last": 3}, [3, 4, 5]),
-        ({"history_keep_seconds": 1}, [5]),
-    ],
-)
-def test_history__keep_seconds__keeps_the_young_and_the_newest(
-    alice: Person, policy: dict[str, int], kept: list[int]
-) -> None:
-    make_namespace(alice.actor, **policy)
-    for number in range(5):
-        put(alice.actor, "notes", "a", number)
-    for version, hours in ((1, 9), (2, 5), (3, 2)):
-        EntryRevision.objects.filter(version=version).update(at=Now() - timedelta(hours=hours))
-    EntryRevision.objects.filter(version__gt=3).update(at=Now() - timedelta(seconds=30))
-    compact_histories()
-    assert [v for v, _ in operations_of("a")] == kept
-
-
-def test_history__many_versions_of_many_keys__go_in_pieces(
-    alice: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(retention, "BATCH", 2)
-    make_namespace(alice.actor, history_keep_last=2)
-    for key in "abcde":
-        for number in range(6):
-            put(alice.actor, "notes", key, number)
-    weight = retention.preview_history(actor=alice.actor, namespace="notes")
-    assert weight == (30, 20, 30, 20)
-    job = retention.request_history(actor=alice.actor, namespace="notes", reason="tidy")
-    assert retention.run_retention(job.public_id) == "done"
-    for key in "abcde":
-        assert [version for version, _ in operations_of(key)] == [5, 6]
-    assert AuditRow.objects.filter(action="compaction.remove", reason="tidy").count() == 10
-    assert retention.preview_history(actor=alice.actor, namespace="notes").rows_removed == 0
-
-
-def test_history__nothing_said__keeps_all_and_says_so(alice: Person) -> None:
-    make_namespace(alice.actor)
-    for number in range(3):
-        put(alice.actor, "notes", "k", number)
-    assert retention.preview_history(actor=alice.actor, namespace="notes").rows_removed == 0
-    job = retention.request_history(actor=alice.actor, namespace="notes")
-    assert retention.run_retention(job.public_id) == "done"
-    assert Compaction.objects.get().detail == "the namespace keeps every version"
-    assert len(operations_of("k")) == 3
-
-
-def test_history__as_of_a_compacted_past__is_gone(alice: Person) -> None:
-    make_namespace(alice.actor, history_keep_last=1)
-    for number in range(3):
-        put(alice.actor, "notes", "k", number)
-    for version in (1, 2):
-        EntryRevision.objects.filter(version=version).update(
-            at=Now() - timedelta(hours=9 - version)
-        )
-    moment = EntryRevision.objects.get(version=2).at
-    compact_histories()
-    for then in ({"at_version": 2}, {"at": moment}):
-        with pytest.raises(Gone, match="was removed by history compaction"):
-            read_past(actor=alice.actor, namespace="notes", key="k", **then)
-    assert alice.api("GET", "/state/notes/k?at_version=2").status_code == 410
-
-
-def test_pin__version__stays_until_it_is_let_go(alice: Person) -> None:
-    make_namespace(alice.actor, history_keep_last=1)
-    for number in range(3):
-        put(alice.actor, "notes", "k", number)
-    answer = alice.api("PATCH", "/history/notes/k", {"version": 1, "pinned": True})
-    assert (answer.status_code, answer.json()["pinned"]) == (200, True)
-    assert compact_histories() == 1
-    assert alice.api("GET", "/state/notes/k?at_version=1").json()["value"] == 0
-    trail = AuditRow.objects.get(action="entry.pin")
-    assert (trail.key, trail.version, trail.detail) == ("k", 1, {"pinned": True})
-    assert Change.objects.get(kind="entry.pin").version == 1
-    alice.api("PATCH", "/history/notes/k", {"version": 1, "pinned": False})
-    assert compact_histories() == 1
-
-
-def test_pin__version_that_is_not_there__says_which_way(alice: Person) -> None:
-    make_namespace(alice.actor, history_keep_last=1)
-    for number in range(3):
-        put(alice.actor, "notes", "k", number)
-    compact_histories()
-    pin: Any = {"actor": alice.actor, "namespace": "notes", "pinned": True}
-    with pytest.raises(Gone):
-        retention.pin_version(**pin, key="k", version=1)
-    for key, version in (("k", 4), ("none", 1)):
-        with pytest.raises(NotFound, match=f"no version {version} of notes/{key}"):
-            retention.pin_version(**pin, key=key, version=version)
-    with pytest.raises(NotRegistered):
-        retention.pin_version(**pin | {"namespace": "else"}, key="k", version=3)
 
 
 # At once -----------------------------------------------------------------------------------------

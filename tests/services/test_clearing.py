@@ -8,9 +8,16 @@ from state_admin.domain.scopes import ScopeKind
 from state_admin.models import AuditRow, Change, Entry, EntryRevision
 from state_admin.services import batches, clearing, entries, namespaces
 from state_admin.services.batches import BatchOperation
-from state_admin.services.errors import BadRequest, Forbidden, Invalid, NotRegistered
+from state_admin.services.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotRegistered,
+)
 from tests.builders import Person, make_namespace, make_token, put, raw
 from tests.services.racing import race, split
+from tests.services.test_entries import operations_of, read
 
 KEYS = ("global", "thread::t1", "thread::t2", "agent_type::x", "thread::", "plain", "plane", "100%")
 
@@ -168,3 +175,45 @@ def test_api__clear_namespace__counts_then_deletes(filled: Person) -> None:
     assert filled.api("DELETE", "/state/a?scope=thread").status_code == 400
     assert filled.api("DELETE", "/state/a?scope_kind=nope").status_code == 400
     assert filled.api("DELETE", "/state/nope").status_code == 404
+
+
+def test_clear__by_key__counts_then_deletes_orphans_too(alice: Person) -> None:
+    for name in ("a", "b", "c"):
+        make_namespace(alice.actor, name)
+        put(alice.actor, name, "k", 1)
+        put(alice.actor, name, "other", 1)
+    namespaces.unregister_namespace(actor=alice.actor, name="c", entries="retain")
+    assert clearing.clear_key(actor=alice.actor, key="k", dry_run=True) == 3
+    assert clearing.clear_key(actor=alice.actor, key="k") == 3
+    assert clearing.clear_key(actor=alice.actor, key="k") == 0
+    assert Entry.objects.live().count() == 3
+
+
+def test_clear__narrowed_token__clears_only_what_it_sees(alice: Person) -> None:
+    for name in ("a.x", "b.x"):
+        make_namespace(alice.actor, name)
+        put(alice.actor, name, "k", 1)
+    _, narrow = make_token(alice, namespaces=["a.*"])
+    assert clearing.clear_key(actor=narrow, key="k") == 1
+    assert read(alice, namespace="b.x").exists
+
+
+def test_orphans__registered_again__are_back(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    with pytest.raises(Conflict):
+        namespaces.unregister_namespace(actor=alice.actor, name="notes")
+    assert namespaces.unregister_namespace(actor=alice.actor, name="notes", entries="retain") == 1
+    shown = alice.api("GET", "/keys/k").json()["items"]
+    assert [(row["namespace"], row["registered"]) for row in shown] == [("notes", False)]
+    make_namespace(alice.actor)
+    assert (read(alice).value, read(alice).version) == ("1", 1)
+
+
+def test_unregister__delete__keeps_the_history(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    assert namespaces.unregister_namespace(actor=alice.actor, name="notes", entries="delete") == 1
+    make_namespace(alice.actor)
+    assert not read(alice).exists
+    assert operations_of() == [(1, "put"), (2, "delete")]

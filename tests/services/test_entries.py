@@ -473,51 +473,6 @@ def test_expiry_sweep__written_again_meanwhile__leaves_it_alone(alice: Person) -
     assert read(alice).exists
 
 
-# Clearing ------------------------------------------------------------------------------------
-
-
-def test_clear__by_key__counts_then_deletes_orphans_too(alice: Person) -> None:
-    for name in ("a", "b", "c"):
-        make_namespace(alice.actor, name)
-        put(alice.actor, name, "k", 1)
-        put(alice.actor, name, "other", 1)
-    namespaces.unregister_namespace(actor=alice.actor, name="c", entries="retain")
-    assert clearing.clear_key(actor=alice.actor, key="k", dry_run=True) == 3
-    assert clearing.clear_key(actor=alice.actor, key="k") == 3
-    assert clearing.clear_key(actor=alice.actor, key="k") == 0
-    assert Entry.objects.live().count() == 3
-
-
-def test_clear__narrowed_token__clears_only_what_it_sees(alice: Person) -> None:
-    for name in ("a.x", "b.x"):
-        make_namespace(alice.actor, name)
-        put(alice.actor, name, "k", 1)
-    _, narrow = make_token(alice, namespaces=["a.*"])
-    assert clearing.clear_key(actor=narrow, key="k") == 1
-    assert read(alice, namespace="b.x").exists
-
-
-def test_orphans__registered_again__are_back(alice: Person) -> None:
-    make_namespace(alice.actor)
-    put(alice.actor, "notes", "k", 1)
-    with pytest.raises(Conflict):
-        namespaces.unregister_namespace(actor=alice.actor, name="notes")
-    assert namespaces.unregister_namespace(actor=alice.actor, name="notes", entries="retain") == 1
-    shown = alice.api("GET", "/keys/k").json()["items"]
-    assert [(row["namespace"], row["registered"]) for row in shown] == [("notes", False)]
-    make_namespace(alice.actor)
-    assert (read(alice).value, read(alice).version) == ("1", 1)
-
-
-def test_unregister__delete__keeps_the_history(alice: Person) -> None:
-    make_namespace(alice.actor)
-    put(alice.actor, "notes", "k", 1)
-    assert namespaces.unregister_namespace(actor=alice.actor, name="notes", entries="delete") == 1
-    make_namespace(alice.actor)
-    assert not read(alice).exists
-    assert operations_of() == [(1, "put"), (2, "delete")]
-
-
 # Trail ---------------------------------------------------------------------------------------
 
 

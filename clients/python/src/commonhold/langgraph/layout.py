@@ -1,4 +1,13 @@
-"""Where a checkpoint lies, its keys and pages of entries; for the keys see saver."""
+"""Where a checkpoint is stored: its keys, and pages of entries.
+
+| entry | key |
+|---|---|
+| `{namespace}.checkpoints` | `{thread}/{checkpoint_ns}/{checkpoint}/checkpoint`: what it is, and its short values |
+| the same | `{thread}/{checkpoint_ns}/{checkpoint}/write/{task}/{index}`: a pending write |
+| `{namespace}.channels` | `{thread}/{checkpoint_ns}/{channel}/{version}`: a value, written once per version |
+
+Checkpoint ids grow with time, so the last key of a prefix belongs to the newest checkpoint.
+"""
 
 from __future__ import annotations
 

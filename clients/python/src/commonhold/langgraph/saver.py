@@ -1,20 +1,10 @@
-"""The checkpointer: LangGraph's checkpoints, channel values and writes as entries.
-
-| entry | key |
-|---|---|
-| `{namespace}.checkpoints` | `{thread}/{checkpoint_ns}/{checkpoint}/checkpoint`: what it is, and its short values |
-| the same | `{thread}/{checkpoint_ns}/{checkpoint}/write/{task}/{index}`: a pending write |
-| `{namespace}.channels` | `{thread}/{checkpoint_ns}/{channel}/{version}`: a value, written once per version |
-
-Checkpoint ids grow with time, so the last key of a prefix belongs to the newest checkpoint.
-"""
+"""The checkpointer: LangGraph's checkpoints, channel values and writes as entries (layout)."""
 
 from __future__ import annotations
 
-import json
 import os
 import random
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any, Final, Self, Unpack
@@ -34,8 +24,6 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from commonhold.answers import Entry
-from commonhold.calls import Call
 from commonhold.client import Options
 from commonhold.entries import (
     clear_entries,
@@ -64,12 +52,25 @@ from commonhold.langgraph.layout import (
     thread_key,
     value_key,
 )
-from commonhold.langgraph.packing import Packed, Packer, part
+from commonhold.langgraph.operations import (
+    Operation,
+    clear,
+    copy_entry,
+    delete_keys,
+    list_keys,
+    put_in_parts,
+    put_operation,
+    read_documents,
+    repeatable,
+    split_batches,
+    write,
+)
+from commonhold.langgraph.packing import Packer, part
+from commonhold.langgraph.reading import CheckpointReader, config_of
 from commonhold.langgraph.wire import Plan, Wire
 from commonhold.problems import (
     Conflict,
     Forbidden,
-    Invalid,
     NotFound,
     VersionConflict,
     problem_of,
@@ -77,13 +78,10 @@ from commonhold.problems import (
 from commonhold.threads import create_thread, delete_thread, read_thread
 
 MAX_BYTES: Final = 8 * 1024 * 1024  # the most that the server lets a namespace allow
-_BATCH: Final = 1000
 _FIRST_PAGE: Final = 20  # enough for the newest checkpoint and what its tasks wrote
 _MOST_THREADS: Final = 10_000
 _METADATA: Final = {"framework": "langgraph"}
-_MOST_SENT: Final = 7 * 1024 * 1024
 
-Operation = dict[str, Any]
 _Writes = dict[str, list[PendingWrite]]
 
 
@@ -309,6 +307,10 @@ class CommonholdSaver(
     def _packer(self) -> Packer:
         return Packer(self.serde)  # LangGraph gives copies of a saver another serde
 
+    @property
+    def _reader(self) -> CheckpointReader:
+        return CheckpointReader(self._channels, self._packer)
+
     def _base(self, config: RunnableConfig) -> str:
         wanted = config["configurable"]
         return thread_key(wanted["thread_id"]) + ns_key(wanted.get("checkpoint_ns") or "")
@@ -326,7 +328,7 @@ class CommonholdSaver(
                 found = next(iter((yield from newest.read())), None)
         if found is None:
             return None
-        (made,) = yield from self._open([found])
+        (made,) = yield from self._reader.read_tuples([found])
         return made
 
     def _put(
@@ -354,7 +356,7 @@ class CommonholdSaver(
             stored[channel] = version
             if channel in new_versions:
                 key = base + channel_key(channel, version)
-                operations += _puts(self._channels, key, *packer.pack(value))
+                operations += put_in_parts(self._channels, key, *packer.pack(value))
         rest = {name: part for name, part in checkpoint.items() if name != "channel_values"}
         plain, odd = packer.split(rest)
         described, odd_metadata = packer.split(get_checkpoint_metadata(config, metadata))
@@ -371,8 +373,8 @@ class CommonholdSaver(
             **({"packed_metadata": odd_metadata} if odd_metadata else {}),
         }
         key = base + id_key(checkpoint["id"]) + "checkpoint"
-        yield from self._write([*operations, _put(self._checkpoints, key, head)])
-        return _config(thread_id, ns, checkpoint["id"])
+        yield from write([*operations, put_operation(self._checkpoints, key, head)])
+        return config_of(thread_id, ns, checkpoint["id"])
 
     def _put_writes(
         self,
@@ -390,18 +392,18 @@ class CommonholdSaver(
             about = {"task_id": task_id, "task_path": task_path, "index": index}
             document = {**about, "channel": channel, "value": packed}
             key = f"{base}write/{part(task_id, 64)}/{index}"
-            made = _puts(self._checkpoints, key, document, parts)
+            made = put_in_parts(self._checkpoints, key, document, parts)
             if index >= 0:
                 made = [{**each, "if_version": 0} for each in made]
             operations += made
         if not operations:
             return
         try:
-            yield from self._write(operations)
+            yield from write(operations)
         except VersionConflict:
             # Somebody, or this call before its answer was lost, wrote some of them: these stay.
-            for chunk in _chunks(operations):
-                for outcome in (yield _again(run_batch(chunk, atomic=False))):
+            for chunk in split_batches(operations):
+                for outcome in (yield repeatable(run_batch(chunk, atomic=False))):
                     if outcome.problem and outcome.status != 412:
                         raise problem_of(outcome.status, outcome.problem) from None
 
@@ -424,16 +426,18 @@ class CommonholdSaver(
             prefix = thread_key(configurable["thread_id"]) if config else ""
             if config and configurable.get("checkpoint_ns") is not None:
                 prefix = self._base(config)
-            keys = yield from self._keys(self._checkpoints, prefix)
+            keys = yield from list_keys(self._checkpoints, prefix)
             bases = [base for base in map(base_of, heads_of(keys)) if is_between(base, one, end)]
             source = OneByOne(self._checkpoints, sorted(bases, key=id_of, reverse=True))
         left = limit
         while source.more and left != 0:
-            found = [each for each in (yield from source.read()) if self._meets(each, wanted)]
+            found = [
+                each for each in (yield from source.read()) if self._reader.matches(each, wanted)
+            ]
             if left is not None:
                 found = found[:left]
                 left -= len(found)
-            for made in (yield from self._open(found)):  # noqa: UP028  # a list takes no answers
+            for made in (yield from self._reader.read_tuples(found)):  # noqa: UP028  # a list takes no answers
                 yield made
 
     def _delta_history(
@@ -463,12 +467,14 @@ class CommonholdSaver(
                 if not parent or len(seeds) == len(newest_first):
                     break
         stored = {c: found for c, found in seeds.items() if c not in found.head["values"]}
-        documents = yield from self._values(value_key(found, c) for c, found in stored.items())
+        documents = yield from self._reader.read_values(
+            value_key(found, c) for c, found in stored.items()
+        )
         result: dict[str, DeltaChannelHistory] = {}
         for channel, writes in newest_first.items():
             result[channel] = {"writes": writes[::-1]}
             if channel in seeds:
-                values = self._channel_values(seeds[channel], documents)
+                values = self._reader.channel_values(seeds[channel], documents)
                 if channel in values:
                     result[channel]["seed"] = values[channel]
         return result
@@ -478,13 +484,13 @@ class CommonholdSaver(
         for key, row in reversed(found.writes):
             channel = row["channel"]
             if channel in newest_first and channel not in seeds:
-                newest_first[channel].append(self._write_of(found, key, row))
+                newest_first[channel].append(self._reader.pending_write(found, key, row))
         for channel in newest_first:
             if channel in found.head["values"] or channel in found.head["channels"]:
                 seeds.setdefault(channel, found)
 
     def _delete_thread(self, thread_id: str) -> Plan[None]:
-        yield from self._clear(thread_key(thread_id))
+        yield from clear((self._checkpoints, self._channels), thread_key(thread_id))
         self._known_threads.discard(thread_id)
         with suppress(NotFound, Forbidden):  # an editor may not delete threads
             thread = yield read_thread(thread_id)
@@ -505,11 +511,11 @@ class CommonholdSaver(
                     break
                 call = replace(call, body={**call.body, "cursor": page.next_cursor})
         for thread in sorted({base.split("/", 1)[0] + "/" for base in doomed}):
-            values = yield from self._keys(self._channels, thread)
+            values = yield from list_keys(self._channels, thread)
             for base in sorted(base for base in doomed if base.startswith(thread)):
                 yield clear_entries(self._checkpoints, prefix=base)
-            keys = yield from self._keys(self._checkpoints, thread)
-            heads = yield from self._documents(self._checkpoints, heads_of(keys))
+            keys = yield from list_keys(self._checkpoints, thread)
+            heads = yield from read_documents(self._checkpoints, heads_of(keys))
             yield from self._delete_unused(values, heads)
 
     def _copy_thread(self, source_id: str, target_id: str) -> Plan[None]:
@@ -520,8 +526,11 @@ class CommonholdSaver(
                 page = yield call
                 if page.items:
                     yield from self._know_thread(target_id)
-                yield from self._write(
-                    [_copy(entry, target + entry.key[len(source) :], target_id) for entry in page]
+                yield from write(
+                    [
+                        copy_entry(entry, target + entry.key[len(source) :], target_id)
+                        for entry in page
+                    ]
                 )
                 if page.next_cursor is None:
                     break
@@ -532,20 +541,20 @@ class CommonholdSaver(
             raise ValueError(f"strategy must be keep_latest or delete, not {strategy!r}")
         for thread_id in thread_ids:
             if strategy == "delete":
-                yield from self._clear(thread_key(thread_id))
+                yield from clear((self._checkpoints, self._channels), thread_key(thread_id))
             else:
                 yield from self._keep_latest(thread_key(thread_id))
 
     def _keep_latest(self, thread: str) -> Plan[None]:
         # The values first: one that comes later belongs to a checkpoint we may not have seen.
-        values = yield from self._keys(self._channels, thread)
-        keys = yield from self._keys(self._checkpoints, thread)
+        values = yield from list_keys(self._channels, thread)
+        keys = yield from list_keys(self._checkpoints, thread)
         newest = {ns_of(head): head for head in sorted(heads_of(keys))}
         kept: dict[str, Document] = {}
         # For each checkpoint to keep, the delta channels whose value lies further back.
         frontier: dict[str, set[str] | None] = dict.fromkeys(newest.values())
         while frontier:
-            heads = yield from self._documents(self._checkpoints, frontier)
+            heads = yield from read_documents(self._checkpoints, frontier)
             further: dict[str, set[str] | None] = {}
             for key, head in heads.items():
                 kept[key] = head
@@ -559,7 +568,7 @@ class CommonholdSaver(
             frontier = further
         # A write whose checkpoint is not there may be ahead of it.
         doomed = {base_of(head) for head in heads_of(keys)} - {base_of(head) for head in kept}
-        yield from self._delete(self._checkpoints, [k for k in keys if base_of(k) in doomed])
+        yield from delete_keys(self._checkpoints, [k for k in keys if base_of(k) in doomed])
         yield from self._delete_unused(values, kept)
 
     # Steps of plans ------------------------------------------------------------------------------
@@ -569,93 +578,10 @@ class CommonholdSaver(
         if thread_id in self._known_threads:
             return
         with suppress(Conflict):  # it is there, with more than we know
-            yield _again(create_thread(thread_id, metadata=_METADATA))
+            yield repeatable(create_thread(thread_id, metadata=_METADATA))
         if len(self._known_threads) == _MOST_THREADS:
             self._known_threads.clear()
         self._known_threads.add(thread_id)
-
-    def _open(self, found: Sequence[Found]) -> Plan[Sequence[CheckpointTuple]]:
-        """Stored checkpoints as LangGraph's, their values fetched together."""
-        documents = yield from self._values(
-            value_key(each, channel) for each in found for channel in each.head["channels"]
-        )
-        return [self._tuple(each, documents) for each in found]
-
-    def _tuple(self, found: Found, documents: Mapping[str, Document]) -> CheckpointTuple:
-        head = found.head
-        thread_id, ns = head["thread_id"], head["checkpoint_ns"]
-        parent = head["parent_checkpoint_id"]
-        checkpoint = {**head["checkpoint"], **self._odd(head.get("packed"))}
-        return CheckpointTuple(
-            config=_config(thread_id, ns, head["checkpoint_id"]),
-            checkpoint={**checkpoint, "channel_values": self._channel_values(found, documents)},
-            metadata=self._metadata(head),
-            parent_config=_config(thread_id, ns, parent) if parent else None,
-            pending_writes=[self._write_of(found, key, row) for key, row in found.writes],
-        )
-
-    def _channel_values(self, found: Found, documents: Mapping[str, Document]) -> Document:
-        values = dict(found.head["values"])
-        for channel in found.head["channels"]:
-            key = value_key(found, channel)
-            if key in documents:
-                values[channel] = self._unpack(documents[key], key, documents)
-        return values
-
-    def _write_of(self, found: Found, key: str, row: Document) -> PendingWrite:
-        return row["task_id"], row["channel"], self._unpack(row["value"], key, found.rows)
-
-    def _metadata(self, head: Document) -> CheckpointMetadata:
-        return {**head["metadata"], **self._odd(head.get("packed_metadata"))}
-
-    def _odd(self, packed: Packed | None) -> Document:
-        return self._unpack(packed, "", {}) if packed else {}
-
-    def _unpack(self, packed: Packed, key: str, documents: Mapping[str, Document]) -> Any:
-        return self._packer.unpack(packed, lambda n: documents[f"{key}/{n}"]["part"])
-
-    def _meets(self, found: Found, wanted: Mapping[str, Any] | None) -> bool:
-        metadata = self._metadata(found.head)
-        return all(metadata.get(name) == value for name, value in (wanted or {}).items())
-
-    def _values(self, keys: Iterable[str]) -> Plan[dict[str, Document]]:
-        """Values of channels by key, with their parts."""
-        documents = yield from self._documents(self._channels, keys)
-        parts = [
-            f"{key}/{n}" for key, found in documents.items() for n in range(found.get("parts", 0))
-        ]
-        return {**documents, **(yield from self._documents(self._channels, parts))}
-
-    def _documents(self, namespace: str, keys: Iterable[str]) -> Plan[dict[str, Document]]:
-        """Values of entries by key; missing ones are left out."""
-        found: dict[str, Document] = {}
-        wanted = list(dict.fromkeys(keys))
-        for at in range(0, len(wanted), PAGE):
-            gets = [
-                {"op": "get", "namespace": namespace, "key": key} for key in wanted[at : at + PAGE]
-            ]
-            for outcome in (yield _again(run_batch(gets))):
-                if outcome.entry.exists:
-                    found[outcome.entry.key] = outcome.entry.value
-        return found
-
-    def _keys(self, namespace: str, prefix: str) -> Plan[Sequence[str]]:
-        found: dict[str, None] = {}
-        call = list_entries(namespace, prefix=prefix or None, limit=PAGE)
-        while True:
-            page = yield call
-            found |= {entry.key: None for entry in page}
-            if page.next_cursor is None:
-                return tuple(found)
-            call = next_page(call, page.next_cursor)
-
-    def _write(self, operations: Sequence[Operation]) -> Plan[None]:
-        """Write in order, together as far as one request reaches."""
-        for chunk in _chunks(operations):
-            yield _again(run_batch(chunk))
-
-    def _delete(self, namespace: str, keys: Sequence[str]) -> Plan[None]:
-        yield from self._write([{"op": "delete", "namespace": namespace, "key": k} for k in keys])
 
     def _delete_unused(self, values: Sequence[str], heads: Mapping[str, Document]) -> Plan[None]:
         """Delete those of the values' keys that none of the checkpoints names."""
@@ -666,56 +592,4 @@ class CommonholdSaver(
         }
         # A part goes with what it is a part of.
         unused = [k for k in values if "/".join(k.split("/", 4)[:4]) not in used]
-        yield from self._delete(self._channels, unused)
-
-    def _clear(self, prefix: str) -> Plan[None]:
-        for namespace in (self._checkpoints, self._channels):
-            try:
-                yield clear_entries(namespace, prefix=prefix)
-            except Invalid:  # more than the server clears in one transaction
-                yield from self._delete(namespace, (yield from self._keys(namespace, prefix)))
-
-
-def _put(namespace: str, key: str, value: Document) -> Operation:
-    return {"op": "put", "namespace": namespace, "key": key, "value": value}
-
-
-def _copy(entry: Entry, key: str, thread_id: str) -> Operation:
-    """The entry under another key; a checkpoint also says of which thread it is."""
-    renamed = {"thread_id": thread_id} if "thread_id" in entry.value else {}
-    return _put(entry.namespace, key, {**entry.value, **renamed})
-
-
-def _puts(namespace: str, key: str, document: Document, parts: Sequence[str]) -> list[Operation]:
-    each = [_put(namespace, f"{key}/{n}", {"part": text}) for n, text in enumerate(parts)]
-    return [*each, _put(namespace, key, document)]
-
-
-def _chunks(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
-    """In order, each within what one request may hold."""
-    chunk: list[Operation] = []
-    size = 0
-    for operation in operations:
-        weight = len(json.dumps(operation, ensure_ascii=False).encode())
-        if chunk and (size + weight > _MOST_SENT or len(chunk) == _BATCH):
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(operation)
-        size += weight + 1
-    if chunk:
-        yield chunk
-
-
-def _again(call: Call[Any]) -> Call[Any]:
-    """A call whose repetition writes the same once more: its answer need not be kept for a day."""
-    return replace(call, keyed=False)
-
-
-def _config(thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> RunnableConfig:
-    return {
-        "configurable": {
-            "thread_id": thread_id,
-            "checkpoint_ns": checkpoint_ns,
-            "checkpoint_id": checkpoint_id,
-        }
-    }
+        yield from delete_keys(self._channels, unused)

@@ -1,0 +1,99 @@
+"""Operations on entries, in batches that one request holds, and plans that read or delete many."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from commonhold.answers import Entry
+from commonhold.calls import Call
+from commonhold.entries import clear_entries, list_entries, run_batch
+from commonhold.langgraph.layout import PAGE, Document, next_page
+from commonhold.langgraph.wire import Plan
+from commonhold.problems import Invalid
+
+_BATCH: Final = 1000
+_MOST_SENT: Final = 7 * 1024 * 1024
+
+Operation = dict[str, Any]
+
+
+def put_operation(namespace: str, key: str, value: Document) -> Operation:
+    return {"op": "put", "namespace": namespace, "key": key, "value": value}
+
+
+def copy_entry(entry: Entry, key: str, thread_id: str) -> Operation:
+    """The entry under another key; a checkpoint also says of which thread it is."""
+    renamed = {"thread_id": thread_id} if "thread_id" in entry.value else {}
+    return put_operation(entry.namespace, key, {**entry.value, **renamed})
+
+
+def put_in_parts(
+    namespace: str, key: str, document: Document, parts: Sequence[str]
+) -> list[Operation]:
+    each = [put_operation(namespace, f"{key}/{n}", {"part": text}) for n, text in enumerate(parts)]
+    return [*each, put_operation(namespace, key, document)]
+
+
+def split_batches(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
+    """In order, each within what one request may hold."""
+    chunk: list[Operation] = []
+    size = 0
+    for operation in operations:
+        weight = len(json.dumps(operation, ensure_ascii=False).encode())
+        if chunk and (size + weight > _MOST_SENT or len(chunk) == _BATCH):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(operation)
+        size += weight + 1
+    if chunk:
+        yield chunk
+
+
+def repeatable(call: Call[Any]) -> Call[Any]:
+    """A call whose repetition writes the same once more: its answer need not be kept for a day."""
+    return replace(call, keyed=False)
+
+
+def read_documents(namespace: str, keys: Iterable[str]) -> Plan[dict[str, Document]]:
+    """Values of entries by key; missing ones are left out."""
+    found: dict[str, Document] = {}
+    wanted = list(dict.fromkeys(keys))
+    for at in range(0, len(wanted), PAGE):
+        gets = [{"op": "get", "namespace": namespace, "key": key} for key in wanted[at : at + PAGE]]
+        for outcome in (yield repeatable(run_batch(gets))):
+            if outcome.entry.exists:
+                found[outcome.entry.key] = outcome.entry.value
+    return found
+
+
+def list_keys(namespace: str, prefix: str) -> Plan[Sequence[str]]:
+    found: dict[str, None] = {}
+    call = list_entries(namespace, prefix=prefix or None, limit=PAGE)
+    while True:
+        page = yield call
+        found |= {entry.key: None for entry in page}
+        if page.next_cursor is None:
+            return tuple(found)
+        call = next_page(call, page.next_cursor)
+
+
+def write(operations: Sequence[Operation]) -> Plan[None]:
+    """Write in order, together as far as one request reaches."""
+    for chunk in split_batches(operations):
+        yield repeatable(run_batch(chunk))
+
+
+def delete_keys(namespace: str, keys: Sequence[str]) -> Plan[None]:
+    yield from write([{"op": "delete", "namespace": namespace, "key": k} for k in keys])
+
+
+def clear(namespaces: Iterable[str], prefix: str) -> Plan[None]:
+    """Delete every entry below `prefix`."""
+    for namespace in namespaces:
+        try:
+            yield clear_entries(namespace, prefix=prefix)
+        except Invalid:  # more than the server clears in one transaction
+            yield from delete_keys(namespace, (yield from list_keys(namespace, prefix)))

@@ -5,14 +5,12 @@ Not here: the policy (policies), summarising (summarizers) and storing a compact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from .policies import Policy
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class Unanswered:
 
 
 class View(Protocol):
-    """What planning asks of an effective view, whoever holds it: a list in memory (`Lines`), or
+    """What planning asks of an effective view, wherever it is stored: a list in memory, or
     the database, which answers without handing the messages out (models/folds_sql.py)."""
 
     @property
@@ -145,104 +143,6 @@ def _plan(view: View, policy: Policy, keep: int, *, carried: Turn | None = None)
         return Skip(f"{words}; {stuck}" if stuck else words)
     carried_seq = carried.seq if carried else None
     return Plan(found.seq, found.message_id, tokens, view.count - found.index - 1, carried_seq)
-
-
-class Lines:
-    """A view whose lines are all at hand."""
-
-    def __init__(self, lines: Sequence[MessageLine]) -> None:
-        self._lines = lines
-
-    @property
-    def count(self) -> int:
-        return len(self._lines)
-
-    @property
-    def tokens(self) -> int:
-        return sum(line.tokens for line in self._lines)
-
-    @property
-    def turn(self) -> Turn | None:
-        for index in reversed(range(self.count)):
-            line = self._lines[index]
-            if line.role == "user" and line.visibility != "internal":
-                return Turn(index, line.seq, line.tokens)
-        return None
-
-    @property
-    def unanswered(self) -> Unanswered | None:
-        *_, left = self._open_calls()
-        first = min(((index, call) for call, (_, index) in left.items()), default=None)
-        return first and Unanswered(first[0], self._lines[first[0]].seq, first[1])
-
-    def frontier(self, end: int) -> Frontier | None:
-        # A carried message stands behind the summary that covers it: no boundary may fall back on it.
-        furthest = list(accumulate((line.seq for line in self._lines), max))
-        _, *still_open = self._open_calls()
-        for index in reversed(range(end)):
-            line, following = self._lines[index], self._lines[index + 1 : index + 2]
-            if still_open[index] or line.seq != furthest[index]:
-                continue
-            if not any(after.role == "tool" for after in following):
-                upto = self._lines[: index + 1]
-                tokens = sum(each.tokens for each in upto)
-                external = sum(each.visibility != "internal" for each in upto)
-                return Frontier(index, line.seq, line.message_id, tokens, external)
-        return None
-
-    def _open_calls(self) -> list[dict[str, tuple[int, int]]]:
-        """Before the first line and behind each: how often each call is open, and since which."""
-        states: list[dict[str, tuple[int, int]]] = [{}]
-        for index, line in enumerate(self._lines):
-            now = dict(states[-1])
-            for call in line.opens:
-                times, since = now.get(call, (0, index))
-                now[call] = times + 1, since
-            if line.answers is not None and line.answers in now:
-                times, since = now.pop(line.answers)
-                if times > 1:
-                    now[line.answers] = times - 1, since
-            states.append(now)
-        return states
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A summary (appended to the log at `seq`) that stands for the messages
-    `[from_seq, to_seq]`, but for the one it carries."""
-
-    message_id: str
-    seq: int
-    from_seq: int
-    to_seq: int
-    carried_seq: int | None = None
-
-
-def effective(lines: Sequence[T], marks: Sequence[Mark], seq_of: Callable[[T], int]) -> list[T]:
-    """The messages as a model should see them, under the active marks.
-
-    Each marked interval gives way to its summary, which leaves the place where it was appended,
-    and behind it the message that it carries.
-    A mark within another has no say. A mark whose summary is not among `lines` (a view of an
-    earlier moment) folds nothing. The caller leaves out the summaries of lifted marks.
-    """
-    by_seq = {seq_of(line): line for line in lines}
-    present = [mark for mark in marks if mark.seq in by_seq]
-    # Wider and later marks first, so a mark is within an earlier one exactly if it ends no later.
-    present.sort(key=lambda mark: (mark.from_seq, -mark.to_seq, -mark.seq))
-    shown: list[Mark] = []
-    for mark in present:
-        if not shown or mark.to_seq > shown[-1].to_seq:
-            shown.append(mark)
-    hidden = {mark.seq for mark in present}
-    placed = [(mark.from_seq, 0, by_seq[mark.seq]) for mark in shown]
-    carried = {mark.carried_seq for mark in shown}
-    for seq, line in by_seq.items():
-        folded = any(mark.from_seq <= seq <= mark.to_seq for mark in shown) and seq not in carried
-        if seq not in hidden and not folded:
-            placed.append((seq, 1, line))
-    placed.sort(key=lambda entry: entry[:2])
-    return [line for _, _, line in placed]
 
 
 def fit(lines: Sequence[MessageLine], max_tokens: int) -> list[int]:

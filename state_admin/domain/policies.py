@@ -13,6 +13,8 @@ MODES: Final = ("keep_recent_raw_suffix", "compact_to_safe_frontier")
 EXTRACTIVE: Final = "extractive"
 BY_MODEL: Final = "model"
 LONGEST_PROMPT: Final = 8_000
+# How many of a thread's newest snapshots stay where no policy says it.
+KEEP_LAST: Final = 100
 
 
 class BadPolicy(ValueError):
@@ -31,7 +33,7 @@ class Policy:
     thread that got messages is compacted when its last compaction is so old. `summarizer` None =
     the server's default; "model" = the one that `summary_model` names, told `prompt` (None = our
     own), and when it cannot be had, `fallback` (None = no summary then). `snapshot_keep_last`
-    None = by the schedule no snapshot goes, and by hand domain.retention.KEEP_LAST stay.
+    None = by the schedule no snapshot goes, and by hand KEEP_LAST stay.
     """
 
     max_context_tokens: int = 200_000

@@ -1,5 +1,5 @@
 """Where an effective view may be folded, found in the database: a log of 100,000 messages is planned
-by a few rows. The rules are domain/boundaries.py's, and a property holds both to the same answers."""
+by a few rows. tests/domain/reference_boundaries.py states the rules in Python, and a test compares the two."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What snapshot and history compaction remove, in pieces, and what they would.
 
-domain/retention.py has the rules; these statements follow them. No piece looks at more than its
+tests/domain/reference_retention.py states the rules in Python. No piece looks at more than its
 `batch`, and none touches a row that writers touch: they change what is current and add what is new.
 """
 

@@ -49,11 +49,6 @@ def index_entries() -> Report:
     return report
 
 
-def rebuild_index(*, workspace_id: int) -> None:
-    """Have the next sweeps read every entry again. Searches stay right meanwhile, but slower."""
-    SearchPosition.objects.filter(pk=workspace_id).delete()
-
-
 def _advance(actor: Actor) -> tuple[int, int, bool]:
     """One step: how many were indexed, how many removed, and whether there is more to do."""
     search_models.lock_documents(actor.workspace_id)

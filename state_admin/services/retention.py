@@ -22,8 +22,7 @@ from django.db.models.functions import Now
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
-from state_admin.domain.policies import Effective, Policy
-from state_admin.domain.retention import KEEP_LAST
+from state_admin.domain.policies import KEEP_LAST, Effective, Policy
 from state_admin.domain.values import JSON
 from state_admin.models import (
     Compaction,

@@ -9,18 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_admin.domain.boundaries import (
-    Lines,
-    Mark,
-    MessageLine,
-    Plan,
-    Skip,
-    dangling,
-    effective,
-    fit,
-    plan,
-)
+from state_admin.domain.boundaries import MessageLine, Plan, Skip, dangling, fit, plan
 from state_admin.domain.policies import Policy
+from tests.domain.reference_boundaries import Lines, Mark, effective
 
 CHEAP = Policy(min_gain_tokens=0)
 

@@ -10,13 +10,14 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from state_admin.domain.boundaries import Lines, MessageLine, Plan, Skip, plan
+from state_admin.domain.boundaries import MessageLine, Plan, Skip, plan
 from state_admin.domain.policies import Policy
 from state_admin.models import Message, Thread, folds_sql, hot
 from state_admin.models.folds_sql import LogView
 from state_admin.services import compaction_jobs, compactions, threads
 from state_admin.services.effective_views import effective_messages, standing_summary
 from tests.builders import Person, append, make_thread, raw
+from tests.domain.reference_boundaries import Lines
 
 WORDS = ["s", "u", "i", "a", "a+x", "a+y", "a+x,y", "-x", "-y"]
 

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from state_admin.domain import tokens
-from state_admin.domain.boundaries import Mark, effective
 from state_admin.domain.policies import Policy
 from state_admin.models import Compaction, Message, Thread
 from state_admin.services import compaction_jobs, compactions, contexts, threads
@@ -23,6 +22,7 @@ from state_admin.services.effective_views import effective_messages
 from state_admin.services.errors import Conflict
 from state_admin.summarizers import SUMMARIZERS
 from tests.builders import Person, append, conversation, make_thread, raw
+from tests.domain.reference_boundaries import Mark, effective
 from tests.services.test_compactions import Fake
 from tests.services.test_folds import body
 

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from state_admin.domain.access import Role
-from state_admin.domain.retention import RevisionInfo, kept_revisions, removable_spans
 from state_admin.models import (
     AuditRow,
     Change,
@@ -51,6 +50,7 @@ from tests.builders import (
     make_token,
     raw,
 )
+from tests.domain.reference_retention import RevisionInfo, kept_revisions, removable_spans
 from tests.services.racing import race
 
 DONE = RunChange(status="done", termination_reason={"type": "natural_end"})
@@ -248,7 +248,7 @@ UPDATES = st.lists(
 def test_snapshots__any_history__go_exactly_by_the_rule(
     db: None, steps: list[tuple[set[str], str]], last: int, every: int | None
 ) -> None:
-    """The statements agree with domain/retention.py, in pieces of two rows."""
+    """The statements agree with tests/domain/reference_retention.py, in pieces of two rows."""
     with transaction.atomic(), pytest.MonkeyPatch.context() as patched:
         patched.setattr(retention, "BATCH", 2)
         person = make_person("zoe", "zoo", Role.ADMIN)

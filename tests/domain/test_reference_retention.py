@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_admin.domain.retention import (
+from tests.domain.reference_retention import (
     RevisionInfo,
     VersionInfo,
     kept_revisions,

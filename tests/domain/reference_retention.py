@@ -1,4 +1,4 @@
-"""What snapshot and history compaction may remove. Decides only; removes nothing."""
+"""What snapshot and history compaction may remove, in Python: models/retention_sql.py must agree."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from typing import TypeAlias
+
+from state_admin.domain.policies import KEEP_LAST
 
 Span: TypeAlias = tuple[int, int | None]
-# How many of a thread's newest snapshots stay where no policy says it.
-KEEP_LAST: Final = 100
 
 
 @dataclass(frozen=True)

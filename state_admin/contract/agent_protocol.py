@@ -282,12 +282,13 @@ PUT_ITEM = _operation(
     "put_store_item", "PUT", "/store/items", "Write a store item",
     description="Last write wins; with If-Match, only on top of that `version`. The first item that an "
     "admin writes registers the namespace `agent_store`.",
-    body=ItemPut, answers={204: None}, problems=("not-registered", "quota-exceeded"), **_GUARDS,
+    body=ItemPut, answers={204: None},
+    problems=("not-registered", "quota-exceeded", "version-conflict"), **_GUARDS,
 )  # fmt: skip
 DELETE_ITEM = _operation(
     "delete_store_item", "DELETE", "/store/items", "Delete a store item",
     description="Deletes the item if it exists; with If-Match, only that `version`.",
-    body=ItemAddress, answers={204: None}, **_GUARDS,
+    body=ItemAddress, answers={204: None}, problems=("version-conflict",), **_GUARDS,
 )  # fmt: skip
 SEARCH_ITEMS = _operation(
     "search_store_items", "POST", "/store/items/search", "Search store items",

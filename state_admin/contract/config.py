@@ -127,7 +127,7 @@ WRITE_CONFIG = Operation(
     answers={200: Record, 201: Record},
     dry_run=Record,
     headers=WRITE_HEADERS,
-    problems=("not-registered",),
+    problems=("not-registered", "version-conflict", "not-found"),  # not-found: unknown kind
     etag=True,
 )
 PATCH_CONFIG = Operation(
@@ -144,7 +144,7 @@ PATCH_CONFIG = Operation(
     answers={200: Record},
     dry_run=Record,
     headers=WRITE_HEADERS,
-    problems=("not-registered",),
+    problems=("not-registered", "version-conflict"),
     etag=True,
 )
 DELETE_CONFIG = Operation(
@@ -160,7 +160,7 @@ DELETE_CONFIG = Operation(
     answers={204: None},
     dry_run=Dependents,
     headers=DELETE_HEADERS,
-    problems=("not-found",),  # of an unknown kind
+    problems=("not-found", "version-conflict"),  # not-found: unknown kind
 )
 READ_CONFIG_HISTORY = Operation(
     id="read_config_history",
@@ -186,7 +186,7 @@ RESTORE_CONFIG = Operation(
     answers={200: Record},
     dry_run=Record,
     headers=RESTORE_HEADERS,
-    problems=("not-registered",),
+    problems=("not-registered", "version-conflict"),
     etag=True,
 )
 LIST_CONFIG_DEPENDENTS = Operation(

@@ -108,7 +108,7 @@ EntryOperation = Annotated[
 ]
 
 
-class _EntryFacts(Answer):
+class EntryFacts(Answer):
     """What responses tell of an entry besides its value."""
 
     namespace: Namespace
@@ -142,7 +142,7 @@ class _EntryFacts(Answer):
     estimated_tokens: Tokens
 
 
-class Entry(_EntryFacts):
+class Entry(EntryFacts):
     """An entry as a reader sees it. A missing one has the default of its namespace and version 0."""
 
     exists: Annotated[bool, doc("False if the value is the default of the namespace.", True)]
@@ -176,7 +176,7 @@ class Entry(_EntryFacts):
         )
 
 
-class EntryRow(_EntryFacts):
+class EntryRow(EntryFacts):
     """An entry in a list."""
 
     registered: Annotated[
@@ -360,7 +360,7 @@ READ_ENTRY = Operation(
     query=Reading,
     answers={200: Entry, 304: None},
     headers=("If-None-Match",),
-    problems=("not-registered", "gone"),
+    problems=("not-registered", "gone", "not-found"),
     etag=True,
 )
 WRITE_ENTRY = Operation(
@@ -377,7 +377,7 @@ WRITE_ENTRY = Operation(
     answers={200: Entry, 201: Entry},
     dry_run=Entry,
     headers=WRITE_HEADERS,
-    problems=("not-registered", "quota-exceeded"),
+    problems=("not-registered", "quota-exceeded", "version-conflict"),
     etag=True,
 )
 PATCH_ENTRY = Operation(
@@ -395,7 +395,7 @@ PATCH_ENTRY = Operation(
     answers={200: Entry, 201: Entry},
     dry_run=Entry,
     headers=WRITE_HEADERS,
-    problems=("not-registered", "quota-exceeded"),
+    problems=("not-registered", "quota-exceeded", "version-conflict"),
     etag=True,
 )
 DELETE_ENTRY = Operation(
@@ -409,7 +409,7 @@ DELETE_ENTRY = Operation(
     answers={204: None},
     dry_run=Cleared,
     headers=DELETE_HEADERS,
-    problems=("not-registered",),
+    problems=("not-registered", "version-conflict"),
 )
 LIST_ENTRIES = Operation(
     id="list_entries",
@@ -481,7 +481,7 @@ PIN_VERSION = Operation(
     description="History compaction keeps a pinned version. `pinned: false` removes the pin.",
     body=VersionPin,
     answers={200: EntryVersion},
-    problems=("not-registered", "gone"),
+    problems=("not-registered", "gone", "not-found"),
 )
 DIFF_ENTRY = Operation(
     id="diff_entry",
@@ -493,7 +493,7 @@ DIFF_ENTRY = Operation(
     "namespace.",
     query=Versions,
     answers={200: Diff},
-    problems=("not-registered", "gone"),
+    problems=("not-registered", "gone", "not-found"),
 )
 RESTORE_ENTRY = Operation(
     id="restore_entry",
@@ -507,7 +507,7 @@ RESTORE_ENTRY = Operation(
     answers={200: Entry},
     dry_run=Entry,
     headers=RESTORE_HEADERS,
-    problems=("not-registered", "gone", "quota-exceeded"),
+    problems=("not-registered", "gone", "quota-exceeded", "version-conflict", "not-found"),
     etag=True,
 )
 LIST_KEY = Operation(

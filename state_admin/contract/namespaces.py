@@ -226,7 +226,7 @@ REGISTER_NAMESPACE = Operation(
     answers={200: Namespace, 201: Namespace},
     dry_run=RegistrationPreview,
     headers=("If-Match", "If-None-Match"),
-    problems=("schema-conflict",),
+    problems=("schema-conflict", "version-conflict"),
     etag=True,
 )
 UNREGISTER_NAMESPACE = Operation(

@@ -30,6 +30,8 @@ _ALWAYS: Final = (
     "unavailable",
 )
 _WITH_BODY: Final = ("too-large", "request-timeout", "invalid")
+# Parameters of paths that are not `not-found`: a namespace is not registered, the others have defaults.
+_OPTIONAL: Final = {"namespace", "key", "agent_id"}
 
 _ETAG_PATTERN: Final = r'^(W/)?"[0-9]{1,18}"$'
 REQUEST_HEADERS: Final[dict[str, Schema]] = {
@@ -353,11 +355,9 @@ def problems_of(op: Operation) -> set[str]:
     slugs = {*_ALWAYS, *op.problems}
     if op.body is not None:
         slugs |= {*_WITH_BODY}
-    if any(op.path_parameters) and op.method != "DELETE":
-        # A deletion of what does not exist succeeds, unless the operation declares the problem.
+    if op.method not in ("PUT", "DELETE") and set(op.path_parameters) - _OPTIONAL:
+        # PUT creates what does not exist and DELETE succeeds, unless they declare the problem.
         slugs.add("not-found")
-    if "If-Match" in op.headers:
-        slugs |= {"version-conflict"}
     if not op.reads and op.kept:
         # Of the Idempotency-Key: in use, or used for another request, or its response was removed.
         slugs |= {"in-flight", "conflict", "invalid", "gone"}

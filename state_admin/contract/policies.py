@@ -247,6 +247,7 @@ def _operations(
 ) -> tuple[Operation, Operation, Operation]:
     """Read, replace and delete the policy of a scope."""
     path = f"/compaction-policies/{path}"
+    absent = ("not-found",) if scope == "thread" else ()
     tag = "compaction policies"
     return (
         Operation(
@@ -274,7 +275,7 @@ def _operations(
             body=PolicyFields,
             answers={200: CompactionPolicy},
             headers=("If-Match",),
-            problems=problems,
+            problems=("version-conflict", *problems),
             etag=True,
         ),
         Operation(
@@ -288,7 +289,7 @@ def _operations(
             answers={204: None},
             headers=("If-Match",),
             dry_run=DryRun,
-            problems=("not-found",) if scope == "thread" else (),
+            problems=("version-conflict", *absent),
         ),
     )
 
@@ -301,5 +302,5 @@ GET_AGENT_POLICY, PUT_AGENT_POLICY, DELETE_AGENT_POLICY = _operations(
     "agent", "agents/{agent_id}", Role.ADMIN, ("quota-exceeded",)
 )
 GET_THREAD_POLICY, PUT_THREAD_POLICY, DELETE_THREAD_POLICY = _operations(
-    "thread", "threads/{thread_id}", Role.EDITOR
+    "thread", "threads/{thread_id}", Role.EDITOR, ("not-found",)
 )

@@ -59,5 +59,6 @@ REDACT_ENTRY = Operation(
     body=RedactionRequest,
     answers={200: Redaction},
     dry_run=Redaction,
+    problems=("not-found",),
     etag=True,
 )

@@ -129,7 +129,7 @@ MEASURE_NAMESPACE = Operation(
     " last measurement is returned with `exact` false.",
     query=MeasureQuery,
     answers={200: Storage},
-    problems=("not-registered",),
+    problems=("not-registered", "not-found"),
 )
 MEASURE_THREAD = Operation(
     id="measure_thread",

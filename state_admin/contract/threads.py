@@ -326,6 +326,7 @@ CHANGE_THREAD = Operation(
     media_types=(JSON_TYPE, MERGE_PATCH),
     answers={200: Thread},
     headers=("If-Match",),
+    problems=("version-conflict",),
     etag=True,
 )
 DELETE_THREAD = Operation(
@@ -341,7 +342,7 @@ DELETE_THREAD = Operation(
     answers={204: None},
     dry_run=ThreadDeletion,
     headers=("If-Match",),
-    problems=("revision-conflict",),
+    problems=("revision-conflict", "version-conflict"),
 )
 DELETE_THREADS = Operation(
     id="delete_threads",

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 9bbba684cb650dc207679530896e0904ad707887424064bc9707f0d260e2ae0c
+// sha256 of docs/openapi.json: 25dbc2e24abf390e1ef991aadc0ff5e6453b43e93d7e30a3a359b575ffc42f69
 
 export interface paths {
     "/api/v1/access/explain": {

@@ -1,4 +1,5 @@
-"""Writes the generated pages of docs/: the OpenAPI document, the problem types and the reference."""
+"""Writes what is generated from the contract: the OpenAPI document, the problem types and the reference
+in docs/, and the classes of the Python client."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from django.core.management.base import BaseCommand
 import state_admin.contract.openapi as contract_openapi
 from project.env import BASE_DIR
 from state_admin.contract import OPERATIONS
+from state_admin.management.client_classes import client_classes
 from state_admin.management.reference import render_reference
 from state_admin.services.errors import problem_types
 from state_admin.services.problem_examples import example_of
@@ -20,6 +22,7 @@ from state_admin.services.problem_examples import example_of
 OPENAPI = settings.API_DOCUMENT
 DOCS = BASE_DIR / "docs"
 PROBLEMS = DOCS / "problems.md"
+CLIENT = BASE_DIR / "clients/python/src/commonhold/answers.py"
 
 
 def openapi() -> bytes:
@@ -68,17 +71,18 @@ def generate_pages() -> dict[Path, bytes]:
     document = openapi()
     reference = render_reference(orjson.loads(document))
     pages = {DOCS / path: text.encode() for path, text in reference.items()}
-    return {OPENAPI: document, PROBLEMS: problems().encode(), **pages}
+    client = client_classes().encode()
+    return {OPENAPI: document, PROBLEMS: problems().encode(), CLIENT: client, **pages}
 
 
 class Command(BaseCommand):
     help = (
-        "Write the generated pages of docs/: openapi.json, problems.md and the reference. "
-        "A test fails when they are out of date."
+        "Write what is generated from the contract: openapi.json, problems.md and the reference in "
+        "docs/, and the classes of the Python client. A test fails when they are out of date."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         for path, text in generate_pages().items():
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text)
             self.stdout.write(f"wrote {path.relative_to(BASE_DIR)}")

@@ -25,6 +25,7 @@ from commonhold import (
     Conflict,
     InFlight,
     KeyDecode,
+    MemoryBackend,
     MutationBaseRevisionMismatch,
     Problem,
     RateLimited,
@@ -52,7 +53,9 @@ from tests.project.proxying import Proxy
 from tests.project.running import Running, free_port
 from tests.streams.listening import web_on_this_database
 
-ENTRY = {"namespace": "n", "key": "k", "value": 1, "version": 1}
+BACKEND = MemoryBackend()
+BACKEND.register("n")
+ENTRY = BACKEND.put("n", "k", 1).document
 
 
 def answer(status: int, slug: str = "", **headers: str) -> Reply:

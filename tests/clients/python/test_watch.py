@@ -28,7 +28,10 @@ def taken(*lines: str) -> tuple[Feed, list[str]]:
     return feed, [change.kind for change in found if change is not None]
 
 
-CHANGE = 'data: {"cursor":"b","kind":"entry.put","at":"2026-01-01T00:00:00Z"}'
+CHANGE = (
+    'data: {"cursor":"b","kind":"entry.put","namespace":"n","key":"k","thread_id":null,"run_id":null,'
+    '"version":1,"actor":"alice","at":"2026-01-01T00:00:00Z"}'
+)
 
 
 def test_feed__a_block_with_data__is_a_change() -> None:

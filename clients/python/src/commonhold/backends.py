@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from commonhold import documents
-from commonhold.answers import Entry
+from commonhold.answers import Entry, EntryRow
 from commonhold.calls import segment
 from commonhold.keys import Profile, name_of
 from commonhold.problems import NotRegistered, VersionConflict
@@ -65,11 +65,15 @@ class _Local:
         with self._locked():
             self._remove(namespace, str(key))
 
-    def list_key(self, key: str) -> list[Entry]:
+    def list_key(self, key: str) -> list[EntryRow]:
         """Everything under one key, by namespace; also what is not registered."""
         with self._locked():
             found = [(name, self._load(name, str(key))) for name in sorted(self._names())]
-            return [self._entry(name, key, record) for name, record in found if record["exists"]]
+            return [
+                EntryRow.read({**_facts(name, key, record), "registered": name in self._registered})
+                for name, record in found
+                if record["exists"]
+            ]
 
     def clear_key(self, key: str) -> int:
         """Delete everything under one key; how many there were."""
@@ -90,17 +94,7 @@ class _Local:
             self._store(namespace, key, record | gone)
 
     def _entry(self, namespace: str, key: str, record: dict[str, Any]) -> Entry:
-        exists = record["exists"]
-        shown = {
-            "namespace": namespace,
-            "key": str(key),
-            "exists": exists,
-            "value": copy.deepcopy(record["value"]) if exists else None,
-            "version": record["version"] if exists else 0,
-            "updated_at": record.get("updated_at") if exists else None,
-            "registered": namespace in self._registered,
-        }
-        return Entry.read(shown)
+        return Entry.read({**_facts(namespace, key, record), "exists": record["exists"]})
 
     def _locked(self) -> contextlib.AbstractContextManager[Any]:
         raise NotImplementedError
@@ -116,6 +110,34 @@ class _Local:
 
 
 _NEVER: dict[str, Any] = {"exists": False, "value": None, "version": 0}
+
+
+def _facts(namespace: str, key: str, record: dict[str, Any]) -> dict[str, Any]:
+    """What is not kept here is as for an entry that nobody has tagged, measured or let expire."""
+    exists = record["exists"]
+    return {
+        "namespace": namespace,
+        "key": str(key),
+        "scope_kind": _scope_kind(key),
+        "value": copy.deepcopy(record["value"]) if exists else None,
+        "version": record["version"] if exists else 0,
+        "schema_version": 0,
+        "valid": True,
+        "created_at": None,
+        "updated_at": record.get("updated_at") if exists else None,
+        "expires_at": None,
+        "actor": "",
+        "tags": [],
+        "pinned": False,
+        "size_bytes": 0,
+        "estimated_tokens": 0,
+    }
+
+
+def _scope_kind(key: str) -> str:
+    start, mark, _ = key.partition("::")
+    kinds = ("parent_thread", "agent_type", "thread") if mark else ("global", "system")
+    return start if start in kinds else "custom"
 
 
 class MemoryBackend(_Local):

@@ -20,8 +20,8 @@ from urllib.parse import quote
 import httpx2
 
 from commonhold import documents
-from commonhold.answers import Page
 from commonhold.problems import Problem, Unreachable, problem_of
+from commonhold.reading import Page
 
 R = TypeVar("R")
 

@@ -11,7 +11,7 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
 import httpx2
 
-from commonhold.answers import Entry, Namespace, Page
+from commonhold.answers import Entry, Namespace
 from commonhold.calls import Call, Reply, Request, Retries, Sleep, exchange, one_line
 from commonhold.changes import HEARTBEAT_TIMEOUT, AsyncWatch, Feed, Watch
 from commonhold.dispatches import Dispatches
@@ -26,6 +26,7 @@ from commonhold.profiles import (
     opened,
     settle_steps,
 )
+from commonhold.reading import Page
 from commonhold.runs import Runs, Tickets
 from commonhold.shapes import schema_of
 from commonhold.state_keys import Plugins, StateKeys

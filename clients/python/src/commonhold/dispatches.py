@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Unpack
 
-from commonhold.answers import Dispatch, Page, page_of
+from commonhold.answers import ClaimedDispatch, Dispatch
 from commonhold.calls import Call, Listing, given, segment
+from commonhold.reading import Page, page_of
 from commonhold.threads import thread_path
 from commonhold.verbs import Group, S, Verb
 
@@ -43,7 +44,7 @@ def claim(
     limit: int | None = None,
     lease_seconds: int | None = None,
     wait: float = 0,
-) -> Call[list[Dispatch]]:
+) -> Call[list[ClaimedDispatch]]:
     """Lease work, `wait` seconds (at most 30) for some. A claim whose answer got lost comes back
     when its lease ends."""
     body = given(
@@ -56,7 +57,7 @@ def claim(
     return Call(
         "POST",
         "/dispatches/claim",
-        lambda document: [Dispatch.read(each) for each in document["items"]],
+        lambda document: [ClaimedDispatch.read(each) for each in document["items"]],
         given(wait=int(wait) or None),
         body=body,
         keyed=not int(wait),
@@ -64,23 +65,23 @@ def claim(
     )
 
 
-def _dispatch(held: Dispatch, verb: str, **body: Any) -> Call[Dispatch]:
+def _dispatch(held: ClaimedDispatch, verb: str, **body: Any) -> Call[Dispatch]:
     sent = given(claim_token=held.claim_token, **body)
     return Call("POST", f"/dispatches/{segment(held.id)}/{verb}", Dispatch.read, body=sent)
 
 
-def ack(held: Dispatch) -> Call[Dispatch]:
+def ack(held: ClaimedDispatch) -> Call[Dispatch]:
     """Delivered. Conflict: the lease has ended."""
     return _dispatch(held, "ack")
 
 
 def nack(
-    held: Dispatch, error: str | None = None, *, retry_after: int | None = None
+    held: ClaimedDispatch, error: str | None = None, *, retry_after: int | None = None
 ) -> Call[Dispatch]:
     return _dispatch(held, "nack", error=error, retry_after=retry_after)
 
 
-def extend(held: Dispatch, lease_seconds: int | None = None) -> Call[Dispatch]:
+def extend(held: ClaimedDispatch, lease_seconds: int | None = None) -> Call[Dispatch]:
     return _dispatch(held, "extend", lease_seconds=lease_seconds)
 
 

@@ -7,9 +7,20 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
-from commonhold.answers import Change, Diff, Entry, Me, Namespace, Outcome, Page, Version, page_of
+from commonhold.answers import (
+    BatchResult,
+    Change,
+    Diff,
+    Entry,
+    EntryRow,
+    EntryVersion,
+    Hit,
+    Me,
+    Namespace,
+)
 from commonhold.calls import NOTHING, Call, Listing, given, segment
 from commonhold.keys import AnyKey, StateScope, name_of
+from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
 
 Where: TypeAlias = str | AnyKey
@@ -132,7 +143,7 @@ def list_entries(
     values: bool = False,
     before: str | None = None,
     **page: Unpack[Listing],
-) -> Call[Page[Entry]]:
+) -> Call[Page[EntryRow]]:
     """Entries of a namespace, by key; with `values` the values too. `order` "desc": from the last
     key; `before`: only keys below it."""
     query = given(
@@ -145,13 +156,13 @@ def list_entries(
         before=before,
         **page,
     )
-    return Call("GET", f"/state/{segment(name_of(namespace))}", page_of(Entry.read), query)
+    return Call("GET", f"/state/{segment(name_of(namespace))}", page_of(EntryRow.read), query)
 
 
-def list_key(key: Key, *, values: bool = False, **page: Unpack[Listing]) -> Call[Page[Entry]]:
+def list_key(key: Key, *, values: bool = False, **page: Unpack[Listing]) -> Call[Page[EntryRow]]:
     """Everything under one key over all namespaces, unregistered ones too."""
     query = given(include="value" if values else None, **page)
-    return Call("GET", f"/keys/{segment(str(key))}", page_of(Entry.read), query)
+    return Call("GET", f"/keys/{segment(str(key))}", page_of(EntryRow.read), query)
 
 
 def clear_key(key: Key, *, dry_run: bool = False, reason: str = "") -> Call[dict[str, Any]]:
@@ -185,10 +196,10 @@ def read_history(
     *,
     values: bool = False,
     **page: Unpack[Listing],
-) -> Call[Page[Version]]:
+) -> Call[Page[EntryVersion]]:
     """Every kept version, newest first."""
     query = given(include="value" if values else None, **page)
-    return Call("GET", _path("history", namespace, key), page_of(Version.read), query)
+    return Call("GET", _path("history", namespace, key), page_of(EntryVersion.read), query)
 
 
 def diff_entry(namespace: Where, key: Key, old: int, new: int) -> Call[Diff]:
@@ -211,13 +222,13 @@ def restore_entry(
 
 def run_batch(
     operations: Sequence[Mapping[str, Any]], *, atomic: bool = True, reason: str = ""
-) -> Call[list[Outcome]]:
+) -> Call[list[BatchResult]]:
     """1 to 1,000 operations: {"op": "get"|"put"|"patch"|"delete", "namespace", "key", "value"?,
     "patch"?, "patch_type"?, "if_version"?, …}. Atomic: all land or a Problem says which did not."""
     return Call(
         "POST",
         "/state/batch",
-        lambda document: [Outcome.read(each) for each in document["results"]],
+        lambda document: [BatchResult.read(each) for each in document["results"]],
         body={"atomic": atomic, "operations": [dict(each) for each in operations]},
         headers={"Change-Reason": reason},
     )
@@ -233,9 +244,9 @@ def search_entries(
     values: bool = False,
     limit: int | None = None,
     cursor: str | None = None,
-) -> Call[Page[Entry]]:
-    """Words, `word*`, "phrases" over live values; `where`: equality at JSON Pointers. Each item's
-    `document["matches"]` says where."""
+) -> Call[Page[Hit]]:
+    """Words, `word*`, "phrases" over live values; `where`: equality at JSON Pointers. `matches`
+    of each says where."""
     body = given(
         text=text,
         where=where,
@@ -246,7 +257,7 @@ def search_entries(
         limit=limit,
         cursor=cursor,
     )
-    return Call("POST", "/search", page_of(Entry.read), body=body, keyed=False)
+    return Call("POST", "/search", page_of(Hit.read), body=body, keyed=False)
 
 
 def list_namespaces(*, prefix: str | None = None, **page: Unpack[Listing]) -> Call[Page[Namespace]]:

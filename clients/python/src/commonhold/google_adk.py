@@ -220,7 +220,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
             else:
                 break
         await super().append_event(session, event)
-        entries = [result.entry for result in made.results if result.entry is not None]
+        entries = [result.entry for result in made.results or () if result.entry is not None]
         states = [entry for entry in entries if entry.namespace != _ACTIVITY]
         for entry in states:
             session.state.update(_prefixed(entry))

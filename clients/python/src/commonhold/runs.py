@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
-from commonhold.answers import Committed, ItemResult, Page, Run, Ticket, page_of
+from commonhold.answers import Committed, ItemResult, Run, Ticket
 from commonhold.calls import Call, Listing, given, segment
+from commonhold.reading import Page, page_of
 from commonhold.threads import item_results, thread_path
 from commonhold.verbs import Group, S, Verb
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack
 
-from commonhold.answers import Page, StateKeyInfo, page_of
+from commonhold.answers import StateKey
 from commonhold.calls import Call, Listing, given, segment
+from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
 
 JsonObject = Mapping[str, Any]
@@ -24,7 +25,7 @@ def register_state_key(
     retain_on_uninstall: bool | None = None,
     plugin: str | None = None,
     description: str | None = None,
-) -> Call[StateKeyInfo]:
+) -> Call[StateKey]:
     body = given(
         reducer=reducer,
         merge=merge,
@@ -36,16 +37,16 @@ def register_state_key(
         plugin=plugin,
         description=description,
     )
-    return Call("PUT", f"/state-keys/{segment(name)}", StateKeyInfo.read, body=body)
+    return Call("PUT", f"/state-keys/{segment(name)}", StateKey.read, body=body)
 
 
-def list_state_keys(**page: Unpack[Listing]) -> Call[Page[StateKeyInfo]]:
+def list_state_keys(**page: Unpack[Listing]) -> Call[Page[StateKey]]:
     query = given(**page)
-    return Call("GET", "/state-keys", page_of(StateKeyInfo.read), query)
+    return Call("GET", "/state-keys", page_of(StateKey.read), query)
 
 
-def get_state_key(name: str) -> Call[StateKeyInfo]:
-    return Call("GET", f"/state-keys/{segment(name)}", StateKeyInfo.read)
+def get_state_key(name: str) -> Call[StateKey]:
+    return Call("GET", f"/state-keys/{segment(name)}", StateKey.read)
 
 
 class StateKeys(Group[S]):

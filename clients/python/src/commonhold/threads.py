@@ -9,14 +9,13 @@ from commonhold.answers import (
     Appended,
     Context,
     Diff,
-    Extensions,
     ItemResult,
     Message,
-    Page,
+    Snapshot,
     Thread,
-    page_of,
 )
 from commonhold.calls import Call, Listing, given, segment
+from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
 
 JsonObject = Mapping[str, Any]
@@ -192,10 +191,10 @@ def read_state(
     revision: int | None = None,
     scope: Literal["run", "thread"] | None = None,
     export: bool = False,
-) -> Call[Extensions]:
+) -> Call[Snapshot]:
     """The state, now or at a kept revision. `export`: only what is persistent and registered."""
     query = given(revision=revision, scope=scope, export=export or None)
-    return Call("GET", thread_path(thread_id, "/state"), Extensions.read, query)
+    return Call("GET", thread_path(thread_id, "/state"), Snapshot.read, query)
 
 
 def list_snapshots(thread_id: str, **page: Unpack[Listing]) -> Call[Page[dict[str, Any]]]:
@@ -209,12 +208,12 @@ def diff_revisions(thread_id: str, old: int, new: int) -> Call[Diff]:
 
 def restore_revision(
     thread_id: str, revision: int, *, if_revision: int | None = None
-) -> Call[Extensions]:
+) -> Call[Snapshot]:
     """A new revision with the state of an old one."""
     return Call(
         "POST",
         thread_path(thread_id, "/restore"),
-        Extensions.read,
+        Snapshot.read,
         body={"revision": revision},
         headers=_if_match(if_revision),
     )
@@ -227,13 +226,13 @@ def import_state(
     mode: Literal["replace", "merge"] | None = None,
     unknown_keys: Literal["error", "skip"] | None = None,
     if_revision: int | None = None,
-) -> Call[Extensions]:
+) -> Call[Snapshot]:
     """Bring in `{"revision": n, "extensions": {…}}` as one new revision."""
     body = given(snapshot=dict(snapshot), mode=mode, unknown_keys=unknown_keys)
     return Call(
         "POST",
         thread_path(thread_id, "/import"),
-        Extensions.read,
+        Snapshot.read,
         body=body,
         headers=_if_match(if_revision),
     )

@@ -17,11 +17,12 @@ from typing import Any, Final
 
 from langgraph.checkpoint.base import writes_sort_key
 
-from commonhold.answers import Entry, Page
+from commonhold.answers import EntryRow
 from commonhold.calls import Call
 from commonhold.entries import list_entries
 from commonhold.langgraph.packing import part
 from commonhold.langgraph.wire import Plan
+from commonhold.reading import Page
 
 PAGE: Final = 200
 MOST_ID: Final = 64
@@ -57,7 +58,7 @@ class Downward:
         self._rows: dict[str, Document] = {}
 
     def read(self) -> Plan[list[Found]]:
-        page: Page[Entry] = yield self._call
+        page: Page[EntryRow] = yield self._call
         found = []
         for entry in page:
             # Downwards the writes of a checkpoint come before itself.

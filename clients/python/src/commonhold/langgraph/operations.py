@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from commonhold.answers import Entry
+from commonhold.answers import EntryRow
 from commonhold.calls import Call
 from commonhold.entries import clear_entries, list_entries, run_batch
 from commonhold.langgraph.layout import PAGE, Document, next_page
@@ -24,7 +24,7 @@ def put_operation(namespace: str, key: str, value: Document) -> Operation:
     return {"op": "put", "namespace": namespace, "key": key, "value": value}
 
 
-def copy_entry(entry: Entry, key: str, thread_id: str) -> Operation:
+def copy_entry(entry: EntryRow, key: str, thread_id: str) -> Operation:
     """The entry under another key; a checkpoint also says of which thread it is."""
     renamed = {"thread_id": thread_id} if "thread_id" in entry.value else {}
     return put_operation(entry.namespace, key, {**entry.value, **renamed})

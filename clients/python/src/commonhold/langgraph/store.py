@@ -30,7 +30,7 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from commonhold.answers import Entry
+from commonhold.answers import Entry, EntryFacts, EntryRow
 from commonhold.calls import Sleep
 from commonhold.client import Options
 from commonhold.entries import (
@@ -179,7 +179,7 @@ class CommonholdStore(
         results: list[Result] = [None] * len(ops)
         puts: dict[str, dict[str, Any]] = {}
         gets: dict[int, GetOp] = {}
-        used: dict[str, Entry] = {}
+        used: dict[str, Entry | EntryRow] = {}
         for position, op in enumerate(ops):
             if isinstance(op, GetOp):
                 gets[position] = op
@@ -225,8 +225,8 @@ class CommonholdStore(
                     found[outcome.entry.key] = outcome.entry
         return found
 
-    def _search(self, op: SearchOp) -> Plan[list[Entry]]:
-        found: list[Entry] = []
+    def _search(self, op: SearchOp) -> Plan[list[EntryRow]]:
+        found: list[EntryRow] = []
         call = list_entries(
             self._name, prefix=_prefix(op.namespace_prefix), values=True, limit=_PAGE
         )
@@ -259,7 +259,7 @@ class CommonholdStore(
                 return sorted(found)[op.offset : op.offset + op.limit]
             call = replace(call, query={**call.query, "cursor": page.next_cursor})
 
-    def _refresh(self, entries: Iterable[Entry]) -> Plan[None]:
+    def _refresh(self, entries: Iterable[Entry | EntryRow]) -> Plan[None]:
         """Let what was read live on from now, unless it was written meanwhile."""
         operations = [
             {
@@ -326,7 +326,7 @@ def _address(key: str) -> tuple[Namespace, str]:
     return tuple(labels), last
 
 
-def _item(entry: Entry, kind: type[Item]) -> Any:
+def _item(entry: Entry | EntryRow, kind: type[Item]) -> Any:
     namespace, key = _address(entry.key)
     return kind(
         namespace=namespace,
@@ -341,7 +341,7 @@ def _seconds(minutes: float) -> int:
     return max(1, math.ceil(minutes * 60))
 
 
-def _lifetime(entry: Entry) -> int | None:
+def _lifetime(entry: EntryFacts) -> int | None:
     """The seconds to live that it was last given."""
     if entry.expires_at is None or entry.updated_at is None:
         return None

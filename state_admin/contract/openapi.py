@@ -266,7 +266,12 @@ def _operation(
 
 def _parameters(op: Operation) -> Iterator[Schema]:
     for name in op.path_parameters:
-        yield {"name": name, "in": "path", "required": True, **path_parameter(name)}
+        parameter = path_parameter(name)
+        if name == "key":
+            parameter["description"] += " Slashes may be sent as they are."
+        elif name.endswith("_id") and parameter["schema"]["pattern"] == PRINTABLE:
+            parameter["description"] += " Send a slash in it as %2F."
+        yield {"name": name, "in": "path", "required": True, **parameter}
     for name, schema in op.parameters.items():
         rest = {k: v for k, v in schema.items() if k != "description"}
         yield {
@@ -285,7 +290,8 @@ def _parameters(op: Operation) -> Iterator[Schema]:
 
 
 def path_parameter(name: str) -> Schema:
-    """The schema and the description of a parameter of the path."""
+    """The schema and the description of a parameter of the path. How it is encoded in an address is
+    said in the document only."""
     schema: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": PRINTABLE}
     if name in ("namespace", "name", "record_id"):
         schema = {"type": "string", "pattern": f"^{NAME}$"}
@@ -295,29 +301,17 @@ def path_parameter(name: str) -> Schema:
         schema = {"type": "string", "enum": [str(each) for each in Kind]}
     if name == "revision":
         schema = {"type": "integer", "minimum": 0, "maximum": MAX_WHOLE}
-    return {"schema": schema, "description": _PATH_DESCRIPTIONS.get(name, "")}
+    noun = name.removesuffix("_id")
+    return {"schema": schema, "description": _PATH_DESCRIPTIONS.get(name, f"Id of the {noun}.")}
 
 
 _PATH_DESCRIPTIONS: Final = {
     "namespace": "Name of the namespace.",
     "name": "Name.",
-    "key": "Key within the namespace. Slashes may be sent as they are.",
+    "key": "Key within the namespace, such as `global` or `thread::thread-1`.",
     "kind": "Kind of config record.",
-    "record_id": "Id of the record.",
     "workspace": "Slug of the workspace.",
     "revision": "Revision of the thread's state.",
-} | {
-    f"{noun}_id": f"Id of the {noun}; send a slash in it as %2F."
-    for noun in (
-        "thread",
-        "run",
-        "ticket",
-        "dispatch",
-        "compaction",
-        "webhook",
-        "delivery",
-        "agent",
-    )
 }
 
 

@@ -1,7 +1,8 @@
-"""The tools: operations of the contract, with titles and descriptions for the model that reads them.
+"""The tools: operations of the contract, with descriptions for the model that reads them: which tool to
+use when. Those of the operations are about requests and their headers.
 
-Arguments, roles, limits and results are those of the operation. `Tool` selects the members that are
-worth a model's attention.
+Titles, arguments, roles, limits and results are those of the operation. `Tool` selects the members that
+are worth a model's attention.
 """
 
 from __future__ import annotations
@@ -24,13 +25,11 @@ from state_admin.domain.schemas import Validator, compile_schema
 
 Schema = dict[str, Any]
 
-# The OpenAPI document explains how to encode these in a path; a tool encodes them itself.
-_PATH_WORDS: Final = {
-    "namespace": "Name of a registered namespace. list_namespaces returns them.",
-    "key": "Key within the namespace, such as global, thread::<id> or parent_thread::<id>.",
-    "thread_id": "Id of a thread. list_threads returns them.",
-    "run_id": "Id of a run.",
-    "ticket_id": "Id of a ticket. list_tickets returns them.",
+# The tools that list what a parameter of the path names.
+_FINDERS: Final = {
+    "namespace": "list_namespaces",
+    "thread_id": "list_threads",
+    "ticket_id": "list_tickets",
 }
 # Arguments that become headers and media types.
 _PATCH: Final[dict[str, Schema]] = {
@@ -51,7 +50,7 @@ _EXPECTED_VERSION: Final[Schema] = {
 }
 _REASON: Final[Schema] = REQUEST_HEADERS["Change-Reason"]["schema"] | {
     "pattern": r"^[^\x00-\x1f\x7f]*$",
-    "description": "Why you make the change; kept in the history and the audit log.",
+    "description": REQUEST_HEADERS["Change-Reason"]["description"],
 }
 _DONE: Final[Schema] = {
     "type": "object",
@@ -67,11 +66,14 @@ class Tool:
     """
 
     name: str
-    title: str
     description: str
     operation: Operation
     offers: tuple[str, ...] = ()
     destroys: bool = False
+
+    @property
+    def title(self) -> str:
+        return self.operation.summary
 
     @property
     def role(self) -> Role:
@@ -97,10 +99,7 @@ class Tool:
     def takes(self) -> Schema:
         """The JSON Schema of the arguments."""
         operation = self.operation
-        arguments = {
-            name: path_parameter(name)["schema"] | {"description": _PATH_WORDS[name]}
-            for name in self.in_path
-        }
+        arguments = {name: _path_argument(name) for name in self.in_path}
         required = [*self.in_path, *operation.required]
         body = {} if operation.body in (None, Any) else _schema_of(operation.body)
         members = operation.parameters | body.get("properties", {})
@@ -131,6 +130,13 @@ class Tool:
         return compile_schema(json.dumps(self.takes))
 
 
+def _path_argument(name: str) -> Schema:
+    parameter = path_parameter(name)
+    tool = _FINDERS.get(name)
+    advice = f" Use {tool} to find it." if tool else ""
+    return {**parameter["schema"], "description": parameter["description"] + advice}
+
+
 def _schema_of(kind: Any) -> Schema:
     """The JSON Schema of a struct, without references: not every client of MCP resolves them."""
     (schema, _), components = msgspec.json.schema_components([kind, Problem])
@@ -154,7 +160,6 @@ _PAGED: Final = ("limit", "cursor")
 _ALL: Final = (
     Tool(
         "list_namespaces",
-        "List namespaces",
         "The namespaces of shared state, each with its JSON Schema, default and description. Start"
         " here to learn what is kept and how a value must look.",
         OPERATIONS["list_namespaces"],
@@ -162,14 +167,12 @@ _ALL: Final = (
     ),
     Tool(
         "list_state",
-        "List entries",
         "The entries of a namespace, by key, without their values unless include is value.",
         OPERATIONS["list_entries"],
         ("prefix", "tag", "include", *_PAGED),
     ),
     Tool(
         "get_state",
-        "Read an entry",
         "One entry: its value, version, who wrote it and when. Without an entry the namespace's"
         " default comes, with version 0 and exists false.",
         OPERATIONS["read_entry"],
@@ -177,7 +180,6 @@ _ALL: Final = (
     ),
     Tool(
         "put_state",
-        "Write an entry",
         "Write a whole value. With expected_version it refuses when somebody wrote in between:"
         " read again, redo your change, repeat. To change a part, patch_state is safer.",
         OPERATIONS["write_entry"],
@@ -186,7 +188,6 @@ _ALL: Final = (
     ),
     Tool(
         "patch_state",
-        "Change a part of an entry",
         "Change a part of a value on the server: nobody's change in between is lost. A missing"
         " entry starts from the default.",
         OPERATIONS["patch_entry"],
@@ -194,14 +195,12 @@ _ALL: Final = (
     ),
     Tool(
         "delete_state",
-        "Delete an entry",
         "Delete an entry. Its history stays, restore_state brings it back.",
         OPERATIONS["delete_entry"],
         destroys=True,
     ),
     Tool(
         "search_state",
-        "Search entries",
         "Find entries of any namespace by words in their values, by conditions, or both. A page may"
         " be short: there is more as long as there is a next_cursor.",
         OPERATIONS["search"],
@@ -209,14 +208,12 @@ _ALL: Final = (
     ),
     Tool(
         "entry_history",
-        "History of an entry",
         "Every kept version of an entry, newest first: who changed it, when and why.",
         OPERATIONS["read_history"],
         ("include", *_PAGED),
     ),
     Tool(
         "restore_state",
-        "Restore an old version",
         "Write a new version equal to an old one.",
         OPERATIONS["restore_entry"],
         ("version",),
@@ -224,20 +221,17 @@ _ALL: Final = (
     ),
     Tool(
         "list_threads",
-        "List threads",
         "Conversations, newest first.",
         OPERATIONS["list_threads"],
         ("resource_id", "prefix", *_PAGED),
     ),
     Tool(
         "get_thread",
-        "Read a thread",
         "A thread: title, metadata, how many messages, its newest revision, its runs.",
         OPERATIONS["get_thread"],
     ),
     Tool(
         "list_messages",
-        "Read messages",
         "The messages of a thread as they were sent, whole. For what a model should see of a long"
         " conversation take read_context.",
         OPERATIONS["list_messages"],
@@ -245,7 +239,6 @@ _ALL: Final = (
     ),
     Tool(
         "read_context",
-        "Read the effective context",
         "What a model should see of a thread: the beginning as a summary where it was compacted,"
         " then the rest, within max_tokens, never cut between a tool call and its result.",
         OPERATIONS["read_context"],
@@ -253,27 +246,23 @@ _ALL: Final = (
     ),
     Tool(
         "append_messages",
-        "Append messages",
         "Append messages to a thread, all or none.",
         OPERATIONS["append_messages"],
         ("messages", "expected_message_count"),
     ),
     Tool(
         "get_thread_state",
-        "Read a thread's state",
         "The typed state of a thread, key by key, now or at a past revision.",
         OPERATIONS["read_state"],
         ("revision",),
     ),
     Tool(
         "get_run",
-        "Read a run",
         "A run of an agent: its status, what it waits for, how far it is, why it is stuck.",
         OPERATIONS["get_run"],
     ),
     Tool(
         "list_tickets",
-        "List tickets",
         "Questions of suspended runs to a person, newest first: what is asked, for which tool call,"
         " and the response_schema that an answer must fit.",
         OPERATIONS["list_tickets"],
@@ -281,7 +270,6 @@ _ALL: Final = (
     ),
     Tool(
         "decide_ticket",
-        "Decide a ticket",
         "Decide a ticket, so that its run resumes or is cancelled. The first decision wins and"
         " cannot be taken back: decide only as a person instructed you.",
         OPERATIONS["decide_ticket"],

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 25dbc2e24abf390e1ef991aadc0ff5e6453b43e93d7e30a3a359b575ffc42f69
+// sha256 of docs/openapi.json: e109960c2406b328f4a592ef80a09151522f651035734c4df7d7f695d34cae9d
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -8636,7 +8636,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -8661,7 +8661,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -8684,7 +8684,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -8713,7 +8713,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -8743,7 +8743,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -8768,7 +8768,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -8802,7 +8802,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -8827,7 +8827,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -8856,7 +8856,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -8890,8 +8890,9 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
+                /** @description Id of the checkpoint. Send a slash in it as %2F. */
                 checkpoint_id: string;
             };
             cookie?: never;
@@ -8965,7 +8966,7 @@ export interface operations {
             path: {
                 /** @description Name of the namespace. */
                 namespace: string;
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -9093,7 +9094,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the agent; send a slash in it as %2F. */
+                /** @description Id of the agent. Send a slash in it as %2F. */
                 agent_id: string;
             };
             cookie?: never;
@@ -9128,7 +9129,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the agent; send a slash in it as %2F. */
+                /** @description Id of the agent. Send a slash in it as %2F. */
                 agent_id: string;
             };
             cookie?: never;
@@ -9170,7 +9171,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the agent; send a slash in it as %2F. */
+                /** @description Id of the agent. Send a slash in it as %2F. */
                 agent_id: string;
             };
             cookie?: never;
@@ -9204,7 +9205,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -9239,7 +9240,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -9281,7 +9282,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -9456,7 +9457,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the compaction; send a slash in it as %2F. */
+                /** @description Id of the compaction. Send a slash in it as %2F. */
                 compaction_id: string;
             };
             cookie?: never;
@@ -9488,7 +9489,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the compaction; send a slash in it as %2F. */
+                /** @description Id of the compaction. Send a slash in it as %2F. */
                 compaction_id: string;
             };
             cookie?: never;
@@ -9524,7 +9525,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the compaction; send a slash in it as %2F. */
+                /** @description Id of the compaction. Send a slash in it as %2F. */
                 compaction_id: string;
             };
             cookie?: never;
@@ -9556,7 +9557,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the compaction; send a slash in it as %2F. */
+                /** @description Id of the compaction. Send a slash in it as %2F. */
                 compaction_id: string;
             };
             cookie?: never;
@@ -9588,7 +9589,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the compaction; send a slash in it as %2F. */
+                /** @description Id of the compaction. Send a slash in it as %2F. */
                 compaction_id: string;
             };
             cookie?: never;
@@ -9984,7 +9985,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the delivery; send a slash in it as %2F. */
+                /** @description Id of the delivery. Send a slash in it as %2F. */
                 delivery_id: string;
             };
             cookie?: never;
@@ -10016,7 +10017,7 @@ export interface operations {
             path: {
                 /** @description Name of the namespace. */
                 namespace: string;
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -10217,7 +10218,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the dispatch; send a slash in it as %2F. */
+                /** @description Id of the dispatch. Send a slash in it as %2F. */
                 dispatch_id: string;
             };
             cookie?: never;
@@ -10249,7 +10250,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the dispatch; send a slash in it as %2F. */
+                /** @description Id of the dispatch. Send a slash in it as %2F. */
                 dispatch_id: string;
             };
             cookie?: never;
@@ -10285,7 +10286,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the dispatch; send a slash in it as %2F. */
+                /** @description Id of the dispatch. Send a slash in it as %2F. */
                 dispatch_id: string;
             };
             cookie?: never;
@@ -10317,7 +10318,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the dispatch; send a slash in it as %2F. */
+                /** @description Id of the dispatch. Send a slash in it as %2F. */
                 dispatch_id: string;
             };
             cookie?: never;
@@ -10353,7 +10354,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the dispatch; send a slash in it as %2F. */
+                /** @description Id of the dispatch. Send a slash in it as %2F. */
                 dispatch_id: string;
             };
             cookie?: never;
@@ -10389,7 +10390,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the dispatch; send a slash in it as %2F. */
+                /** @description Id of the dispatch. Send a slash in it as %2F. */
                 dispatch_id: string;
             };
             cookie?: never;
@@ -10465,7 +10466,7 @@ export interface operations {
             path: {
                 /** @description Name of the namespace. */
                 namespace: string;
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -10499,7 +10500,7 @@ export interface operations {
             path: {
                 /** @description Name of the namespace. */
                 namespace: string;
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -10541,7 +10542,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -10576,7 +10577,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -10689,6 +10690,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the member. Send a slash in it as %2F. */
                 member_id: string;
             };
             cookie?: never;
@@ -10723,6 +10725,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the member. Send a slash in it as %2F. */
                 member_id: string;
             };
             cookie?: never;
@@ -10763,6 +10766,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the member. Send a slash in it as %2F. */
                 member_id: string;
             };
             cookie?: never;
@@ -10798,6 +10802,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the member. Send a slash in it as %2F. */
                 member_id: string;
             };
             cookie?: never;
@@ -10832,6 +10837,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the member. Send a slash in it as %2F. */
                 member_id: string;
             };
             cookie?: never;
@@ -11257,7 +11263,7 @@ export interface operations {
             path: {
                 /** @description Name of the namespace. */
                 namespace: string;
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -11294,7 +11300,7 @@ export interface operations {
             path: {
                 /** @description Name of the namespace. */
                 namespace: string;
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -11378,7 +11384,7 @@ export interface operations {
             path: {
                 /** @description Name of the namespace. */
                 namespace: string;
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -11490,7 +11496,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the run; send a slash in it as %2F. */
+                /** @description Id of the run. Send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
@@ -11525,7 +11531,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the run; send a slash in it as %2F. */
+                /** @description Id of the run. Send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
@@ -11564,7 +11570,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the run; send a slash in it as %2F. */
+                /** @description Id of the run. Send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
@@ -11602,7 +11608,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the run; send a slash in it as %2F. */
+                /** @description Id of the run. Send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
@@ -11641,7 +11647,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the run; send a slash in it as %2F. */
+                /** @description Id of the run. Send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
@@ -11678,7 +11684,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the run; send a slash in it as %2F. */
+                /** @description Id of the run. Send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
@@ -11716,7 +11722,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the run; send a slash in it as %2F. */
+                /** @description Id of the run. Send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
@@ -11748,7 +11754,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the run; send a slash in it as %2F. */
+                /** @description Id of the run. Send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
@@ -11787,7 +11793,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the run; send a slash in it as %2F. */
+                /** @description Id of the run. Send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
@@ -11825,7 +11831,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the run; send a slash in it as %2F. */
+                /** @description Id of the run. Send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
@@ -11857,7 +11863,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the run; send a slash in it as %2F. */
+                /** @description Id of the run. Send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
@@ -11897,7 +11903,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the run; send a slash in it as %2F. */
+                /** @description Id of the run. Send a slash in it as %2F. */
                 run_id: string;
             };
             cookie?: never;
@@ -12330,7 +12336,7 @@ export interface operations {
             path: {
                 /** @description Name of the namespace. */
                 namespace: string;
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -12386,7 +12392,7 @@ export interface operations {
             path: {
                 /** @description Name of the namespace. */
                 namespace: string;
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -12446,7 +12452,7 @@ export interface operations {
             path: {
                 /** @description Name of the namespace. */
                 namespace: string;
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -12500,7 +12506,7 @@ export interface operations {
             path: {
                 /** @description Name of the namespace. */
                 namespace: string;
-                /** @description Key within the namespace. Slashes may be sent as they are. */
+                /** @description Key within the namespace, such as `global` or `thread::thread-1`. Slashes may be sent as they are. */
                 key: string;
             };
             cookie?: never;
@@ -12669,7 +12675,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -12711,7 +12717,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -12754,7 +12760,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -12788,7 +12794,7 @@ export interface operations {
                 "Last-Event-ID"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -12813,7 +12819,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -12845,7 +12851,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -12880,7 +12886,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -12923,7 +12929,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -12953,7 +12959,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -12985,7 +12991,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13021,7 +13027,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13075,7 +13081,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13115,7 +13121,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13140,7 +13146,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13184,7 +13190,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13218,7 +13224,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13259,7 +13265,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13296,7 +13302,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13349,7 +13355,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13381,7 +13387,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
                 /** @description Revision of the thread's state. */
                 revision: number;
@@ -13422,7 +13428,7 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13458,7 +13464,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13483,7 +13489,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13555,7 +13561,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the ticket; send a slash in it as %2F. */
+                /** @description Id of the ticket. Send a slash in it as %2F. */
                 ticket_id: string;
             };
             cookie?: never;
@@ -13587,7 +13593,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the ticket; send a slash in it as %2F. */
+                /** @description Id of the ticket. Send a slash in it as %2F. */
                 ticket_id: string;
             };
             cookie?: never;
@@ -13682,6 +13688,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the token. Send a slash in it as %2F. */
                 token_id: string;
             };
             cookie?: never;
@@ -13716,6 +13723,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the token. Send a slash in it as %2F. */
                 token_id: string;
             };
             cookie?: never;
@@ -13756,6 +13764,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
+                /** @description Id of the token. Send a slash in it as %2F. */
                 token_id: string;
             };
             cookie?: never;
@@ -13868,7 +13877,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the thread; send a slash in it as %2F. */
+                /** @description Id of the thread. Send a slash in it as %2F. */
                 thread_id: string;
             };
             cookie?: never;
@@ -13983,7 +13992,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the webhook; send a slash in it as %2F. */
+                /** @description Id of the webhook. Send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
@@ -14018,7 +14027,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the webhook; send a slash in it as %2F. */
+                /** @description Id of the webhook. Send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
@@ -14059,7 +14068,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the webhook; send a slash in it as %2F. */
+                /** @description Id of the webhook. Send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
@@ -14101,7 +14110,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Id of the webhook; send a slash in it as %2F. */
+                /** @description Id of the webhook. Send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
@@ -14133,7 +14142,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the webhook; send a slash in it as %2F. */
+                /** @description Id of the webhook. Send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
@@ -14168,7 +14177,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the webhook; send a slash in it as %2F. */
+                /** @description Id of the webhook. Send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
@@ -14215,7 +14224,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the webhook; send a slash in it as %2F. */
+                /** @description Id of the webhook. Send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
@@ -14251,7 +14260,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the webhook; send a slash in it as %2F. */
+                /** @description Id of the webhook. Send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;
@@ -14287,7 +14296,7 @@ export interface operations {
                 "Run-Id"?: string;
             };
             path: {
-                /** @description Id of the webhook; send a slash in it as %2F. */
+                /** @description Id of the webhook. Send a slash in it as %2F. */
                 webhook_id: string;
             };
             cookie?: never;

@@ -15,6 +15,9 @@ myst_enable_extensions = ["deflist"]
 # Examples contain `…` where any text may stand, which is not valid in their language.
 suppress_warnings = ["misc.highlighting_failure"]
 
+# Options such as `--write` and JSON are printed as they are typed.
+smartquotes = False
+
 html_theme = "furo"
 html_title = "Commonhold"
 html_favicon = "../static/favicon.svg"

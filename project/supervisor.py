@@ -162,7 +162,10 @@ def _welcome(login_url: str | None, token: str | None, folder: str) -> str:
         rows.append(("Log in", f"{login_url}  (works once)"))
     else:
         rows.append(
-            ("Log in", "for a one-time link start with .venv/bin/python manage.py serve --login")
+            (
+                "Log in",
+                "for a one-time link run .venv/bin/python manage.py create_login_link --user admin",
+            )
         )
     if token:
         rows.append(("API token", f"{token}  (shown once: keep it)"))
@@ -170,7 +173,7 @@ def _welcome(login_url: str | None, token: str | None, folder: str) -> str:
         rows.append(
             (
                 "API token",
-                "create one with .venv/bin/python manage.py create_token --role editor --name NAME",
+                "for one run .venv/bin/python manage.py create_token --role admin --name NAME",
             )
         )
     rows.append(("Data", folder if _is_embedded() else "the server of DATABASE_URL"))

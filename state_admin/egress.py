@@ -217,7 +217,10 @@ class _Backend(httpcore2.NetworkBackend):
         # One private address among public ones is a trap, not an alternative. The message is
         # without it: who may make webhooks may not read our name server.
         if not self._allow_private and not all(map(is_public, addresses)):
-            raise Refused("its address is not public; this server calls no private ones")
+            raise Refused(
+                "its address is not public; the operator of the server can permit private "
+                "addresses with WEBHOOK_ALLOW_PRIVATE=true"
+            )
         until = min(self._deadline, time.monotonic() + self._limits.connect)
         failure: Exception = httpcore2.ConnectError("its name has no address")
         for number, address in enumerate(addresses):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.db import connection, transaction
 
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken, User
 
 from .actors import system_actor
+from .logins import create_login_url
 from .tokens import create_token
-from .users import ensure_user, make_login_link
+from .users import ensure_user
 from .workspaces import add_member, ensure_workspace
 
 FIRST_WORKSPACE = "default"
@@ -45,5 +45,5 @@ def ensure_first_run(*, fresh_login: bool = False) -> FirstRun:
             add_member(workspace=workspace, user=admin, role=Role.ADMIN)
         login_url = None
         if fresh_login or not User.objects.exclude(last_login=None).exists():
-            login_url = f"{settings.SITE_URL}/login/once/{make_login_link(admin)}"
+            login_url = create_login_url(username=FIRST_ADMIN)
     return FirstRun(login_url, token)

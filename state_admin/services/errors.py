@@ -397,8 +397,8 @@ class VersionConflict(Problem):
     )
     remedy = (
         "Read the resource again, apply the change to the new version, and send its "
-        "ETag. `merge=true` lets the server merge changes to different parts of a "
-        "value."
+        "ETag. `On-Conflict: merge` with `If-Match` lets the server merge changes to different "
+        "parts of the value of an entry (Python client: `if_version` with `merge=True`)."
     )
     members: ClassVar[dict[str, str]] = {
         "expected": "the version that the request expects; 0 means that it must not exist",
@@ -419,9 +419,13 @@ class VersionConflict(Problem):
         collision: Collision | None = None,
         **data: Any,
     ) -> None:
+        # The versions of a thread may be counts of its messages, where 0 does not mean absent.
+        exists = expected == 0 and of != "thread"
         super().__init__(
             f"version conflict: expected {expected}, actual {actual}",
-            hint=f"The {of} changed since you read it. Read it again and retry.",
+            hint=f"The {of} already exists. To change it, read it and send its version."
+            if exists
+            else f"The {of} changed since you read it. Read it again and retry.",
             expected=expected,
             actual=actual,
             **(collision.members() if collision else {}),

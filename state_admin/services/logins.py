@@ -7,6 +7,7 @@ import ipaddress
 from collections.abc import Callable
 from datetime import timedelta
 
+from django.conf import settings
 from django.contrib.auth import authenticate
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -18,8 +19,9 @@ from state_admin.domain.values import Fault
 from state_admin.models import LoginAttempt, User
 
 from . import journal
-from .actors import actors_of_user
-from .errors import Invalid, RateLimited, Unavailable
+from .actors import actors_of_user, system_actor
+from .errors import Invalid, NotFound, RateLimited, Unavailable
+from .users import make_login_link
 
 # Failures within WINDOW after which further attempts are refused: with one name from one address, and
 # with whatever names from one address.
@@ -85,6 +87,20 @@ def _subscriber(address: str) -> str:
     if isinstance(ip, ipaddress.IPv4Address):
         return str(ip)
     return str(ip.ipv4_mapped or ipaddress.IPv6Network((int(ip), 64), strict=False).network_address)
+
+
+def create_login_url(*, username: str) -> str:
+    """The address that signs a user in once, for the operator at the shell. NotFound."""
+    with transaction.atomic():
+        user = User.objects.filter(username=username, is_active=True).first()
+        workspaces = [actor.workspace_id for actor in actors_of_user(user)] if user else []
+        if user is None or not workspaces:
+            raise NotFound(f"active member not found: {username}")
+        secret = make_login_link(user)
+        for workspace_id in workspaces:  # the link opens all of them
+            trace = journal.Trace("member.link", key=username)
+            journal.record(system_actor(workspace_id, "operator"), [trace])
+    return f"{settings.SITE_URL}/login/once/{secret}"
 
 
 def start_session(

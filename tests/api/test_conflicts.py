@@ -94,6 +94,7 @@ def test_conflict__create_of_what_exists__is_compared_with_the_default(alice: Pe
     body = {"value": {"goal": "", "n": 1}}
     refused = alice.api("PUT", "/state/notes/k", body, If_None_Match="*").json()
     assert (refused["status"], refused["base"], refused["mergeable"]) == (412, {"goal": ""}, True)
+    assert refused["hint"].startswith("The entry already exists.")
     merged = alice.api("PUT", "/state/notes/k", body, If_Match='"0"', On_Conflict="merge")
     assert merged.json()["value"] == {"goal": "theirs", "n": 1}
 

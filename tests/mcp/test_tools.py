@@ -163,7 +163,11 @@ def test_expected_version__behind__conflict_in_the_words_of_the_api(
     assert problem["detail"] == "version conflict: expected 7, actual 1"
     assert problem["hint"] == "The entry changed since you read it. Read it again and retry."
     new = mcp.call(alice.token, "put_state", **PLACE, value=1, expected_version=0)
-    assert problem_of(new)["detail"] == "version conflict: expected 0, actual 1"
+    problem = problem_of(new)
+    assert problem["detail"] == "version conflict: expected 0, actual 1"
+    assert problem["hint"] == (
+        "The entry already exists. To change it, read it and send its version."
+    )
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [

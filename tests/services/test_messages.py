@@ -40,6 +40,11 @@ def test_append__messages__are_dense_and_guarded(alice: Person) -> None:
             actor=alice.actor, thread_id="t1", messages=[raw(USER)], expected_message_count=2
         )
     assert refused.value.detail == "version conflict: expected 2, actual 3"
+    with pytest.raises(VersionConflict) as refused:
+        messages.append_messages(
+            actor=alice.actor, thread_id="t1", messages=[raw(USER)], expected_message_count=0
+        )
+    assert refused.value.hint.startswith("The thread changed since you read it.")
     assert Thread.objects.get().message_count == 3
     assert Thread.objects.get().revision == 0
 

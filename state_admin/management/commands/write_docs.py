@@ -77,8 +77,8 @@ def generate_pages() -> dict[Path, bytes]:
 
 class Command(BaseCommand):
     help = (
-        "Write what is generated from the contract: openapi.json, problems.md and the reference in "
-        "docs/, and the classes of the Python client. A test fails when they are out of date."
+        "Write what is generated from the contract: the OpenAPI document, the problem types and the "
+        "reference in docs/, and the classes of the Python client. A test fails when they are out of date."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

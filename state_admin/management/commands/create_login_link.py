@@ -1,0 +1,28 @@
+"""Prints a link that signs a member in once: for operators, also while the server runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from state_admin.services.errors import NotFound
+from state_admin.services.logins import create_login_url
+
+
+class Command(BaseCommand):
+    help = (
+        "Create a login link for a member. It works once, within 24 hours. "
+        "The server may be running."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--user", required=True, help="name of the member; `admin` is the first one"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self.stdout.write(create_login_url(username=options["user"]))
+        except NotFound as absent:
+            raise CommandError(absent.detail) from absent

@@ -244,6 +244,7 @@ def test_form_schema__of_a_kind__is_all_but_its_id_and_secrets() -> None:
     assert list(schema["properties"]) == ["adapter", "base_url", "timeout_secs", "adapter_options"]
     assert schema["required"] == ["adapter"]
     assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+    assert schema["properties"]["base_url"]["title"] == "Base URL"
     adapter = config.SCHEMAS[Kind.PROVIDERS]["properties"]["adapter"]
     assert schema["properties"]["adapter"].items() >= adapter.items()
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from state_admin.domain import json_pointers
 from state_admin.domain.json_pointers import Mismatch, WorkingCopy, parts_of
 from state_admin.domain.values import dump
 from tests.domain import reference_patches
@@ -137,3 +138,33 @@ def _number(verb: str, old: Any, value: Any) -> Any:
         return reference_patches.combine(verb, old, value)
     except reference_patches.Refused:
         raise Mismatch("no number") from None
+
+
+@pytest.mark.parametrize(
+    ("verbs", "result"),
+    [
+        ("union:1 remove:/0 union:1", [1]),
+        ("union:1 union:2 remove:/0 union:2 union:1", [2, 1]),
+        ("union:1 append:3 append:4 union:3 union:4", [1, 3, 4]),
+        ("append:1 append:1 union:1 remove:/0 union:1 remove:/0 union:1", [1]),
+        ("union:1 append:1 remove:/1 union:1", [1]),
+    ],
+)
+def test_working_copy__items_that_come_and_go__are_counted(verbs: str, result: list[int]) -> None:
+    copy = WorkingCopy([])
+    for verb in verbs.split():
+        name, _, what = verb.partition(":")
+        if name == "remove":
+            copy.remove(parts_of(what))
+        else:
+            copy.extend([], [int(what)], verb=name)
+    assert copy.document == result
+
+
+def test_budget__items_compared_beyond_it__says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_pointers, "MAX_HASHED", 100)
+    with pytest.raises(Mismatch) as refused:
+        WorkingCopy([]).extend([], ["a" * 100], verb="union")
+    assert str(refused.value).endswith(
+        " bytes of array items; send fewer of them, or keep the array in smaller parts"
+    )

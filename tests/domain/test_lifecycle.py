@@ -233,6 +233,11 @@ MINUTE = timedelta(minutes=1)
         ),
         ({"status": "running", "step_count": 9, "max_rounds": 10}, ""),
         ({"status": "running", "step_count": 9, "max_rounds": 0}, ""),
+        ({"status": "running", "step_count": 9}, ""),
+        (
+            {"status": "running", "lease_expires_at": NOW},
+            "silent for 0 s: no commit or heartbeat since 2026-01-31 12:00:00 UTC",
+        ),
         ({"status": "created", "times_out_at": NOW}, "0 s over its time limit"),
         ({"status": "created", "times_out_at": NOW - MINUTE}, "1 min over its time limit"),
         ({"status": "created", "times_out_at": NOW + MINUTE}, ""),

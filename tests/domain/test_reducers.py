@@ -235,6 +235,10 @@ def test_runtime_keys__marks__are_the_references() -> None:
     assert own.pop("__runtime.run_lifecycle") == ("lifecycle", LIFE)
     assert own.pop("__runtime.tool_call_states") == ("tool_calls", {})
     assert dict(own.values()) == {"replace": None, "merge": {}}
+    assert {(marks[name][0], reducer) for name, (reducer, _) in own.items()} == {
+        ("exclusive", "replace"),
+        ("commutative", "merge"),
+    }
 
 
 def test_lifecycle__a_whole_run__reads_as_the_reference_writes_it() -> None:

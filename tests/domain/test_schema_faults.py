@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.domain.schema_costs import measure
-from state_admin.domain.schema_faults import MAX_STEPS, SHOWN, Walk, compile_validator, message_of
+from state_admin.domain.schema_faults import (
+    MAX_STEPS,
+    SHOWN,
+    Walk,
+    compile_validator,
+    message_of,
+    shorten,
+)
 from state_admin.domain.values import Fault, pointer_of
 
 _names = st.sampled_from(["a", "b", "cc"])
@@ -266,3 +273,8 @@ def expression(depth: int) -> tuple[Any, Any]:
     for _ in range(depth):
         value = {"op": "and", "args": [value]}
     return schema, value
+
+
+def test_shorten__text_at_the_limit__stays() -> None:
+    assert shorten("x" * SHOWN) == "x" * SHOWN
+    assert shorten("x" * (SHOWN + 1)) == "x" * (SHOWN - 1) + "…"

@@ -451,6 +451,8 @@ def test_compose__objects_emptied_from_within__all_go() -> None:
     found = fields_over(schema, {"a": {"b": {"c": "x"}}, "z": 1})
     text, faults = compose(found, {"/a/b/c": ""}, {"a": {"b": {"c": "x"}}, "z": 1})
     assert (text, faults) == ('{"z":1}', [])
+    held = {"a": {"b": {"c": "x"}, "d": 1}}
+    assert compose(fields_over(schema, held), {"/a/b/c": ""}, held)[0] == '{"a":{"d":1}}'
 
 
 def test_compose__nothing_sent__is_as_if_it_were_left_empty() -> None:

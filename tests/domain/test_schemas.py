@@ -366,3 +366,10 @@ def test_pattern_size__is_that_of_the_compiled_program(pattern: str, largest: in
 def test_schema__many_references_that_leave_the_document__are_named_up_to_twenty() -> None:
     schema = {"allOf": [{"$ref": f"http://x/{n}"} for n in range(30)]}
     assert len(faults(schema)) == 20
+
+
+def test_schema__several_faults__are_all_said() -> None:
+    with pytest.raises(InvalidSchema) as refused:
+        compiled({"$ref": "http://x", "$schema": "urn:y"})
+    assert str(refused.value) == "; ".join(map(str, refused.value.faults))
+    assert len(refused.value.faults) == 2

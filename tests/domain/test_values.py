@@ -412,3 +412,8 @@ def test_read__byte_order_mark_or_nothing__says_so() -> None:
         with pytest.raises(MalformedJSON) as refused:
             read(text)
         assert str(refused.value) == message
+
+
+def test_refused__several_faults__are_all_said() -> None:
+    refused = RefusedJSON([Fault("/a", "one"), Fault("", "two")])
+    assert str(refused) == "/a: one; two"

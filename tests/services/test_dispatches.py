@@ -231,7 +231,9 @@ def test_sweep__of_several_workspaces__counts_them_all(box: Person, mallory: Per
 def test_cancel__only_what_is_queued(box: Person) -> None:
     first, second = enqueue(box), enqueue(box)
     _, token = take(box)
-    assert dispatches.cancel_dispatch(actor=box.actor, dispatch_id=second).status == "Cancelled"
+    cancelled = dispatches.cancel_dispatch(actor=box.actor, dispatch_id=second)
+    assert cancelled.status == "Cancelled"
+    assert cancelled.finished_at is not None
     for one in (first, second):
         with pytest.raises(Conflict) as refused:
             dispatches.cancel_dispatch(actor=box.actor, dispatch_id=one)
@@ -319,7 +321,10 @@ def test_enqueue__run_of_another_thread__is_named(box: Person) -> None:
     make_run(box.actor, "t2", "r2")
     with pytest.raises(Invalid) as refused:
         enqueue(box, run_id="r2")
-    assert refused.value.data["errors"][0]["pointer"] == "/run_id"
+    assert refused.value.detail == "run not found on this thread: r2"
+    assert refused.value.data["errors"] == [
+        {"pointer": "/run_id", "message": "must be a run of this thread"}
+    ]
 
 
 def test_thread__deleted__takes_its_mailbox_along(box: Person) -> None:

@@ -409,6 +409,18 @@ def test_read__schema_changed_behind_the_cache__says_invalid_and_keeps_the_value
     Namespace.objects.update(schema='{"type": "integer"}', schema_version=2)
     assert (read(alice).valid, read(alice).value) == (False, '"text"')
     assert read(alice, "n").valid
+    known = namespaces.definition(alice.actor, "notes", fresh=True)
+    rows = {row.key: row for row in Entry.objects.all()}
+    assert [entry_views.is_valid(rows[key], known) for key in ("k", "n")] == [False, True]
+
+
+def test_restore__version_that_held_no_value__is_named(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    delete(alice)
+    with pytest.raises(NotFound) as refused:
+        entries.restore_entry(actor=alice.actor, namespace="notes", key="k", version=2)
+    assert refused.value.detail == "version 2 of notes/k has no value"
 
 
 def test_patch__stale_definition__uses_the_new_limits(alice: Person) -> None:

@@ -7,6 +7,10 @@ BIN := $(VENV)/bin
 TEST_DATA ?= $(CURDIR)/.data/test
 PYTEST := COMMONHOLD_DATA_DIR="$${COMMONHOLD_DATA_DIR:-$(TEST_DATA)}" $(BIN)/pytest
 
+# Mutants have numbers: those that end in 7 are a tenth of them. MUTANTS='*' takes all, for hours.
+MUTANTS ?= *__mutmut_*7
+MUTMUT := COMMONHOLD_DATA_DIR="$${COMMONHOLD_DATA_DIR:-$(TEST_DATA)}" $(BIN)/mutmut run --max-children 1
+
 # What benchmarks compare with, in an environment of its own.
 PEERS := .compat/peers
 # The tools that build the packages of the clients, likewise.
@@ -19,7 +23,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check e2e chaos bench compat guides dist test-dist docs client-types screenshots vendor lock audit clean
+.PHONY: help run test check e2e chaos bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -51,6 +55,13 @@ chaos: $(VENV)/dev.stamp ## kill -9, restarts and races, for minutes; TRANSCRIPT
 
 bench: $(VENV)/dev.stamp $(PEERS)/peers.stamp ## speed, side by side; TRANSCRIPTS=FILE adds your recorded chats (asks the network)
 	$(BIN)/python -m benchmarks --peer $(PEERS)/bin/python
+
+mutation: $(VENV)/dev.stamp ## change the rules and the hot services in every tenth place, and list what no test notices
+	rm -rf mutants
+	PYTEST_ADDOPTS="--deselect=tests/services --deselect=tests/api" $(MUTMUT) 'state_admin.domain.$(MUTANTS)'
+	rm mutants/mutmut-stats.json
+	PYTEST_ADDOPTS="--deselect=tests/domain" $(MUTMUT) 'state_admin.services.$(MUTANTS)'
+	$(BIN)/mutmut results
 
 compat: $(VENV)/dev.stamp ## the frameworks' own suites against a running server (asks the network)
 	$(BIN)/python -m compat
@@ -99,7 +110,7 @@ audit: $(VENV)/dev.stamp ## known vulnerabilities of the pinned packages (asks t
 	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements-login.txt
 
 clean: ## forget the environment and the tests' data (never the data of `make run`)
-	rm -rf $(VENV) .compat dist site $(TEST_DATA) staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .compat mutants dist site $(TEST_DATA) staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The environment. A stamp holds the hash of what was installed: a touched file installs nothing.
 

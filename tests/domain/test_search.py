@@ -250,4 +250,5 @@ def test_parse__at_the_limits__is_taken() -> None:
 def test_lexemes__facts__keep_their_names() -> None:
     """Indexes hold them, so another name for a fact would hide what is stored."""
     assert lexemes({"a": "x"}, ["@w1"]) == ["=DJUwwY3tFdK3", "@w1", "x"]
+    assert lexemes([True], []) == ["=vv57ppOjcnm1"]
     assert lexemes([1.5, None, {}], []) == ["=ITjL0a55sE7s", "=JI49mkgIzvFw", "=jRjJHW8LdjGk"]

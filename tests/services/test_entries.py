@@ -19,6 +19,7 @@ from state_admin.services.errors import (
     Conflict,
     Forbidden,
     Invalid,
+    NotFound,
     NotRegistered,
     TooLarge,
     VersionConflict,

@@ -249,6 +249,8 @@ def test_interrupt__supersedes_the_queued_and_names_the_active(box: Person) -> N
     _, token = take(box, thread_id="t1")
     done = dispatches.interrupt_thread(actor=box.actor, thread_id="t1", reason="new orders")
     assert (done.epoch, done.superseded) == (1, 1)
+    row = AuditRow.objects.get(action="thread.interrupt")
+    assert (row.detail, row.reason) == ({"epoch": 1, "superseded": 1}, "new orders")
     assert done.active
     assert done.active.public_id == active
     assert [status(one) for one in (active, queued, elsewhere)] == [

@@ -107,6 +107,8 @@ def test_past__each_version__is_what_was_written(alice: Person) -> None:
     ]
     with pytest.raises(NotFound):
         entry_views.read_past(actor=alice.actor, namespace="notes", key="k", at_version=5)
+    with pytest.raises(NotFound):
+        entry_views.read_past(actor=alice.actor, namespace="notes", key="none", at_version=1)
 
 
 @pytest.mark.django_db(transaction=True)

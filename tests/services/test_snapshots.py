@@ -168,3 +168,11 @@ def test_clears__of_a_scope_or_persistence__name_the_keys_that_have_it(thread: P
     assert list(snapshots.clears(row, scope="run")) == [snapshots.LIFECYCLE, "own"]
     assert snapshots.clears(row, persistent=False) == {"once": NewValue(None, "thread", False)}
     assert len(snapshots.clears(row)) == 4
+
+
+def test_mark__revision_of_another_thread__stays_as_it_is(thread: Person) -> None:
+    make_thread(thread.actor, "t2")
+    make_run(thread.actor, "t2", "r2")
+    commit(thread.actor, "r2", {"plan": "x"})
+    mark(thread, 2, pinned=True)
+    assert snapshots.find_mark(thread.actor, "t2", 2) == ("", False)

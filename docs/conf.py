@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 project = "Commonhold"
 author = "The Commonhold authors"
 
@@ -23,6 +25,7 @@ html_title = "Commonhold"
 html_favicon = "../static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("search_scorer.js"))
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False

@@ -147,7 +147,7 @@ class Session:
         return text.replace(_DEFAULT_URL, self.server.url).replace(_TOKEN, self.server.token)
 
     def _save_file(self, name: str, text: str) -> None:
-        path = self.folder / name
+        path = Path(self.environ()["PWD"]) / name  # where the shell is
         assert BASE_DIR not in path.resolve().parents, f"{name} would change the repository"
         if path.suffix == ".json":
             json.loads(text)
@@ -175,6 +175,7 @@ class Session:
         binaries = [PROGRAMS, self.private, self.environment.python.parent]
         environ = {
             **inherited,
+            "PWD": str(self.folder),
             "PATH": ":".join([*map(str, binaries), os.environ["PATH"]]),
             "no_proxy": "*",
             "GUIDE_CURL": shutil.which("curl") or "curl",

@@ -154,6 +154,17 @@ def test_session__shell_python_and_files__carry_over_from_block_to_block(
     assert run(page, nobody, tmp_path) == "world\n"
 
 
+def test_session__file_after_a_change_of_folder__is_saved_where_the_shell_is(
+    nobody: Server, tmp_path: Path
+) -> None:
+    page = (
+        block("sh", "mkdir -p ../desk && cd ../desk")
+        + block("python", "# team.py\nNAME = 'team'")
+        + block("sh", "python -c 'import team; print(team.NAME)'; ls *.py")
+    )
+    assert run(page, nobody, tmp_path) == "team\nteam.py\n"
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 def test_session__module_of_node__runs_block_by_block_between_others(
     nobody: Server, tmp_path: Path

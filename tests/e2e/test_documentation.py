@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
@@ -15,7 +16,9 @@ from project.env import BASE_DIR
 from .conftest import Watched
 
 
-def build_site(folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("documentation")
     options = ["--quiet", "--fail-on-warning", "--doctree-dir", str(folder / "doctrees")]
     built = subprocess.run(
         [sys.executable, "-m", "sphinx", *options, str(BASE_DIR / "docs"), str(folder / "site")],
@@ -28,9 +31,9 @@ def build_site(folder: Path) -> Path:
 
 
 def test_documentation__built__searches_and_changes_its_theme_without_other_servers(
-    browser: Browser, server: LiveServer, settings: Settings, tmp_path: Path
+    browser: Browser, server: LiveServer, settings: Settings, site: Path
 ) -> None:
-    settings.DOCUMENTATION_ROOT = build_site(tmp_path)
+    settings.DOCUMENTATION_ROOT = site
     context = browser.new_context(base_url=server.url, color_scheme="light")
     watched = Watched(context.new_page())
     page = watched.page
@@ -54,3 +57,26 @@ def test_documentation__built__searches_and_changes_its_theme_without_other_serv
     context.close()
     assert watched.errors == []
     assert {url for url in requests if not url.startswith(f"{server.url}/docs/")} == set()
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("webhook private address", "Webhooks: be notified of changes"),
+        ("webhook localhost", "Webhooks: be notified of changes"),
+        ("create only if it does not exist", "Conflicts and merge"),
+        ("compare-and-set", "Conflicts and merge"),
+        ("restore old version", "History and restore"),
+        ("create login link", "Operations"),
+    ],
+)
+def test_search__words_of_a_task__the_page_of_the_task_is_first(
+    browser: Browser, server: LiveServer, settings: Settings, site: Path, query: str, first: str
+) -> None:
+    settings.DOCUMENTATION_ROOT = site
+    page = browser.new_page(base_url=server.url)
+    page.goto("/docs/")
+    page.get_by_placeholder("Search").first.fill(query)
+    page.get_by_placeholder("Search").first.press("Enter")
+    expect(page.locator("#search-results li > a").first).to_contain_text(first)
+    page.close()

@@ -12,6 +12,7 @@ from django.db import Error as DatabaseError
 from project.bodies import Headers, Limits
 from project.bridge import Bridge, Stream
 from project.channel import Message, Receive, Send
+from project.lane import Lane
 from project.postgres.aio import connect
 from project.wsgi import application as django
 from state_admin.services import actors, token_cache
@@ -33,7 +34,8 @@ async def identify(headers: Headers) -> str:
     token = presented or headers.get(b"x-api-key", b"").decode("latin-1")
     if not token:
         return ""
-    actor = actors.cached_actor(token)
+    credential = actors.cached_credential(token)
+    actor = credential.actor if credential else None
     if actor is None:
         try:
             actor = await application.in_thread(lambda: actors.actor_of_token(token))
@@ -58,6 +60,9 @@ application = Bridge(
     environ={ENVIRON: HUB},
     chore=counter.flush,
 )
+
+
+application.lane = Lane(application.in_thread).answer
 
 
 @functools.cache

@@ -64,6 +64,8 @@ class Bridge:
     ) -> None:
         self.wsgi = wsgi
         self.chore = chore
+        # Asked before Django (project/lane.py).
+        self.lane: Callable[[dict[str, Any], bytes], Awaitable[Answer | None]] | None = None
         self.environ = dict(environ or {})
         self.streams = streams
         self.trust_proxy = trust_proxy
@@ -136,12 +138,13 @@ class Bridge:
                 environ["CONTENT_LENGTH"] = str(len(content))
             environ["wsgi.input"] = io.BytesIO(content)
             with self._request():
-                exchange = Exchange(self.wsgi, environ, receive, send)
-                answer = await exchange.ask(self.threads)
+                answer = await self.lane(environ, content) if self.lane is not None else None
+                if answer is None:
+                    answer = await Exchange(self.wsgi, environ, receive, send).ask(self.threads)
             if answer is not None and answer.on_loop is not None:
                 await self._go_on(answer, answer.on_loop, environ, receive, send)
             elif answer is not None:
-                await exchange.answer(answer)
+                await _send(answer, send)
         except Problem as problem:
             await self._refuse(problem, body, send)
         finally:
@@ -210,8 +213,7 @@ class Bridge:
             await body.discard()
         answer = _refusal(problem)
         log.info("request.refused", problem=problem.slug, reason=str(problem))
-        await send(answer.start)
-        await send({"type": "http.response.body", "body": answer.body})
+        await _send(answer, send)
 
     async def _go_on(
         self,
@@ -301,6 +303,11 @@ def _environ_key(name: bytes) -> str | None:
         return None
     key = name.decode("latin-1").upper().replace("-", "_")
     return key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
+
+
+async def _send(answer: Answer, send: Send) -> None:
+    await send(answer.start)
+    await send({"type": "http.response.body", "body": answer.body})
 
 
 def _busy() -> Unavailable:

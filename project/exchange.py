@@ -40,10 +40,6 @@ class Exchange:
         threads.submit(self._in_thread)
         return await self.done
 
-    async def answer(self, answer: Answer) -> None:
-        await self.send(answer.start)
-        await self.send({"type": "http.response.body", "body": answer.body})
-
     def _in_thread(self) -> None:
         try:
             self._ask()

@@ -14,14 +14,19 @@ log = structlog.get_logger(__name__)
 _LOGGED = 200
 
 
+def is_served(header: str) -> bool:
+    """Whether ALLOWED_HOSTS lists the host of a Host header."""
+    domain, _ = split_domain_port(header)
+    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
+
+
 def check_host(header: str) -> None:
     """Raise BadRequest for a malformed Host header, MisdirectedRequest for a host that ALLOWED_HOSTS
     does not list. Django's rules apply: `.example.com` and `*` are patterns."""
-    domain, _ = split_domain_port(header)
-    if domain and validate_host(domain, settings.ALLOWED_HOSTS):
+    if is_served(header):
         return
     log.warning("request.host_refused", host=header[:_LOGGED])
-    if not domain:
+    if not split_domain_port(header)[0]:
         raise BadRequest("the Host header is missing or malformed")
     raise MisdirectedRequest(
         "the host is not served here", hint="ALLOWED_HOSTS lists the hosts of this server."

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
@@ -38,6 +38,12 @@ PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _SAFE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}\Z")
 
 
+def read_request_id(environ: Mapping[str, Any]) -> str:
+    """The caller's X-Request-ID if it is harmless, else a new one."""
+    given: str = environ.get("HTTP_X_REQUEST_ID", "")
+    return given if _SAFE_ID.match(given) else uuid.uuid4().hex
+
+
 class RequestId:
     """Gives each request an id, taken from the caller's X-Request-ID when it is harmless.
 
@@ -48,9 +54,7 @@ class RequestId:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        given = request.META.get("HTTP_X_REQUEST_ID", "")
-        request_id = given if _SAFE_ID.match(given) else uuid.uuid4().hex
-        request.META["REQUEST_ID"] = request_id
+        request_id = request.META["REQUEST_ID"] = read_request_id(request.META)
         encode_path(request)
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             response = self.get_response(request)

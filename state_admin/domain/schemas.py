@@ -74,7 +74,7 @@ class Validator:
         from the messages. One fault for the whole value says that validating takes too long.
         Raises isolation.Busy when too many values are to be validated in isolation.
         """
-        if self._is_light(value):
+        if self.is_light(value):
             return self.faults_here(value, limit, MAX_STEPS)
         try:
             found = self._isolated(value, limit)
@@ -85,7 +85,7 @@ class Validator:
     def accepts(self, value: JSON) -> bool:
         """Whether the value, which has passed `values.check`, fits. What takes too long to validate
         does not. Raises as `faults` does."""
-        if self._is_light(value):
+        if self.is_light(value):
             return self.accepts_here(value)
         try:
             return bool(self._isolated(value, 0))
@@ -109,7 +109,8 @@ class Validator:
         except ValueError:  # the library takes no subclass of float
             return self._compiled.is_valid(_plain(value))
 
-    def _is_light(self, value: JSON) -> bool:
+    def is_light(self, value: JSON) -> bool:
+        """Whether a value is validated in this process, because that cannot take long."""
         cost = self._cost
         if not cost.bounded:
             return False

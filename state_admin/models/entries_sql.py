@@ -64,51 +64,56 @@ def read_entry(*, workspace_id: int, namespace: str, key: str) -> EntryRow | Non
 
 
 _READ_MANY = f"""
-SELECT want.namespace, want.key, {_VIEW}
-FROM unnest(%(namespaces)s::text[], %(keys)s::text[]) AS want(namespace, key)
-JOIN namespaces n ON n.workspace_id = %(workspace)s AND n.name = want.namespace
+SELECT want.workspace_id, want.namespace, want.key, {_VIEW}
+FROM unnest(%(workspaces)s::bigint[], %(namespaces)s::text[], %(keys)s::text[])
+    AS want(workspace_id, namespace, key)
+JOIN namespaces n ON n.workspace_id = want.workspace_id AND n.name = want.namespace
     AND n.unregistered_at IS NULL
 LEFT JOIN entries e ON e.namespace_id = n.id AND e.key = want.key AND {_LIVE}
 """
 
 
-def read_entries(
-    *, workspace_id: int, addresses: Sequence[tuple[str, str]]
-) -> dict[tuple[str, str], EntryRow]:
-    """Many entries of one moment, by (namespace, key). Addresses in namespaces that are not
-    registered are left out."""
-    rows = hot.fetch_all(
-        _READ_MANY,
-        {
-            "workspace": workspace_id,
-            "namespaces": [namespace for namespace, _ in addresses],
-            "keys": [key for _, key in addresses],
-        },
-    )
-    return {(row[0], row[1]): EntryRow._make(row[2:]) for row in rows}
+class Address(NamedTuple):
+    """Where an entry is."""
+
+    workspace_id: int
+    namespace: str
+    key: str
 
 
-def trail(source: str, namespace: str) -> str:
+def read_entries(addresses: Sequence[Address]) -> dict[Address, EntryRow]:
+    """Many entries of one moment. Addresses in namespaces that are not registered are left out."""
+    workspaces, namespaces, keys = map(list, zip(*addresses, strict=True))
+    parameters = {"workspaces": workspaces, "namespaces": namespaces, "keys": keys}
+    rows = hot.fetch_all(_READ_MANY, parameters)
+    return {Address._make(row[:3]): EntryRow._make(row[3:]) for row in rows}
+
+
+def trail(source: str, namespace: str, call: str = "%({})s") -> str:
     """What every write leaves behind: history, change and audit rows for the rows of `source`,
-    whose `w` is the entry as written; `namespace` is the SQL of its namespace's name."""
+    whose `w` is the entry as written; `namespace` is the SQL of its namespace's name. `call` is the
+    SQL of what the call says of itself, by name: parameters, or columns of `source`."""
+    run, reason, request_id, workspace = map(
+        call.format, ("run", "reason", "request_id", "workspace")
+    )
+    kind, identity, name = map(call.format, ("actor_kind", "actor_id", "actor_name"))
     return f"""
 , history AS (
     INSERT INTO entry_revisions (entry_id, version, operation, value, schema_version, size_bytes,
         expires_at, pinned, run, actor_kind, actor_id, actor_name, reason, request_id, at)
     SELECT w.id, w.version, %(operation)s, w.value, w.schema_version, w.size_bytes,
-        w.expires_at, false, %(run)s, %(actor_kind)s, %(actor_id)s, %(actor_name)s, %(reason)s,
-        %(request_id)s, w.updated_at
-    FROM w
+        w.expires_at, false, {run}, {kind}, {identity}, {name}, {reason}, {request_id}, w.updated_at
+    FROM {source}
 ), change AS (
     INSERT INTO changes (workspace_id, kind, namespace, key, run, version, actor_name, xid)
-    SELECT %(workspace)s, 'entry.' || %(operation)s, {namespace}, w.key, %(run)s, w.version,
-        %(actor_name)s, (SELECT feed_clock() FROM (SELECT count(*) FROM w) AS all_are_locked)
+    SELECT {workspace}, 'entry.' || %(operation)s, {namespace}, w.key, {run}, w.version, {name},
+        (SELECT feed_clock() FROM (SELECT count(*) FROM w) AS all_are_locked)
     FROM {source}
 ), audited AS (
     INSERT INTO audit (workspace_id, action, namespace, key, run, version,
         actor_kind, actor_id, actor_name, reason, request_id)
-    SELECT %(workspace)s, 'entry.' || %(operation)s, {namespace}, w.key, %(run)s, w.version,
-        %(actor_kind)s, %(actor_id)s, %(actor_name)s, %(reason)s, %(request_id)s
+    SELECT {workspace}, 'entry.' || %(operation)s, {namespace}, w.key, {run}, w.version,
+        {kind}, {identity}, {name}, {reason}, {request_id}
     FROM {source}
 )
 """
@@ -213,6 +218,48 @@ FROM w
 """
 )
 
+# Plain writes and writes at a version, of many calls (JoinedPut). A row that somebody else has locked
+# is left out instead of waited for: no call delays the others of its group. A held row cannot change,
+# so its version can be compared before it is written.
+_PUT_JOINED = (
+    f"""
+WITH x AS (
+    SELECT x.* FROM unnest(%(namespace_id)b::bigint[], %(namespace)b::text[],
+        %(schema_version)b::int[], %(key)b::text[], %(value)b::text[], %(size)b::int[],
+        %(tokens)b::int[], %(ttl)b::int[], %(expected)b::bigint[], %(workspace)b::bigint[],
+        %(run)b::text[], %(actor_kind)b::text[], %(actor_id)b::text[], %(actor_name)b::text[],
+        %(reason)b::text[], %(request_id)b::text[]
+    ) AS x(namespace_id, namespace, schema_version, key, value, size, tokens, ttl, expected,
+        workspace, run, actor_kind, actor_id, actor_name, reason, request_id)
+    JOIN namespaces n ON n.id = x.namespace_id AND n.schema_version = x.schema_version
+        AND n.unregistered_at IS NULL
+), held AS MATERIALIZED (
+    SELECT e.namespace_id, e.key, e.version, {_LIVE} AS live
+    FROM x JOIN entries e ON e.namespace_id = x.namespace_id AND e.key = x.key
+    FOR NO KEY UPDATE OF e SKIP LOCKED
+), w AS (
+    {_INTO}
+    SELECT x.namespace_id, x.key, x.value::json, 1, 1, x.schema_version, false,
+        x.at + x.ttl * interval '1 second', '{{}}', false, x.size, x.tokens,
+        x.actor_kind, x.actor_name, x.at, x.at
+    FROM (SELECT x.*, clock_timestamp() AS at
+        FROM x LEFT JOIN held h ON h.namespace_id = x.namespace_id AND h.key = x.key
+        WHERE CASE WHEN h.key IS NOT NULL
+                THEN x.expected IS NULL OR h.live AND h.version = x.expected
+                ELSE x.expected IS NULL AND NOT EXISTS (SELECT 1 FROM entries e
+                    WHERE e.namespace_id = x.namespace_id AND e.key = x.key) END
+        ORDER BY x.namespace COLLATE "C", x.key COLLATE "C", x.namespace_id) x
+    {_OVER}
+    RETURNING e.*
+)"""
+    + trail("w JOIN x ON x.namespace_id = w.namespace_id AND x.key = w.key", "x.namespace", "x.{}")
+    + """
+SELECT namespace_id, key, id, version, born_version, created_at, updated_at, expires_at, tags,
+    pinned
+FROM w
+"""
+)
+
 # An UPDATE and not the upsert: INSERT … ON CONFLICT … WHERE would insert a missing row.
 # `::text` first: PostgreSQL reads WHERE before SET, and would type the parameter as jsonb by its
 # use there; the value stored would then be jsonb's spelling, not what was written.
@@ -307,6 +354,27 @@ def put_entries(
     columns = dict(zip(NewEntry._fields, map(list, zip(*entries, strict=True)), strict=True))
     rows = hot.fetch_all(_PUT_MANY, {**parameters, **columns, "tags": None, "pinned": None})
     return {(row[0], row[1]): Written._make(row[2:]) for row in rows}
+
+
+class JoinedPut(NamedTuple):
+    """A write of one of many calls. `expected`: the version that the entry must have, None for any.
+    `stamp`: what the call says of itself (services/journal.py)."""
+
+    entry: NewEntry
+    expected: int | None
+    stamp: Mapping[str, Any]
+
+
+def put_joined(operation: str, puts: Sequence[JoinedPut]) -> dict[tuple[int, str], Written]:
+    """Insert or replace those that can be at once, by (namespace id, key). Left out are those whose
+    entry is locked or not at the expected version, or whose namespace is no longer what
+    `schema_version` says. The addresses are distinct."""
+    rows = [(*put.entry, put.expected, *put.stamp.values()) for put in puts]
+    names = (*NewEntry._fields, "expected", *puts[0].stamp)
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    parameters = {**columns, "operation": operation, "tags": None, "pinned": None}
+    written = hot.fetch_all(_PUT_JOINED, parameters)
+    return {(row[0], row[1]): Written._make(row[2:]) for row in written}
 
 
 def replace_entry(parameters: Mapping[str, Any]) -> Written | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -10,14 +12,25 @@ from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from state_admin.domain import scopes
 from state_admin.domain.access import Actor
 from state_admin.models import User, sessions
 from state_admin.services import actors
-from state_admin.services.errors import Forbidden, Unauthenticated
-from state_admin.services.threads import check_id
+from state_admin.services.errors import BadRequest, Forbidden, Unauthenticated
 from state_admin.services.throttles import Allowance
 
 from .long_polling import is_repeated
+
+
+def read_run_id(environ: Mapping[str, Any]) -> str:
+    """The Run-Id header: the run on whose behalf the caller acts."""
+    run_id: str = environ.get("HTTP_RUN_ID", "")
+    try:
+        if run_id:
+            scopes.check_id(run_id)
+    except scopes.BadName as bad:
+        raise BadRequest(f"invalid Run-Id: {bad}") from bad
+    return run_id
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -31,9 +44,7 @@ class TokenAuthentication(BaseAuthentication):
                 "a token is required", hint="Send Authorization: Bearer ch_… (see create_token)."
             )
         request_id = request.META.get("REQUEST_ID", "")
-        run_id = request.META.get("HTTP_RUN_ID", "")
-        if run_id:
-            check_id(run_id)
+        run_id = read_run_id(request.META)
         secret = presented.strip()
         admitted: tuple[Actor, Allowance | None] | None
         if is_repeated(request):

@@ -3,7 +3,7 @@ runs back, answers problems, replays repeats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -102,7 +102,7 @@ class Endpoint(APIView):
                 ),
             )
         if operation.kept and not operation.reads:
-            self.reason = _read_reason(request)
+            self.reason = read_reason(request.META)
         if self.dry_run:
             handler = getattr(self, operation.method.lower())
             setattr(self, operation.method.lower(), partial(_run_dry, handler))
@@ -152,8 +152,9 @@ class Endpoint(APIView):
         return response
 
 
-def _read_reason(request: Request) -> str:
-    text: str = request.META.get("HTTP_CHANGE_REASON", "")
+def read_reason(environ: Mapping[str, Any]) -> str:
+    """The Change-Reason header."""
+    text: str = environ.get("HTTP_CHANGE_REASON", "")
     # WSGI hands headers over as latin-1; people write them in UTF-8.
     try:
         text = text.encode("latin-1").decode()

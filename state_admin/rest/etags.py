@@ -63,5 +63,7 @@ def not_modified(request: Request, version: int) -> bool:
 def unchanged(version: int) -> Response:
     """304: the caller has this version already."""
     response = Response(status=304)
+    del response["Content-Type"]
+    response["Cache-Control"] = "no-store"
     response["ETag"] = f'"{version}"'
     return response

@@ -58,9 +58,16 @@ def answer_problem(problem: Problem, request: HttpRequest | None = None) -> Http
 
 
 def add_rate_limit(response: HttpResponse, limit: int, remaining: int, reset: int) -> None:
+    for name, text in rate_limit_headers(limit, remaining, reset).items():
+        response[name] = text
+
+
+def rate_limit_headers(limit: int, remaining: int, reset: int) -> dict[str, str]:
     """The header fields of draft-ietf-httpapi-ratelimit-headers-10, for a token's limit per minute."""
-    response["RateLimit-Policy"] = f'"token";q={limit};w=60'
-    response["RateLimit"] = f'"token";r={remaining};t={reset}'
+    return {
+        "RateLimit-Policy": f'"token";q={limit};w=60',
+        "RateLimit": f'"token";r={remaining};t={reset}',
+    }
 
 
 def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:

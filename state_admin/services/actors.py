@@ -55,10 +55,9 @@ def _credential_of(presented: str) -> Credential | None:
     return credential
 
 
-def cached_actor(presented: str) -> Actor | None:
-    """The actor of a token that was used within the last seconds. Does not query the database."""
-    credential = cache.find(access_models.digest(presented)) if presented.isascii() else None
-    return credential.actor if credential else None
+def cached_credential(presented: str) -> Credential | None:
+    """The credential of a token that was used within the last seconds. Does not query the database."""
+    return cache.find(access_models.digest(presented)) if presented.isascii() else None
 
 
 def _find_credential(presented: str) -> Credential | None:

@@ -11,6 +11,7 @@ from django.db import transaction
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import entries_sql
+from state_admin.models.entries_sql import Address
 
 from . import entries, entry_views, journal
 from .actors import require
@@ -158,16 +159,14 @@ def _read_together(
     actor: Actor, operations: Sequence[BatchOperation]
 ) -> dict[tuple[str, str], EntryView]:
     addresses = {
-        (o.namespace, o.key)
+        Address(actor.workspace_id, o.namespace, o.key)
         for o in operations
         if o.op == "get" and actor.sees_namespace(o.namespace)
     }
-    if not addresses:
-        return {}
-    rows = entries_sql.read_entries(workspace_id=actor.workspace_id, addresses=sorted(addresses))
+    rows = entries_sql.read_entries(sorted(addresses)) if addresses else {}
     return {
         (namespace, key): entry_views.view(actor, namespace, key, row)
-        for (namespace, key), row in rows.items()
+        for (_, namespace, key), row in rows.items()
     }
 
 

@@ -128,7 +128,7 @@ def put_entries(
         return None
     outcomes = [written[found.id, key] for found, (_, key, _) in zip(known, puts, strict=True)]
     return [
-        WriteResult(_written(actor, new, row), row.created)
+        WriteResult(written_view(actor, new, row), row.created)
         for new, row in zip(rows, outcomes, strict=True)
     ]
 
@@ -289,7 +289,7 @@ def store_value(
         if written is not None:
             if limited:
                 _count(actor, new, written)
-            return WriteResult(_written(actor, new, written), written.created)
+            return WriteResult(written_view(actor, new, written), written.created)
         # Nothing was written: the schema changed meanwhile, or the precondition does not hold.
         if definition(actor, namespace, fresh=True).schema_version != known.schema_version:
             continue
@@ -485,7 +485,7 @@ def check_value(known: Definition, value: Raw) -> None:
         )
 
 
-def _written(actor: Actor, new: NewEntry, written: entries_sql.Written) -> EntryView:
+def written_view(actor: Actor, new: NewEntry, written: entries_sql.Written) -> EntryView:
     return EntryView(
         namespace=new.namespace,
         key=new.key,

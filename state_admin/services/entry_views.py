@@ -12,6 +12,7 @@ from state_admin.domain.access import Actor
 from state_admin.domain.redaction import holds_tombstone
 from state_admin.domain.values import JSON
 from state_admin.models import Entry, EntryRevision, entries_sql
+from state_admin.models.entries_sql import Address
 
 from .errors import Gone, NotFound, NotRegistered
 from .namespaces import Definition, definition
@@ -53,6 +54,23 @@ def read_entry(*, actor: Actor, namespace: str, key: str) -> EntryView:
     if row is None:
         raise NotRegistered(namespace)
     return view(actor, namespace, key, row)
+
+
+def read_entries(requests: Sequence[tuple[Actor, str, str]]) -> list[EntryView | None]:
+    """Many entries (actor, namespace, key) of one moment, each as its actor sees it. None where
+    read_entry would raise."""
+    addresses = {
+        Address(actor.workspace_id, namespace, key)
+        for actor, namespace, key in requests
+        if actor.sees_namespace(namespace)
+    }
+    rows = entries_sql.read_entries(sorted(addresses)) if addresses else {}
+    views: list[EntryView | None] = []
+    for actor, namespace, key in requests:
+        row = rows.get(Address(actor.workspace_id, namespace, key))
+        visible = row is not None and actor.sees_namespace(namespace)
+        views.append(view(actor, namespace, key, row) if row and visible else None)
+    return views
 
 
 def read_past(

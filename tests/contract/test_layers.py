@@ -97,7 +97,11 @@ def _is_explained(before: list[str]) -> bool:
 
 
 # Written by programs.
-GENERATED = ("state_admin/migrations", "clients/typescript/src/openapi.ts")
+GENERATED = (
+    "state_admin/migrations",
+    "clients/typescript/src/openapi.ts",
+    "clients/python/src/commonhold/answers.py",
+)
 MOST_LINES = 600
 
 

@@ -77,15 +77,6 @@ def test_write_docs__in_another_folder__writes_the_same(
     assert all(path.read_bytes() == text for path, text in pages.items())
 
 
-def test_settings__each_that_is_read__is_in_the_reference() -> None:
-    page = (DOCS / "operations.md").read_text()
-    sources = [path.read_text() for path in (BASE_DIR / "project").rglob("*.py")]
-    read = re.compile(r'(?:env(?:\.\w+)?|secret)\(\s*"([A-Z][A-Z_]+)"')
-    names = {name for source in sources for name in read.findall(source)}
-    assert len(names) > 40
-    assert sorted(name for name in names if f"`{name}`" not in page) == []
-
-
 def test_document__every_operation__is_in_it() -> None:
     assert set(operations()) == set(OPERATIONS)
 

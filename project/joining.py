@@ -1,0 +1,84 @@
+"""Joins calls that arrive at the same moment: one job in a thread does the work of all of them.
+
+No call waits for a timer. One that finds fewer groups running than there may be goes at once, alone;
+those that arrive while all groups run go together in the next. So groups form by themselves under
+load, and the busier the server is, the less a call costs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+C = TypeVar("C")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class InThread(Protocol):
+    """Runs a function in a thread of the requests: Threads.run."""
+
+    def __call__(self, work: Callable[[], T]) -> Awaitable[T]: ...
+
+
+class Joiner(Generic[C, R]):
+    """`work` takes the calls of a group and returns a result for each, or None for a call that it
+    leaves alone. Groups have at most `most_calls`, and `most_groups` run at once."""
+
+    def __init__(
+        self,
+        work: Callable[[Sequence[C]], Sequence[R | None]],
+        in_thread: InThread,
+        *,
+        most_groups: int = 2,
+        most_calls: int = 64,
+    ) -> None:
+        self._work, self._in_thread = work, in_thread
+        self._most_groups, self._most_calls = most_groups, most_calls
+        self._running: set[asyncio.Task[None]] = set()
+        # By owner, so that one who sends much does not delay the others.
+        self._waiting: dict[Hashable, deque[tuple[C, asyncio.Future[R | None]]]] = {}
+
+    async def ask(self, call: C, owner: Hashable) -> R | None:
+        """The result of `call`. None: `work` left it alone. Raises what `work` raises."""
+        done: asyncio.Future[R | None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(owner, deque()).append((call, done))
+        if len(self._running) < self._most_groups:
+            self._start()
+        return await done
+
+    def _start(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._run(self._next_group()))
+        self._running.add(task)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if self._waiting:
+            self._start()
+
+    def _next_group(self) -> list[tuple[C, asyncio.Future[R | None]]]:
+        """One call of each owner in turn. The calls of an owner stay in their order."""
+        group: list[tuple[C, asyncio.Future[R | None]]] = []
+        while self._waiting and len(group) < self._most_calls:
+            owner, calls = next(iter(self._waiting.items()))
+            del self._waiting[owner]
+            group.append(calls.popleft())
+            if calls:
+                self._waiting[owner] = calls
+        return group
+
+    async def _run(self, group: list[tuple[C, asyncio.Future[R | None]]]) -> None:
+        calls = [call for call, done in group]
+        try:
+            results = await self._in_thread(lambda: self._work(calls))
+        except Exception as error:
+            for _, done in group:
+                if not done.done():
+                    done.set_exception(error)
+            return
+        for (_, done), result in zip(group, results, strict=True):
+            if not done.done():
+                done.set_result(result)

@@ -1,0 +1,115 @@
+"""Reads and writes of entries that arrive at the same moment, done together (project/lane.py).
+
+A call that is answered here gets what `/state/{namespace}/{key}` would return. A call that is not,
+because it is refused or because something is unusual, gets None and is then served as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from state_admin.contract.entries import Entry, Write
+from state_admin.domain import scopes, values
+from state_admin.domain.access import Actor
+from state_admin.rest.bodies import decode
+from state_admin.services import entry_views, throttles
+from state_admin.services.entries import WriteResult
+from state_admin.services.entry_views import EntryView
+from state_admin.services.errors import Problem, RateLimited
+from state_admin.services.joined_writes import Put, put_joined
+from state_admin.services.throttles import Allowance
+from state_admin.services.token_cache import Credential
+from state_admin.services.traffic import CallKind, counter
+
+
+class ReadCall(NamedTuple):
+    """A GET of an entry. `known`: the entity tags that If-None-Match names."""
+
+    credential: Credential
+    namespace: str
+    key: str
+    known: frozenset[str] = frozenset()
+
+
+class WriteCall(NamedTuple):
+    """A PUT of an entry. `actor` has the ids of the request and of the run."""
+
+    actor: Actor
+    namespace: str
+    key: str
+    body: bytes
+    expected: int | None
+    reason: str
+
+
+class Answered(NamedTuple):
+    """The response to a call, without its headers. `body` is empty for 304; `allowance` is what the
+    token may still call, if it has a limit."""
+
+    status: int
+    version: int
+    body: bytes
+    allowance: Allowance | None
+
+
+def is_address(namespace: str, key: str) -> bool:
+    """Whether an entry can have this address."""
+    try:
+        scopes.check_name(namespace)
+        scopes.check_key(key)
+    except scopes.BadName:
+        return False
+    return True
+
+
+def answer_reads(calls: Sequence[ReadCall]) -> list[Answered | None]:
+    """The responses to calls, all of one moment."""
+    found = entry_views.read_entries([(c.credential.actor, c.namespace, c.key) for c in calls])
+    return [_answer_read(*pair) for pair in zip(calls, found, strict=True)]
+
+
+def _answer_read(call: ReadCall, entry: EntryView | None) -> Answered | None:
+    if entry is None:
+        return None
+    try:
+        allowance = throttles.spend(call.credential.token_id, call.credential.rate_per_minute)
+    except RateLimited:
+        return None
+    counter.count(call.credential.actor.workspace_id, CallKind.READ)
+    if f'"{entry.version}"' in call.known:
+        return Answered(304, entry.version, b"", allowance)
+    return Answered(200, entry.version, msgspec.json.encode(Entry.of(entry)), allowance)
+
+
+def answer_writes(calls: Sequence[WriteCall]) -> list[Answered | Exception | None]:
+    """The responses to calls that are written, in one transaction if each writes another entry. An
+    exception: of the database, which may have written."""
+    puts = [_read_put(call) for call in calls]
+    given = [put for put in puts if put is not None]
+    results = iter(put_joined(given))
+    return [_answer_write(put, next(results)) if put else None for put in puts]
+
+
+def _read_put(call: WriteCall) -> Put | None:
+    """None: the body is refused, or sets what few writes set."""
+    try:
+        body = decode(values.read(call.body), Write)
+    except (Problem, values.MalformedJSON, values.RefusedJSON):
+        return None
+    if body.tags is not UNSET or body.pinned is not UNSET:
+        return None
+    ttl = None if body.ttl_seconds is UNSET else body.ttl_seconds
+    return Put(call.actor, call.namespace, call.key, body.value, ttl, call.expected, call.reason)
+
+
+def _answer_write(put: Put, result: WriteResult | Exception | None) -> Answered | Exception | None:
+    if not isinstance(result, WriteResult):
+        return result
+    counter.count(put.actor.workspace_id, CallKind.WRITE)
+    entry = result.entry
+    body = msgspec.json.encode(Entry.of(entry))
+    return Answered(201 if result.created else 200, entry.version, body, None)

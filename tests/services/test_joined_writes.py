@@ -1,0 +1,252 @@
+"""Writes of several calls in one transaction: each as if it were alone, none at another's expense."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace, entries_sql
+from state_admin.services import entries, entry_views, joined_writes, namespaces, quotas
+from state_admin.services.entries import WriteResult
+from state_admin.services.joined_writes import Put, put_joined
+from tests.builders import TEAM_SCHEMA, Person, make_namespace, make_token, put, raw
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def notes(alice: Person, mallory: Person) -> None:
+    for person in (alice, mallory):
+        make_namespace(person.actor)
+
+
+def write(person: Person, key: str, value: Any, **options: Any) -> Put:
+    return Put(person.actor, options.pop("namespace", "notes"), key, raw(value), **options)
+
+
+def versions(results: list[WriteResult | Exception | None]) -> list[int | None]:
+    return [each.entry.version if isinstance(each, WriteResult) else None for each in results]
+
+
+def stored(person: Person, key: str) -> tuple[str, int]:
+    entry = entry_views.read_entry(actor=person.actor, namespace="notes", key=key)
+    return entry.value, entry.version
+
+
+def test_put_joined__calls_of_several_actors__each_leaves_its_own_trail(
+    alice: Person, mallory: Person
+) -> None:
+    narrow = make_token(alice)[1]
+    calls = [
+        Put(replace(alice.actor, request_id="q1", run_id="r1"), "notes", "a", raw(1), reason="x"),
+        Put(replace(narrow, request_id="q2"), "notes", "b", raw(2)),
+        Put(replace(mallory.actor, request_id="q3"), "notes", "a", raw(3)),
+    ]
+    assert versions(put_joined(calls)) == [1, 1, 1]
+
+    expected = [
+        (alice.workspace.pk, "a", "r1", "alice", "x", "q1"),
+        (alice.workspace.pk, "b", "", "narrow", "", "q2"),
+        (mallory.workspace.pk, "a", "", "mallory", "", "q3"),
+    ]
+    audit = AuditRow.objects.filter(action="entry.put").values_list(
+        "workspace_id", "key", "run", "actor_name", "reason", "request_id"
+    )
+    assert sorted(audit) == expected
+    history = EntryRevision.objects.values_list(
+        "entry__namespace__workspace_id", "entry__key", "run", "actor_name", "reason", "request_id"
+    )
+    assert sorted(history) == expected
+    changes = Change.objects.filter(kind="entry.put").values_list(
+        "workspace_id", "key", "run", "actor_name"
+    )
+    assert sorted(changes) == [row[:4] for row in expected]
+    owners = Entry.objects.values_list("namespace__workspace_id", "key", "actor_name")
+    assert sorted(owners) == [(row[0], row[1], row[3]) for row in expected]
+
+
+def test_put_joined__one_entry_several_times__in_their_order(alice: Person) -> None:
+    calls = [write(alice, "k", n, expected=n or None) for n in range(5)]
+    assert versions(put_joined(calls)) == [1, 2, 3, 4, 5]
+    assert stored(alice, "k") == ("4", 5)
+
+
+def test_put_joined__stale_version__is_left_out_alone(alice: Person) -> None:
+    put(alice.actor, "notes", "a", 1)
+    put(alice.actor, "notes", "b", 1)
+    put(alice.actor, "notes", "b", 2)
+    put(alice.actor, "notes", "gone", 1)
+    entries.delete_entry(actor=alice.actor, namespace="notes", key="gone")
+    calls = [
+        write(alice, "a", 2, expected=1),
+        write(alice, "b", 3, expected=1),
+        write(alice, "absent", 1, expected=1),
+        write(alice, "gone", 1, expected=2),
+        write(alice, "c", 1),
+    ]
+    assert versions(put_joined(calls)) == [2, None, None, None, 1]
+    assert stored(alice, "b") == ("2", 2)
+    assert stored(alice, "absent") == ("null", 0)
+    assert not Entry.objects.filter(key="absent").exists()
+
+
+def test_put_joined__refused_calls__leave_their_neighbours_alone(
+    alice: Person, bob: Person
+) -> None:
+    make_namespace(alice.actor, "team", TEAM_SCHEMA, {})
+    narrow = replace(alice.actor, namespaces=("team",))
+    calls = [
+        write(alice, "k", {"goal": 1}, namespace="team"),
+        write(alice, "k", 1, namespace="nowhere"),
+        write(alice, "k", 1, namespace="config.models"),
+        write(bob, "k", 1),  # a viewer
+        Put(narrow, "notes", "k", raw(1)),
+        write(alice, "k", {"goal": "go"}, namespace="team"),
+    ]
+    assert versions(put_joined(calls)) == [None, None, None, None, None, 1]
+    assert Entry.objects.count() == 1
+
+
+def test_put_joined__tags_pin_and_expiry__are_those_of_a_plain_write(alice: Person) -> None:
+    make_namespace(alice.actor, "short", ttl_seconds=60)
+    for namespace in ("notes", "short"):
+        put(alice.actor, namespace, "k", 1, tags=["t"], pinned=True, ttl_seconds=3600)
+    put_joined([write(alice, "k", 2), write(alice, "k", 2, namespace="short")])
+    kept, short = Entry.objects.order_by("namespace__name")
+    assert (kept.tags, kept.pinned, kept.expires_at) == (["t"], True, None)
+    assert short.expires_at is not None
+    assert (short.expires_at - short.updated_at).total_seconds() == pytest.approx(60, abs=1)
+    put_joined([write(alice, "k", 3, namespace="short", ttl_seconds=7200)])
+    short.refresh_from_db()
+    assert short.expires_at is not None
+    assert (short.expires_at - short.updated_at).total_seconds() == pytest.approx(7200, abs=1)
+
+
+def test_put_joined__deleted_entry__lives_again(alice: Person) -> None:
+    put(alice.actor, "notes", "k", 1, tags=["t"])
+    entries.delete_entry(actor=alice.actor, namespace="notes", key="k")
+    result = put_joined([write(alice, "k", 2)])[0]
+    assert isinstance(result, WriteResult)
+    assert (result.created, result.entry.version, result.entry.tags) == (True, 3, [])
+
+
+def test_put_joined__quota__is_left_to_put_entry(alice: Person) -> None:
+    quotas.set_quota(actor=alice.actor, entries=5, bytes=None, threads=None)
+    assert put_joined([write(alice, "k", 1)]) == [None]
+    assert not Entry.objects.exists()
+
+
+def test_put_joined__schema_that_is_costly__is_left_to_put_entry(alice: Person) -> None:
+    schema = {"type": "array", "uniqueItems": True, "items": {"type": "object"}}
+    make_namespace(alice.actor, "costly", schema, [])
+    value = [{"n": n} for n in range(3000)]
+    light = namespaces.definition(alice.actor, "costly").validator.is_light(value)
+    assert (put_joined([write(alice, "k", value, namespace="costly")]) == [None]) == (not light)
+
+
+def test_put_joined__schema_changed_elsewhere__writes_nothing_by_the_old_one(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = namespaces.definition(alice.actor, "notes")
+    Namespace.objects.filter(pk=old.id).update(schema_version=2)
+    assert versions(put_joined([write(alice, "k", 1)])) == [None]
+    assert not Entry.objects.exists()
+
+
+class Elsewhere(threading.Thread):
+    """Holds the lock of an entry in another transaction."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self.key = key
+        self.held, self.release = threading.Event(), threading.Event()
+
+    def run(self) -> None:
+        with transaction.atomic():
+            list(Entry.objects.filter(key=self.key).select_for_update())
+            self.held.set()
+            self.release.wait(60)
+        connection.close()
+
+
+@pytest.fixture
+def lock(transactional_db: None, alice: Person) -> Iterator[Elsewhere]:
+    make_namespace(alice.actor) if not Namespace.objects.filter(name="notes").exists() else None
+    put(alice.actor, "notes", "locked", 1)
+    thread = Elsewhere("locked")
+    thread.start()
+    thread.held.wait(60)
+    yield thread
+    thread.release.set()
+    thread.join()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_put_joined__entry_locked_elsewhere__is_left_out_and_nobody_waits(
+    alice: Person, lock: Elsewhere
+) -> None:
+    calls = [write(alice, "free", 1), write(alice, "locked", 2), write(alice, "locked", 3)]
+    assert versions(put_joined(calls)) == [1, None, None]
+    lock.release.set()
+    lock.join()
+    assert versions(put_joined(calls[1:])) == [2, 3]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_put_joined__many_threads_and_keys__lose_no_write_and_make_no_deadlock(
+    alice: Person,
+) -> None:
+    done: list[int] = []
+
+    def work(seed: int) -> None:
+        try:
+            for turn in range(25):
+                keys = [f"k{(seed * 7 + turn * n) % 11}" for n in range(1, 6)]
+                results = put_joined([write(alice, key, [seed, turn]) for key in keys])
+                assert not [each for each in results if isinstance(each, Exception)]
+                done.append(sum(each is not None for each in results))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == 100
+    assert (
+        EntryRevision.objects.count()
+        == sum(done)
+        == sum(Entry.objects.values_list("version", flat=True))
+    )
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "known"), [("40P01", True), ("55P03", True), ("57P01", False), (None, False)]
+)
+def test_put_joined__error_of_the_database__says_whether_it_was_taken_back(
+    sqlstate: str | None, known: bool, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = OperationalError("boom")
+    cause = psycopg.OperationalError("boom")
+    cause.sqlstate = sqlstate
+    error.__cause__ = cause
+    real = entries_sql.put_joined
+    turns = iter([real, None])
+
+    def fail(*args: Any) -> Any:
+        turn = next(turns)
+        if turn is None:
+            raise error
+        return turn(*args)
+
+    monkeypatch.setattr(joined_writes.entries_sql, "put_joined", fail)
+    results = put_joined([write(alice, "a", 1), write(alice, "a", 2), write(alice, "b", 1)])
+    assert versions(results) == [1, None, 1]
+    assert results[1] is (None if known else error)

@@ -1,7 +1,7 @@
 """Serves the most frequent calls of the API without Django, those of one moment together.
 
-It takes a request only if it understands all of it: a read or a write of an entry, with a token that
-was used within the last seconds and headers that are listed here. It answers only what succeeds.
+It takes a request only if it understands all of it: a read, a write or a patch of an entry, with a token
+that was used within the last seconds and headers that are listed here. It answers only what succeeds.
 Everything else goes to Django, which is the API: it says why a request is refused. A test sends the
 same requests both ways and compares the responses byte by byte, and the rows that they leave.
 """
@@ -34,7 +34,7 @@ from state_admin.api.joined_entries import (
 )
 from state_admin.contract import OPERATIONS
 from state_admin.contract.base import JSON_TYPE
-from state_admin.contract.entries import READ_ENTRY
+from state_admin.contract.entries import PATCH_TYPES, READ_ENTRY
 from state_admin.rest.authentication import read_run_id
 from state_admin.rest.endpoint import read_reason
 from state_admin.rest.etags import version_in
@@ -82,7 +82,7 @@ class Lane:
     async def answer(self, environ: dict[str, Any], body: bytes) -> Answer | None:
         """The response. None: nothing was done, and the request is Django's."""
         method, raw_path = environ["REQUEST_METHOD"], environ[RAW_PATH]
-        if method not in ("GET", "PUT") or environ["QUERY_STRING"]:
+        if method not in ("GET", "PUT", "PATCH") or environ["QUERY_STRING"]:
             return None
         if not raw_path.startswith(_PREFIX) or not is_served(environ.get("HTTP_HOST", "")):
             return None
@@ -117,9 +117,10 @@ class Lane:
         self, environ: Environ, credential: Credential, address: Address, body: bytes
     ) -> Answer | None:
         media_type = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
+        patch = PATCH_TYPES.get(media_type) if environ["REQUEST_METHOD"] == "PATCH" else None
         if (
             not _understands(environ, _OF_WRITES)
-            or media_type != JSON_TYPE
+            or (patch is None and (environ["REQUEST_METHOD"], media_type) != ("PUT", JSON_TYPE))
             or not 0 < len(body) <= _LARGEST_BODY
             or credential.rate_per_minute is not None
         ):
@@ -129,7 +130,7 @@ class Lane:
         expected = None if match is None else version_in("If-Match", match)
         if expected == 0:
             return None
-        call = WriteCall(actor, *address, body, expected, read_reason(environ))
+        call = WriteCall(actor, *address, body, patch, expected, read_reason(environ))
         answered: Answered | Exception | None
         try:
             answered = await self._writes.ask(call, actor.workspace_id)

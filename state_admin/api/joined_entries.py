@@ -17,10 +17,10 @@ from state_admin.domain import scopes, values
 from state_admin.domain.access import Actor
 from state_admin.rest.bodies import decode
 from state_admin.services import entry_views, throttles
-from state_admin.services.entries import WriteResult
+from state_admin.services.entries import PatchKind, WriteResult
 from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import Problem, RateLimited
-from state_admin.services.joined_writes import Put, put_joined
+from state_admin.services.joined_writes import JoinedWrite, Patch, Put, store_joined
 from state_admin.services.throttles import Allowance
 from state_admin.services.token_cache import Credential
 from state_admin.services.traffic import CallKind, counter
@@ -36,12 +36,14 @@ class ReadCall(NamedTuple):
 
 
 class WriteCall(NamedTuple):
-    """A PUT of an entry. `actor` has the ids of the request and of the run."""
+    """A PUT or PATCH of an entry. `actor` has the ids of the request and of the run. `patch`: how the
+    body is applied, None for a PUT."""
 
     actor: Actor
     namespace: str
     key: str
     body: bytes
+    patch: PatchKind | None
     expected: int | None
     reason: str
 
@@ -88,28 +90,32 @@ def _answer_read(call: ReadCall, entry: EntryView | None) -> Answered | None:
 def answer_writes(calls: Sequence[WriteCall]) -> list[Answered | Exception | None]:
     """The responses to calls that are written, in one transaction if each writes another entry. An
     exception: of the database, which may have written."""
-    puts = [_read_put(call) for call in calls]
-    given = [put for put in puts if put is not None]
-    results = iter(put_joined(given))
-    return [_answer_write(put, next(results)) if put else None for put in puts]
+    writes = [_read_write(call) for call in calls]
+    results = iter(store_joined([write for write in writes if write is not None]))
+    return [_answer_write(write, next(results)) if write else None for write in writes]
 
 
-def _read_put(call: WriteCall) -> Put | None:
+def _read_write(call: WriteCall) -> Put | Patch | None:
     """None: the body is refused, or sets what few writes set."""
+    common = (call.actor, call.namespace, call.key, call.expected, call.reason)
     try:
-        body = decode(values.read(call.body), Write)
+        raw = values.read(call.body)
+        if call.patch is not None:
+            values.check(raw)
+            return Patch(*common, call.patch, values.load(raw.text))
+        body = decode(raw, Write)
     except (Problem, values.MalformedJSON, values.RefusedJSON):
         return None
     if body.tags is not UNSET or body.pinned is not UNSET:
         return None
-    ttl = None if body.ttl_seconds is UNSET else body.ttl_seconds
-    return Put(call.actor, call.namespace, call.key, body.value, ttl, call.expected, call.reason)
+    return Put(*common, body.value, None if body.ttl_seconds is UNSET else body.ttl_seconds)
 
 
-def _answer_write(put: Put, result: WriteResult | Exception | None) -> Answered | Exception | None:
+def _answer_write(
+    write: JoinedWrite, result: WriteResult | Exception | None
+) -> Answered | Exception | None:
     if not isinstance(result, WriteResult):
         return result
-    counter.count(put.actor.workspace_id, CallKind.WRITE)
-    entry = result.entry
-    body = msgspec.json.encode(Entry.of(entry))
-    return Answered(201 if result.created else 200, entry.version, body, None)
+    counter.count(write.actor.workspace_id, CallKind.WRITE)
+    body = msgspec.json.encode(Entry.of(result.entry))
+    return Answered(201 if result.created else 200, result.entry.version, body, None)

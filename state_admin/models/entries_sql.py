@@ -93,26 +93,25 @@ def trail(source: str, namespace: str, call: str = "%({})s") -> str:
     """What every write leaves behind: history, change and audit rows for the rows of `source`,
     whose `w` is the entry as written; `namespace` is the SQL of its namespace's name. `call` is the
     SQL of what the call says of itself, by name: parameters, or columns of `source`."""
-    run, reason, request_id, workspace = map(
-        call.format, ("run", "reason", "request_id", "workspace")
-    )
+    run, reason, request_id = map(call.format, ("run", "reason", "request_id"))
     kind, identity, name = map(call.format, ("actor_kind", "actor_id", "actor_name"))
+    workspace, operation = map(call.format, ("workspace", "operation"))
     return f"""
 , history AS (
     INSERT INTO entry_revisions (entry_id, version, operation, value, schema_version, size_bytes,
         expires_at, pinned, run, actor_kind, actor_id, actor_name, reason, request_id, at)
-    SELECT w.id, w.version, %(operation)s, w.value, w.schema_version, w.size_bytes,
+    SELECT w.id, w.version, {operation}, w.value, w.schema_version, w.size_bytes,
         w.expires_at, false, {run}, {kind}, {identity}, {name}, {reason}, {request_id}, w.updated_at
     FROM {source}
 ), change AS (
     INSERT INTO changes (workspace_id, kind, namespace, key, run, version, actor_name, xid)
-    SELECT {workspace}, 'entry.' || %(operation)s, {namespace}, w.key, {run}, w.version, {name},
+    SELECT {workspace}, 'entry.' || {operation}, {namespace}, w.key, {run}, w.version, {name},
         (SELECT feed_clock() FROM (SELECT count(*) FROM w) AS all_are_locked)
     FROM {source}
 ), audited AS (
     INSERT INTO audit (workspace_id, action, namespace, key, run, version,
         actor_kind, actor_id, actor_name, reason, request_id)
-    SELECT {workspace}, 'entry.' || %(operation)s, {namespace}, w.key, {run}, w.version,
+    SELECT {workspace}, 'entry.' || {operation}, {namespace}, w.key, {run}, w.version,
         {kind}, {identity}, {name}, {reason}, {request_id}
     FROM {source}
 )
@@ -226,11 +225,11 @@ _PUT_JOINED = (
 WITH x AS (
     SELECT x.* FROM unnest(%(namespace_id)b::bigint[], %(namespace)b::text[],
         %(schema_version)b::int[], %(key)b::text[], %(value)b::text[], %(size)b::int[],
-        %(tokens)b::int[], %(ttl)b::int[], %(expected)b::bigint[], %(workspace)b::bigint[],
-        %(run)b::text[], %(actor_kind)b::text[], %(actor_id)b::text[], %(actor_name)b::text[],
+        %(tokens)b::int[], %(ttl)b::int[], %(operation)b::text[], %(expected)b::bigint[],
+        %(expires_at)b::timestamptz[], %(workspace)b::bigint[], %(run)b::text[], %(actor_kind)b::text[], %(actor_id)b::text[], %(actor_name)b::text[],
         %(reason)b::text[], %(request_id)b::text[]
-    ) AS x(namespace_id, namespace, schema_version, key, value, size, tokens, ttl, expected,
-        workspace, run, actor_kind, actor_id, actor_name, reason, request_id)
+    ) AS x(namespace_id, namespace, schema_version, key, value, size, tokens, ttl, operation,
+        expected, expires_at, workspace, run, actor_kind, actor_id, actor_name, reason, request_id)
     JOIN namespaces n ON n.id = x.namespace_id AND n.schema_version = x.schema_version
         AND n.unregistered_at IS NULL
 ), held AS MATERIALIZED (
@@ -240,7 +239,7 @@ WITH x AS (
 ), w AS (
     {_INTO}
     SELECT x.namespace_id, x.key, x.value::json, 1, 1, x.schema_version, false,
-        x.at + x.ttl * interval '1 second', '{{}}', false, x.size, x.tokens,
+        coalesce(x.expires_at, x.at + x.ttl * interval '1 second'), '{{}}', false, x.size, x.tokens,
         x.actor_kind, x.actor_name, x.at, x.at
     FROM (SELECT x.*, clock_timestamp() AS at
         FROM x LEFT JOIN held h ON h.namespace_id = x.namespace_id AND h.key = x.key
@@ -358,22 +357,27 @@ def put_entries(
 
 class JoinedPut(NamedTuple):
     """A write of one of many calls. `expected`: the version that the entry must have, None for any.
-    `stamp`: what the call says of itself (services/journal.py)."""
+    `expires_at` wins over the time to live. `stamp`: what the call says of itself
+    (services/journal.py)."""
 
     entry: NewEntry
+    operation: str
     expected: int | None
+    expires_at: datetime | None
     stamp: Mapping[str, Any]
 
 
-def put_joined(operation: str, puts: Sequence[JoinedPut]) -> dict[tuple[int, str], Written]:
+def put_joined(puts: Sequence[JoinedPut]) -> dict[tuple[int, str], Written]:
     """Insert or replace those that can be at once, by (namespace id, key). Left out are those whose
     entry is locked or not at the expected version, or whose namespace is no longer what
     `schema_version` says. The addresses are distinct."""
-    rows = [(*put.entry, put.expected, *put.stamp.values()) for put in puts]
-    names = (*NewEntry._fields, "expected", *puts[0].stamp)
+    rows = [
+        (*put.entry, put.operation, put.expected, put.expires_at, *put.stamp.values())
+        for put in puts
+    ]
+    names = (*NewEntry._fields, "operation", "expected", "expires_at", *puts[0].stamp)
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    parameters = {**columns, "operation": operation, "tags": None, "pinned": None}
-    written = hot.fetch_all(_PUT_JOINED, parameters)
+    written = hot.fetch_all(_PUT_JOINED, {**columns, "tags": None, "pinned": None})
     return {(row[0], row[1]): Written._make(row[2:]) for row in written}
 
 

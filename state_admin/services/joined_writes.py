@@ -1,74 +1,142 @@
-"""Stores entries that were written by several calls at the same moment, in one transaction."""
+"""Stores entries that several calls write at the same moment, in one transaction."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import DatabaseError, InterfaceError
 
+from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
-from state_admin.domain.values import Raw
+from state_admin.domain.values import JSON, Raw
 from state_admin.models import Operation, entries_sql
 from state_admin.models.entries_sql import JoinedPut
 
-from . import journal, quotas
+from . import entry_views, journal, quotas
 from .actors import require, require_open
-from .entries import WriteResult, definition_for, new_entry, written_view
+from .entries import PatchKind, WriteResult, apply_patch, definition_for, new_entry, written_view
+from .entry_views import EntryView
 from .errors import Problem
 from .namespaces import definition
 
+# A larger value takes so long to patch that the calls beside it would notice.
+_LARGEST_PATCHED = 64 * 1024
+
 
 @dataclass(frozen=True)
-class Put:
-    """What put_entry takes, of one call. `expected`: the version that the entry must have."""
+class JoinedWrite:
+    """A write by one call. `expected`: the version that the entry must have, None for any."""
 
     actor: Actor
     namespace: str
     key: str
+    expected: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Put(JoinedWrite):
+    """What put_entry takes."""
+
     value: Raw
     ttl_seconds: int | None = None
-    expected: int | None = None
-    reason: str = ""
 
 
-def put_joined(puts: Sequence[Put]) -> list[WriteResult | Exception | None]:
+@dataclass(frozen=True)
+class Patch(JoinedWrite):
+    """What patch_entry takes."""
+
+    kind: PatchKind
+    operations: JSON
+
+
+def store_joined(writes: Sequence[JoinedWrite]) -> list[WriteResult | Exception | None]:
     """Store what can be stored at once; writes of the same entry in their order, one transaction
-    each. None: nothing was written, and put_entry says why: the call is refused, or the entry is
-    locked. An exception of the database: whether it was written is not known."""
-    rows = [_prepare(put) for put in puts]
-    results: list[WriteResult | Exception | None] = [None] * len(puts)
-    for turn in _turns(rows):
+    each. None: nothing was written, and put_entry or patch_entry says why: the call is refused, or
+    the entry is locked. An exception of the database: whether it was written is not known."""
+    results: list[WriteResult | Exception | None] = [None] * len(writes)
+    for turn in _turns(writes):
+        rows = dict(_prepare_all({index: writes[index] for index in turn}))
+        if not rows:
+            continue
         try:
-            written = entries_sql.put_joined(Operation.PUT.value, list(turn.values()))
+            written = entries_sql.put_joined(list(rows.values()))
         except (DatabaseError, InterfaceError) as error:
-            if _is_undone(error):
-                return results
-            for index in turn:
-                results[index] = error
+            if not _is_undone(error):
+                results = [error if index in rows else each for index, each in enumerate(results)]
             return results
-        for index, row in turn.items():
+        for index, row in rows.items():
             found = written.get((row.entry.namespace_id, row.entry.key))
             if found is not None:
-                entry = written_view(puts[index].actor, row.entry, found)
+                entry = written_view(writes[index].actor, row.entry, found)
                 results[index] = WriteResult(entry, found.created)
     return results
 
 
-def _turns(rows: Sequence[JoinedPut | None]) -> list[dict[int, JoinedPut]]:
-    """The rows by index, so that each entry is written once in a turn and in its order over them."""
-    turns: list[dict[int, JoinedPut]] = []
-    seen: Counter[tuple[int, str]] = Counter()
-    for index, row in enumerate(rows):
-        if row is not None:
-            address = (row.entry.namespace_id, row.entry.key)
-            turn = seen[address]
-            seen[address] += 1
-            if turn == len(turns):
-                turns.append({})
-            turns[turn][index] = row
+def _turns(writes: Sequence[JoinedWrite]) -> list[list[int]]:
+    """The indexes, so that each entry is written once in a turn and in its order over them."""
+    turns: list[list[int]] = []
+    seen: Counter[tuple[int, str, str]] = Counter()
+    for index, write in enumerate(writes):
+        address = (write.actor.workspace_id, write.namespace, write.key)
+        if seen[address] == len(turns):
+            turns.append([])
+        turns[seen[address]].append(index)
+        seen[address] += 1
     return turns
+
+
+def _prepare_all(writes: Mapping[int, JoinedWrite]) -> Iterator[tuple[int, JoinedPut]]:
+    """The rows to store. Left out are those that would be refused, that count against a quota, or
+    that take long."""
+    patched = {i: (w.actor, w.namespace, w.key) for i, w in writes.items() if isinstance(w, Patch)}
+    views = dict(zip(patched, entry_views.read_entries(list(patched.values())), strict=True))
+    for index, write in writes.items():
+        try:
+            row = _prepare(write, views.get(index))
+        except Problem:
+            continue
+        if row is not None:
+            yield index, row
+
+
+def _prepare(write: JoinedWrite, before: EntryView | None) -> JoinedPut | None:
+    require(write.actor, Role.EDITOR)
+    require_open(write.namespace)
+    if quotas.limited(write.actor):
+        return None
+    value, expected, expires_at, ttl = None, write.expected, None, None
+    if isinstance(write, Put):
+        value, ttl = write.value, write.ttl_seconds
+    elif isinstance(write, Patch) and before is not None and _is_patchable(write, before):
+        changed = apply_patch(write.kind, values.load(before.value), write.operations)
+        text = values.dump(changed)
+        value, expected, expires_at = (
+            Raw(text, values.load(text)),
+            before.version,
+            before.expires_at,
+        )
+    if value is None:
+        return None
+    if not definition(write.actor, write.namespace).validator.is_light(value.value):
+        return None
+    known = definition_for(write.actor, write.namespace, value)
+    new = new_entry(known, write.key, value.text)
+    if ttl is not None:
+        new = new._replace(ttl=ttl or None)
+    operation = Operation.PUT if isinstance(write, Put) else Operation.PATCH
+    stamp = journal.parameters(write.actor, write.reason)
+    return JoinedPut(new, operation.value, expected, expires_at, stamp)
+
+
+def _is_patchable(patch: Patch, before: EntryView) -> bool:
+    return (
+        before.exists
+        and patch.expected in (None, before.version)
+        and before.size_bytes <= _LARGEST_PATCHED
+    )
 
 
 def _is_undone(error: Exception) -> bool:
@@ -76,22 +144,3 @@ def _is_undone(error: Exception) -> bool:
     lost (class 08) or ended by an operator (class 57P) may have committed before."""
     sqlstate: str | None = getattr(error.__cause__, "sqlstate", None)
     return sqlstate is not None and not sqlstate.startswith(("08", "57P"))
-
-
-def _prepare(put: Put) -> JoinedPut | None:
-    """The row to store. None: put_entry would refuse it, counts it against a quota, or validates it
-    for long."""
-    try:
-        require(put.actor, Role.EDITOR)
-        require_open(put.namespace)
-        if quotas.limited(put.actor):
-            return None
-        if not definition(put.actor, put.namespace).validator.is_light(put.value.value):
-            return None
-        known = definition_for(put.actor, put.namespace, put.value)
-    except Problem:
-        return None
-    new = new_entry(known, put.key, put.value.text)
-    if put.ttl_seconds is not None:
-        new = new._replace(ttl=put.ttl_seconds or None)
-    return JoinedPut(new, put.expected, journal.parameters(put.actor, put.reason))

@@ -201,6 +201,20 @@ def put(
     return ("PUT", f"/api/v1/state/{path}", (bearer(by), JSON, *headers), content)
 
 
+def patch(
+    path: str = "notes/k",
+    body: Any = None,
+    *headers: Header,
+    kind: str = "merge-patch",
+    by: str = "editor",
+) -> Request:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    media_type = ("Content-Type", f"application/{kind}+json")
+    return ("PATCH", f"/api/v1/state/{path}", (bearer(by), media_type, *headers), content)
+
+
+UPDATE = "vnd.commonhold.update"
+
 # What the lane takes -------------------------------------------------------------------------
 
 
@@ -222,10 +236,16 @@ def test_lane__plain_reads_and_writes__answers_like_django(sides: tuple[Side, Si
         get("notes/k", ("If-None-Match", '"4"')),
         get("notes/k", by="viewer"),
         get("notes/k", ("User-Agent", "x"), ("Traceparent", "00-0-0-00"), by="slow"),
+        get("notes/k", ("Run-Id", "r-1")),
+        patch("team/agent::a/b", {"goal": None, "count": 1}),
+        patch("team/agent::a/b", [{"op": "add", "path": "/count", "value": 2}], kind=UPDATE),
+        patch("team/agent::a/b", [{"op": "test", "path": "/count", "value": 3}], kind="json-patch"),
+        patch("team/agent::a/b", {"count": 9}, ("If-Match", '"5"'), ("Run-Id", "r-1")),
+        patch("short/k", {"a": 1}),
     ]
     answers = check_same(sides, requests)
     assert [answer.start["status"] for answer in answers] == (
-        [200, 201, 200, 201, 200, 201, 200, 200, 200, 200, 200, 304, 304, 200, 200, 200]
+        [200, 201, 200, 201, 200, 201, 200, 200, 200, 200, 200, 304, 304, *[200] * 9]
     )
     assert sides[0].joined == len(requests)
 
@@ -281,6 +301,11 @@ def test_lane__cors_is_on__has_its_header(
         ("HEAD", "/api/v1/state/notes/k", (bearer(),), b""),
         ("DELETE", "/api/v1/state/notes/k", (bearer(),), b""),
         ("POST", "/api/v1/state/notes/k", (bearer(), JSON), b"{}"),
+        patch("notes/absent", {"a": 1}),
+        patch("notes/k", {"a": 1}, kind="unknown"),
+        patch("notes/k", b"{"),
+        patch("notes/k", {"a": 1}, by="viewer"),
+        ("PATCH", "/api/v1/state/notes/k", (bearer(), JSON), b"{}"),
         put("nowhere/k"),
         put("config.models/k"),
         put("team/k", {"value": {"goal": 1}}),
@@ -368,7 +393,24 @@ BODIES = st.one_of(
     ).map(lambda body: json.dumps(body, ensure_ascii=False).encode(errors="replace")),
     st.binary(max_size=20),
 )
+OPERATIONS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "op": st.sampled_from(["add", "append", "union", "remove", "set", "test", "replace"]),
+            "path": st.sampled_from(["", "/a", "/0", "/-", "a"]),
+        },
+        optional={"value": VALUES},
+    ),
+    max_size=3,
+)
 REQUESTS = st.one_of(
+    st.builds(
+        lambda path, body, kind, headers: patch(path, body, *headers, kind=kind),
+        PATHS,
+        OPERATIONS | VALUES,
+        st.sampled_from(["merge-patch", "json-patch", UPDATE, "unknown"]),
+        HEADERS,
+    ),
     st.builds(
         lambda path, headers, by: get(path, *headers, by=by),
         PATHS,

@@ -11,10 +11,11 @@ import psycopg
 import pytest
 from django.db import OperationalError, connection, transaction
 
+from state_admin.domain.access import Actor
 from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace, entries_sql
 from state_admin.services import entries, entry_views, joined_writes, namespaces, quotas
 from state_admin.services.entries import WriteResult
-from state_admin.services.joined_writes import Put, put_joined
+from state_admin.services.joined_writes import JoinedWrite, Patch, Put, store_joined
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, make_token, put, raw
 
 pytestmark = pytest.mark.django_db
@@ -26,8 +27,18 @@ def notes(alice: Person, mallory: Person) -> None:
         make_namespace(person.actor)
 
 
+def put_by(actor: Actor, key: str, value: Any, namespace: str = "notes", **options: Any) -> Put:
+    given = {"expected": None, "reason": "", **options}
+    return Put(actor=actor, namespace=namespace, key=key, value=raw(value), **given)
+
+
 def write(person: Person, key: str, value: Any, **options: Any) -> Put:
-    return Put(person.actor, options.pop("namespace", "notes"), key, raw(value), **options)
+    return put_by(person.actor, key, value, **options)
+
+
+def patch(person: Person, key: str, operations: Any, **options: Any) -> Patch:
+    given = {"expected": None, "reason": "", "kind": "update", "namespace": "notes", **options}
+    return Patch(actor=person.actor, key=key, operations=operations, **given)
 
 
 def versions(results: list[WriteResult | Exception | None]) -> list[int | None]:
@@ -39,16 +50,16 @@ def stored(person: Person, key: str) -> tuple[str, int]:
     return entry.value, entry.version
 
 
-def test_put_joined__calls_of_several_actors__each_leaves_its_own_trail(
+def test_store_joined__calls_of_several_actors__each_leaves_its_own_trail(
     alice: Person, mallory: Person
 ) -> None:
     narrow = make_token(alice)[1]
     calls = [
-        Put(replace(alice.actor, request_id="q1", run_id="r1"), "notes", "a", raw(1), reason="x"),
-        Put(replace(narrow, request_id="q2"), "notes", "b", raw(2)),
-        Put(replace(mallory.actor, request_id="q3"), "notes", "a", raw(3)),
+        put_by(replace(alice.actor, request_id="q1", run_id="r1"), "a", 1, reason="x"),
+        put_by(replace(narrow, request_id="q2"), "b", 2),
+        put_by(replace(mallory.actor, request_id="q3"), "a", 3),
     ]
-    assert versions(put_joined(calls)) == [1, 1, 1]
+    assert versions(store_joined(calls)) == [1, 1, 1]
 
     expected = [
         (alice.workspace.pk, "a", "r1", "alice", "x", "q1"),
@@ -71,13 +82,13 @@ def test_put_joined__calls_of_several_actors__each_leaves_its_own_trail(
     assert sorted(owners) == [(row[0], row[1], row[3]) for row in expected]
 
 
-def test_put_joined__one_entry_several_times__in_their_order(alice: Person) -> None:
+def test_store_joined__one_entry_several_times__in_their_order(alice: Person) -> None:
     calls = [write(alice, "k", n, expected=n or None) for n in range(5)]
-    assert versions(put_joined(calls)) == [1, 2, 3, 4, 5]
+    assert versions(store_joined(calls)) == [1, 2, 3, 4, 5]
     assert stored(alice, "k") == ("4", 5)
 
 
-def test_put_joined__stale_version__is_left_out_alone(alice: Person) -> None:
+def test_store_joined__stale_version__is_left_out_alone(alice: Person) -> None:
     put(alice.actor, "notes", "a", 1)
     put(alice.actor, "notes", "b", 1)
     put(alice.actor, "notes", "b", 2)
@@ -90,13 +101,13 @@ def test_put_joined__stale_version__is_left_out_alone(alice: Person) -> None:
         write(alice, "gone", 1, expected=2),
         write(alice, "c", 1),
     ]
-    assert versions(put_joined(calls)) == [2, None, None, None, 1]
+    assert versions(store_joined(calls)) == [2, None, None, None, 1]
     assert stored(alice, "b") == ("2", 2)
     assert stored(alice, "absent") == ("null", 0)
     assert not Entry.objects.filter(key="absent").exists()
 
 
-def test_put_joined__refused_calls__leave_their_neighbours_alone(
+def test_store_joined__refused_calls__leave_their_neighbours_alone(
     alice: Person, bob: Person
 ) -> None:
     make_namespace(alice.actor, "team", TEAM_SCHEMA, {})
@@ -106,56 +117,56 @@ def test_put_joined__refused_calls__leave_their_neighbours_alone(
         write(alice, "k", 1, namespace="nowhere"),
         write(alice, "k", 1, namespace="config.models"),
         write(bob, "k", 1),  # a viewer
-        Put(narrow, "notes", "k", raw(1)),
+        put_by(narrow, "k", 1),
         write(alice, "k", {"goal": "go"}, namespace="team"),
     ]
-    assert versions(put_joined(calls)) == [None, None, None, None, None, 1]
+    assert versions(store_joined(calls)) == [None, None, None, None, None, 1]
     assert Entry.objects.count() == 1
 
 
-def test_put_joined__tags_pin_and_expiry__are_those_of_a_plain_write(alice: Person) -> None:
+def test_store_joined__tags_pin_and_expiry__are_those_of_a_plain_write(alice: Person) -> None:
     make_namespace(alice.actor, "short", ttl_seconds=60)
     for namespace in ("notes", "short"):
         put(alice.actor, namespace, "k", 1, tags=["t"], pinned=True, ttl_seconds=3600)
-    put_joined([write(alice, "k", 2), write(alice, "k", 2, namespace="short")])
+    store_joined([write(alice, "k", 2), write(alice, "k", 2, namespace="short")])
     kept, short = Entry.objects.order_by("namespace__name")
     assert (kept.tags, kept.pinned, kept.expires_at) == (["t"], True, None)
     assert short.expires_at is not None
     assert (short.expires_at - short.updated_at).total_seconds() == pytest.approx(60, abs=1)
-    put_joined([write(alice, "k", 3, namespace="short", ttl_seconds=7200)])
+    store_joined([write(alice, "k", 3, namespace="short", ttl_seconds=7200)])
     short.refresh_from_db()
     assert short.expires_at is not None
     assert (short.expires_at - short.updated_at).total_seconds() == pytest.approx(7200, abs=1)
 
 
-def test_put_joined__deleted_entry__lives_again(alice: Person) -> None:
+def test_store_joined__deleted_entry__lives_again(alice: Person) -> None:
     put(alice.actor, "notes", "k", 1, tags=["t"])
     entries.delete_entry(actor=alice.actor, namespace="notes", key="k")
-    result = put_joined([write(alice, "k", 2)])[0]
+    result = store_joined([write(alice, "k", 2)])[0]
     assert isinstance(result, WriteResult)
     assert (result.created, result.entry.version, result.entry.tags) == (True, 3, [])
 
 
-def test_put_joined__quota__is_left_to_put_entry(alice: Person) -> None:
+def test_store_joined__quota__is_left_to_put_entry(alice: Person) -> None:
     quotas.set_quota(actor=alice.actor, entries=5, bytes=None, threads=None)
-    assert put_joined([write(alice, "k", 1)]) == [None]
+    assert store_joined([write(alice, "k", 1)]) == [None]
     assert not Entry.objects.exists()
 
 
-def test_put_joined__schema_that_is_costly__is_left_to_put_entry(alice: Person) -> None:
+def test_store_joined__schema_that_is_costly__is_left_to_put_entry(alice: Person) -> None:
     schema = {"type": "array", "uniqueItems": True, "items": {"type": "object"}}
     make_namespace(alice.actor, "costly", schema, [])
     value = [{"n": n} for n in range(3000)]
     light = namespaces.definition(alice.actor, "costly").validator.is_light(value)
-    assert (put_joined([write(alice, "k", value, namespace="costly")]) == [None]) == (not light)
+    assert (store_joined([write(alice, "k", value, namespace="costly")]) == [None]) == (not light)
 
 
-def test_put_joined__schema_changed_elsewhere__writes_nothing_by_the_old_one(
+def test_store_joined__schema_changed_elsewhere__writes_nothing_by_the_old_one(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = namespaces.definition(alice.actor, "notes")
     Namespace.objects.filter(pk=old.id).update(schema_version=2)
-    assert versions(put_joined([write(alice, "k", 1)])) == [None]
+    assert versions(store_joined([write(alice, "k", 1)])) == [None]
     assert not Entry.objects.exists()
 
 
@@ -188,18 +199,18 @@ def lock(transactional_db: None, alice: Person) -> Iterator[Elsewhere]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_put_joined__entry_locked_elsewhere__is_left_out_and_nobody_waits(
+def test_store_joined__entry_locked_elsewhere__is_left_out_and_nobody_waits(
     alice: Person, lock: Elsewhere
 ) -> None:
     calls = [write(alice, "free", 1), write(alice, "locked", 2), write(alice, "locked", 3)]
-    assert versions(put_joined(calls)) == [1, None, None]
+    assert versions(store_joined(calls)) == [1, None, None]
     lock.release.set()
     lock.join()
-    assert versions(put_joined(calls[1:])) == [2, 3]
+    assert versions(store_joined(calls[1:])) == [2, 3]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_put_joined__many_threads_and_keys__lose_no_write_and_make_no_deadlock(
+def test_store_joined__many_threads_and_keys__lose_no_write_and_make_no_deadlock(
     alice: Person,
 ) -> None:
     done: list[int] = []
@@ -208,7 +219,7 @@ def test_put_joined__many_threads_and_keys__lose_no_write_and_make_no_deadlock(
         try:
             for turn in range(25):
                 keys = [f"k{(seed * 7 + turn * n) % 11}" for n in range(1, 6)]
-                results = put_joined([write(alice, key, [seed, turn]) for key in keys])
+                results = store_joined([write(alice, key, [seed, turn]) for key in keys])
                 assert not [each for each in results if isinstance(each, Exception)]
                 done.append(sum(each is not None for each in results))
         finally:
@@ -227,10 +238,77 @@ def test_put_joined__many_threads_and_keys__lose_no_write_and_make_no_deadlock(
     )
 
 
+def add(number: int) -> list[dict[str, Any]]:
+    return [{"op": "add", "path": "/count", "value": number}]
+
+
+def test_store_joined__patches_of_one_entry__each_sees_the_one_before(alice: Person) -> None:
+    put(alice.actor, "notes", "k", {"count": 1}, tags=["t"], ttl_seconds=3600)
+    expires_at = Entry.objects.get().expires_at
+    writes: list[JoinedWrite] = [
+        patch(alice, "k", add(1)),
+        patch(alice, "k", {"name": "x"}, kind="merge"),
+        write(alice, "other", 1),
+        patch(alice, "k", add(10), expected=3),
+        patch(alice, "k", add(100), expected=3),
+    ]
+    assert versions(store_joined(writes)) == [2, 3, 1, 4, None]
+    entry = Entry.objects.get(key="k")
+    assert entry.value == '{"count":12,"name":"x"}'
+    assert (entry.tags, entry.expires_at) == (["t"], expires_at)
+    operations = EntryRevision.objects.filter(entry=entry).order_by("version")
+    assert list(operations.values_list("operation", flat=True)) == ["put", *["patch"] * 3]
+    kinds = Change.objects.filter(key="k").values_list("kind", flat=True)
+    assert set(kinds) == {"entry.put", "entry.patch"}
+
+
+def test_store_joined__patch_that_patch_entry_must_see__is_left_out(alice: Person) -> None:
+    put(alice.actor, "notes", "k", {"count": 1})
+    put(alice.actor, "notes", "large", {"text": "x" * 70_000, "count": 1})
+    make_namespace(alice.actor, "team", TEAM_SCHEMA, {})
+    put(alice.actor, "team", "k", {"count": 1})
+    writes = [
+        patch(alice, "absent", add(1)),
+        patch(alice, "large", add(1)),
+        patch(alice, "k", add(1), namespace="nowhere"),
+        patch(alice, "k", [{"op": "nonsense"}]),
+        patch(alice, "k", [{"op": "test", "path": "/count", "value": 2}], kind="json"),
+        patch(alice, "k", {"count": "many"}, kind="merge", namespace="team"),
+        patch(alice, "k", add(1), expected=7),
+    ]
+    assert versions(store_joined(writes)) == [None] * 7
+    assert EntryRevision.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_store_joined__many_threads_add_to_one_entry__no_addition_is_lost_or_done_twice(
+    alice: Person,
+) -> None:
+    put(alice.actor, "notes", "k", {"count": 0})
+    added: list[int] = []
+
+    def work() -> None:
+        try:
+            for _ in range(20):
+                results = store_joined([patch(alice, "k", add(1)) for _ in range(3)])
+                added.append(sum(isinstance(each, WriteResult) for each in results))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(added) == 80
+    assert sum(added) > 0
+    assert Entry.objects.get().value == f'{{"count":{sum(added)}}}'
+
+
 @pytest.mark.parametrize(
     ("sqlstate", "known"), [("40P01", True), ("55P03", True), ("57P01", False), (None, False)]
 )
-def test_put_joined__error_of_the_database__says_whether_it_was_taken_back(
+def test_store_joined__error_of_the_database__says_whether_it_was_taken_back(
     sqlstate: str | None, known: bool, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     error = OperationalError("boom")
@@ -247,6 +325,6 @@ def test_put_joined__error_of_the_database__says_whether_it_was_taken_back(
         return turn(*args)
 
     monkeypatch.setattr(joined_writes.entries_sql, "put_joined", fail)
-    results = put_joined([write(alice, "a", 1), write(alice, "a", 2), write(alice, "b", 1)])
+    results = store_joined([write(alice, "a", 1), write(alice, "a", 2), write(alice, "b", 1)])
     assert versions(results) == [1, None, 1]
     assert results[1] is (None if known else error)

@@ -79,7 +79,7 @@ def test_parse__legal_shapes__are_accepted(message: JSON) -> None:
             {"role": "user", "content": "x", "visibility": "nobody"},
             [("/visibility", "must be all or internal")],
         ),
-        ({"role": "user", "content": "x", "id": 7}, [("/id", "the id has 0 bytes; a id is 1 to 128 bytes of UTF-8")]),
+        ({"role": "user", "content": "x", "id": 7}, [("/id", "the id has 0 bytes; it must have 1 to 128 bytes of UTF-8")]),
         ({"role": "user", "content": "x", "id": ".."}, [("/id", "an id cannot be '..': HTTP clients remove it from a path")]),
         (
             {"role": "user"},

@@ -60,8 +60,8 @@ def test_key__empty_long_or_control__is_refused_with_the_rule(key: str, why: str
 @pytest.mark.parametrize(
     ("check", "text", "message"),
     [
-        (check_key, "", "the key has 0 bytes; a key is 1 to 512 bytes of UTF-8"),
-        (check_key, "\ud800", "the key holds a lone surrogate; a key is UTF-8 text"),
+        (check_key, "", "the key has 0 bytes; it must have 1 to 512 bytes of UTF-8"),
+        (check_key, "\ud800", "the key holds a lone surrogate; it must be UTF-8 text"),
         (
             check_key,
             "a\tb\0",

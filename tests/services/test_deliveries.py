@@ -356,6 +356,7 @@ def test_deliver__private_address_not_allowed__is_never_called(
     assert work(hook) == [("a", "failed")]
     assert receiver.received == []
     assert rows_of(hook)[0].response_status is None
+    assert "WEBHOOK_ALLOW_PRIVATE" in rows_of(hook)[0].error
 
 
 # Dead letters --------------------------------------------------------------------------------

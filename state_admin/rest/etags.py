@@ -29,23 +29,25 @@ def precondition(request: Request) -> Precondition:
     """What the caller's headers demand of the entry it writes."""
     meta = request.META
     match, none_match = meta.get("HTTP_IF_MATCH"), meta.get("HTTP_IF_NONE_MATCH")
-    changed = meta.get("HTTP_IF_CHANGED", "").lower() == "true"
-    merge = meta.get("HTTP_ON_CONFLICT", "").lower()
-    if merge and (merge != "merge" or match is None):
+    changed = meta.get("HTTP_IF_CHANGED", "false").lower()
+    if changed not in ("true", "false"):
+        raise BadRequest("If-Changed must be true or false")
+    merge = meta.get("HTTP_ON_CONFLICT")
+    if merge is not None and (merge.lower() != "merge" or match is None):
         raise BadRequest(
             "On-Conflict must be merge, and requires If-Match",
             hint="If-Match is the version that your change is based on.",
         )
     if match is not None:
-        return Precondition(version_in("If-Match", match), changed, merge == "merge")
+        return Precondition(version_in("If-Match", match), changed == "true", merge is not None)
     if none_match is not None:
         if none_match.strip() != "*":
             raise BadRequest(
                 "If-None-Match on a write must be *",
                 hint="It creates the resource and never replaces it.",
             )
-        return Precondition(0, changed)
-    return Precondition(None, changed) if changed else ANY
+        return Precondition(0, changed == "true")
+    return Precondition(None, changed=True) if changed == "true" else ANY
 
 
 def expected_version(request: Request) -> int | None:

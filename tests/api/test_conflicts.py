@@ -247,3 +247,28 @@ def test_blame__deleted_or_missing_entry__is_empty(alice: Person) -> None:
     make_namespace(alice.actor)
     assert alice.api("GET", "/blame/notes/never").json()["items"] == []
     assert alice.api("GET", "/blame/other/k").status_code == 404
+
+
+MALFORMED = [
+    ({"On_Conflict": ""}, "On-Conflict must be merge"),
+    ({"On_Conflict": "theirs", "If_Match": '"1"'}, "On-Conflict must be merge"),
+    ({"If_Changed": ""}, "If-Changed must be true or false"),
+    ({"If_Changed": "yes"}, "If-Changed must be true or false"),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "said"),
+    [("PUT", *each) for each in MALFORMED]
+    + [("PATCH", *each) for each in MALFORMED]
+    + [("DELETE", *each) for each in MALFORMED[:2]],
+)
+def test_precondition__value_it_cannot_have__is_refused_and_nothing_written(
+    method: str, headers: dict[str, str], said: str, moved: Person
+) -> None:
+    body = {"PUT": {"value": 1}, "PATCH": {"a": 1}, "DELETE": None}[method]
+    kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    answer = moved.api(method, "/state/notes/k", body, content_type=kind, **headers)
+    assert answer.status_code == 400
+    assert said in answer.json()["detail"]
+    assert moved.api("GET", "/state/notes/k").json()["version"] == 2

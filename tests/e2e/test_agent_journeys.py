@@ -97,7 +97,7 @@ def test_thread__slider_then_restore_then_undo(page: Page, alice: Person) -> Non
     expect(page.locator(".held[data-lit]").first).to_contain_text("plan")
     page.get_by_role("link", name="Restore…").click()
     dialog = page.get_by_role("dialog", name="Restore revision 3?")
-    expect(dialog).to_contain_text("/plan/count changes")
+    expect(dialog).to_contain_text("/plan/count changed")
     dialog.get_by_label("Reason").fill("it went wrong")
     dialog.get_by_role("button", name="Restore").click()
     expect(page.locator("#state-at")).to_contain_text(f"Revision {newest + 1}")

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from state_admin.domain import boundaries, summaries, tokens
-from state_admin.domain.boundaries import Lines, MessageLine, Plan
+from state_admin.domain.boundaries import MessageLine, Plan
 from state_admin.domain.policies import Policy
 from state_admin.summarizers import SUMMARIZERS, SummaryRequest
+from tests.domain.reference_boundaries import Lines
 
 # As the recorded airline names things. Found without the summariser's own rules, which are on trial.
 KINDS = {

@@ -269,7 +269,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         float,
         _doc(
             "The pause before the second attempt. Each further pause is twice as long, up to an hour.",
-            gt=0,
+            ge=0,
         ),
     ] = 5.0
     webhook_max_attempts: Annotated[

@@ -362,6 +362,8 @@ def _problem_responses(op: Operation, problems: Mapping[str, Any]) -> Schema:
     by_status: dict[int, list[Any]] = {}
     for slug in sorted(problems_of(op)):
         by_status.setdefault(problems[slug].status, []).append(problems[slug])
+        if slug == "revision-conflict" and "If-Match" in op.headers:  # rest/problems.py
+            by_status.setdefault(412, []).append(problems[slug])
     return {
         str(status): {
             "description": " ".join(

@@ -300,6 +300,7 @@ RULES = re.compile(
             "send either .*",
             "kind matches no kind of change: .*",
             "invalid address: .*",
+            "invalid Run-Id: .*",
             "(key|namespace) must not be empty",
         ]
     )

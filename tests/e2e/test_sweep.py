@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 from pytest_django.live_server_helper import LiveServer
 
 from tests.builders import Person
@@ -16,26 +17,49 @@ from .pages import ANONYMOUS_PAGES, EMPTY_PAGES, PAGES, fill
 
 pytestmark = pytest.mark.timeout(900)  # more than a hundred pages in each
 
-WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+WIDE: Final[ViewportSize] = {"width": 1280, "height": 800}
+NARROW: Final[ViewportSize] = {"width": 360, "height": 740}
 # What a window of 1280 by 800 shows at a zoom of 200 %.
-ZOOMED = {"width": 640, "height": 400}
+ZOOMED: Final[ViewportSize] = {"width": 640, "height": 400}
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+SET_THEME = "theme => { document.documentElement.dataset.theme = theme }"
+RUN_AXE = "options => axe.run(document, options)"
 
 
-def sweep(context: BrowserContext, paths: Sequence[str]) -> list[str]:
-    """What is wrong on the pages, one line each."""
-    axe, found = Axe(), []
+class Look(NamedTuple):
+    """How a page is shown. `rules`: those of axe to check, None for all: only colors depend on the
+    theme, and nothing but the width on the zoom."""
+
+    name: str
+    viewport: ViewportSize
+    theme: str
+    rules: tuple[str, ...] | None = None
+
+
+LOOKS: Final = (
+    Look("wide", WIDE, "light"),
+    Look("wide and dark", WIDE, "dark", ("color-contrast",)),
+    Look("zoomed", ZOOMED, "light", ()),
+    Look("narrow and dark", NARROW, "dark", ("color-contrast",)),
+    Look("narrow", NARROW, "light"),
+)
+
+
+def sweep(
+    context: BrowserContext, paths: Sequence[str], looks: Sequence[Look] = LOOKS
+) -> list[str]:
+    """What is wrong on the pages, one line each. Each is loaded once."""
+    found = []
     watched = Watched(context.new_page())
     for path in paths:
+        watched.page.set_viewport_size(looks[0].viewport)
         response = watched.page.goto(path)
         assert response is not None
         if response.status != 200:
             found.append(f"{path}: {response.status}")
-        if (wider := watched.page.evaluate(OVERFLOW)) > 0:
-            found.append(f"{path}: {wider}px wider than the window")
-        for violation in axe.run(watched.page).response["violations"]:
-            where = violation["nodes"][0]["html"][:120]
-            found.append(f"{path}: axe {violation['id']} at {where}")
+        watched.page.evaluate(AXE_SCRIPT)
+        for look in looks:
+            found += [f"{path}, {look.name}: {wrong}" for wrong in inspect(watched.page, look)]
         # As late as can be, so that what scripts do after loading counts for their own page.
         found += [f"{path}: {error}" for error in watched.errors]
         watched.errors.clear()
@@ -43,39 +67,38 @@ def sweep(context: BrowserContext, paths: Sequence[str]) -> list[str]:
     return found + [f"at the end: {error}" for error in watched.errors]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def inspect(page: Page, look: Look) -> list[str]:
+    page.set_viewport_size(look.viewport)
+    page.evaluate(SET_THEME, look.theme)
+    found = []
+    if (wider := page.evaluate(OVERFLOW)) > 0:
+        found.append(f"{wider}px wider than the window")
+    if look.rules == ():
+        return found
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if look.rules is not None:
+        options["runOnly"] = list(look.rules)
+    violations = page.evaluate(RUN_AXE, options)["violations"]
+    return found + [f"axe {each['id']} at {each['nodes'][0]['html'][:120]}" for each in violations]
+
+
+@pytest.mark.parametrize("part", [0, 1], ids=["even", "odd"])  # one for each worker
 def test_pages__full__are_clean(
-    theme: str, viewport: dict[str, int], browser: Browser, server: LiveServer, alice: Person
+    part: int, browser: Browser, server: LiveServer, alice: Person
 ) -> None:
     fill(alice)
-    context = open_context(browser, server, alice, viewport=viewport)
-    context.add_cookies([{"name": "commonhold_theme", "value": theme, "url": server.url}])
-    assert sweep(context, PAGES) == []
-    context.close()
-
-
-def test_pages__at_200_percent__scroll_only_downwards(
-    browser: Browser, server: LiveServer, alice: Person
-) -> None:
-    fill(alice)
-    context = open_context(browser, server, alice, viewport=ZOOMED, device_scale_factor=2)
-    page = context.new_page()
-    wide = {}
-    for path in (path for path in PAGES if "?" not in path):
-        page.goto(path)
-        wide[path] = page.evaluate(OVERFLOW)
-    assert {path: wider for path, wider in wide.items() if wider > 0} == {}
+    context = open_context(browser, server, alice, reduced_motion="reduce")
+    assert sweep(context, PAGES[part::2]) == []
     context.close()
 
 
 def test_pages__empty__are_clean(browser: Browser, server: LiveServer, alice: Person) -> None:
-    context = open_context(browser, server, alice, viewport=WIDE)
-    assert sweep(context, EMPTY_PAGES) == []
+    context = open_context(browser, server, alice)
+    assert sweep(context, EMPTY_PAGES, LOOKS[:1]) == []
     context.close()
 
 
 def test_pages__anonymous__are_clean(browser: Browser, server: LiveServer) -> None:
-    context = browser.new_context(base_url=server.url, viewport=NARROW)  # type: ignore[arg-type]
+    context = browser.new_context(base_url=server.url)
     assert sweep(context, ANONYMOUS_PAGES) == []
     context.close()

@@ -7,6 +7,7 @@ from django.db import DatabaseError, connection, transaction
 
 from state_admin.models import AuditRow, Change
 from state_admin.services import journal
+from state_admin.services.quotas import forget_accounts
 from tests.builders import Person
 from tests.services.faults import fingerprint
 from tests.services.test_faults import WORKS, world
@@ -18,15 +19,24 @@ UNAUDITED = {"heartbeat", "index"}
 
 
 @pytest.mark.parametrize("table", ["audit", "changes"])
-@pytest.mark.parametrize("name", sorted(set(WORKS) - UNAUDITED))
-def test_write__trail_takes_nothing__does_not_happen(world: Person, name: str, table: str) -> None:
+def test_write__trail_takes_nothing__does_not_happen(world: Person, table: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT nothing CHECK (false) NOT VALID")
     before = fingerprint()
-    with pytest.raises(DatabaseError), transaction.atomic():
-        WORKS[name](world.actor)
-    assert fingerprint() == before
+    happened = []
+    for name in sorted(set(WORKS) - UNAUDITED):
+        forget_accounts()
+        try:
+            with transaction.atomic():
+                WORKS[name](world.actor)
+            happened.append(f"{name}: no error")
+        except DatabaseError:
+            pass
+        if fingerprint() != before:
+            happened.append(f"{name}: something stayed")
+            before = fingerprint()
+    assert happened == []
 
 
 @pytest.mark.parametrize("kind", ["entry.puts", "entry", ""])

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: e109960c2406b328f4a592ef80a09151522f651035734c4df7d7f695d34cae9d
+// sha256 of docs/openapi.json: 1e3c85cf84c43b75ad0966b61a872abefb9f57ee1d1fca72b5dc86cc8b91b6c8
 
 export interface paths {
     "/api/v1/access/explain": {

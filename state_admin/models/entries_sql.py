@@ -217,46 +217,63 @@ FROM w
 """
 )
 
-# Plain writes and writes at a version, of many calls (JoinedPut). A row that somebody else has locked
-# is left out instead of waited for: no call delays the others of its group. A held row cannot change,
-# so its version can be compared before it is written.
-_PUT_JOINED = (
-    f"""
+# Plain writes and writes at a version, of many calls (JoinedPut).
+_JOINED = """
 WITH x AS (
     SELECT x.* FROM unnest(%(namespace_id)b::bigint[], %(namespace)b::text[],
         %(schema_version)b::int[], %(key)b::text[], %(value)b::text[], %(size)b::int[],
         %(tokens)b::int[], %(ttl)b::int[], %(operation)b::text[], %(expected)b::bigint[],
-        %(expires_at)b::timestamptz[], %(workspace)b::bigint[], %(run)b::text[], %(actor_kind)b::text[], %(actor_id)b::text[], %(actor_name)b::text[],
+        %(expires_at)b::timestamptz[], %(workspace)b::bigint[], %(run)b::text[],
+        %(actor_kind)b::text[], %(actor_id)b::text[], %(actor_name)b::text[],
         %(reason)b::text[], %(request_id)b::text[]
     ) AS x(namespace_id, namespace, schema_version, key, value, size, tokens, ttl, operation,
         expected, expires_at, workspace, run, actor_kind, actor_id, actor_name, reason, request_id)
     JOIN namespaces n ON n.id = x.namespace_id AND n.schema_version = x.schema_version
         AND n.unregistered_at IS NULL
-), held AS MATERIALIZED (
-    SELECT e.namespace_id, e.key, e.version, {_LIVE} AS live
-    FROM x JOIN entries e ON e.namespace_id = x.namespace_id AND e.key = x.key
-    FOR NO KEY UPDATE OF e SKIP LOCKED
-), w AS (
+)"""
+
+
+def _joined(chosen: str, held: str = "") -> str:
+    return (
+        f"""{_JOINED}{held}, w AS (
     {_INTO}
     SELECT x.namespace_id, x.key, x.value::json, 1, 1, x.schema_version, false,
         coalesce(x.expires_at, x.at + x.ttl * interval '1 second'), '{{}}', false, x.size, x.tokens,
         x.actor_kind, x.actor_name, x.at, x.at
     FROM (SELECT x.*, clock_timestamp() AS at
-        FROM x LEFT JOIN held h ON h.namespace_id = x.namespace_id AND h.key = x.key
-        WHERE CASE WHEN h.key IS NOT NULL
-                THEN x.expected IS NULL OR h.live AND h.version = x.expected
-                ELSE x.expected IS NULL AND NOT EXISTS (SELECT 1 FROM entries e
-                    WHERE e.namespace_id = x.namespace_id AND e.key = x.key) END
+        FROM x {chosen}
         ORDER BY x.namespace COLLATE "C", x.key COLLATE "C", x.namespace_id) x
     {_OVER}
     RETURNING e.*
 )"""
-    + trail("w JOIN x ON x.namespace_id = w.namespace_id AND x.key = w.key", "x.namespace", "x.{}")
-    + """
+        + trail(
+            "w JOIN x ON x.namespace_id = w.namespace_id AND x.key = w.key", "x.namespace", "x.{}"
+        )
+        + """
 SELECT namespace_id, key, id, version, born_version, created_at, updated_at, expires_at, tags,
     pinned
 FROM w
 """
+    )
+
+
+# Entries that exist. One that somebody else has locked is left out instead of waited for, so no call
+# delays the others, and no order of locks is needed. A held row cannot change: its version can be
+# compared before it is written.
+_PUT_EXISTING = _joined(
+    """JOIN held h ON h.namespace_id = x.namespace_id AND h.key = x.key
+            AND (x.expected IS NULL OR h.live AND h.version = x.expected)""",
+    held=f""", held AS MATERIALIZED (
+    SELECT e.namespace_id, e.key, e.version, {_LIVE} AS live
+    FROM x JOIN entries e ON e.namespace_id = x.namespace_id AND e.key = x.key
+    FOR NO KEY UPDATE OF e SKIP LOCKED
+)""",
+)
+# Entries that do not exist. Two that insert the same one wait for each other, so this takes its locks
+# in the order of every batch, and holds none from before.
+_PUT_ABSENT = _joined(
+    """WHERE x.expected IS NULL AND NOT EXISTS (
+        SELECT 1 FROM entries e WHERE e.namespace_id = x.namespace_id AND e.key = x.key)"""
 )
 
 # An UPDATE and not the upsert: INSERT … ON CONFLICT … WHERE would insert a missing row.
@@ -367,17 +384,26 @@ class JoinedPut(NamedTuple):
     stamp: Mapping[str, Any]
 
 
-def put_joined(puts: Sequence[JoinedPut]) -> dict[tuple[int, str], Written]:
-    """Insert or replace those that can be at once, by (namespace id, key). Left out are those whose
-    entry is locked or not at the expected version, or whose namespace is no longer what
+def put_existing(puts: Sequence[JoinedPut]) -> dict[tuple[int, str], Written]:
+    """Replace those that can be at once, by (namespace id, key). Left out are entries that do not exist,
+    are locked or not at the expected version, and those whose namespace is no longer what
     `schema_version` says. The addresses are distinct."""
+    return _put_joined(_PUT_EXISTING, puts)
+
+
+def put_absent(puts: Sequence[JoinedPut]) -> dict[tuple[int, str], Written]:
+    """Create those that do not exist and expect no version."""
+    return _put_joined(_PUT_ABSENT, puts)
+
+
+def _put_joined(statement: str, puts: Sequence[JoinedPut]) -> dict[tuple[int, str], Written]:
     rows = [
         (*put.entry, put.operation, put.expected, put.expires_at, *put.stamp.values())
         for put in puts
     ]
     names = (*NewEntry._fields, "operation", "expected", "expires_at", *puts[0].stamp)
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    written = hot.fetch_all(_PUT_JOINED, {**columns, "tags": None, "pinned": None})
+    written = hot.fetch_all(statement, {**columns, "tags": None, "pinned": None})
     return {(row[0], row[1]): Written._make(row[2:]) for row in written}
 
 

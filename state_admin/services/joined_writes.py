@@ -1,4 +1,4 @@
-"""Stores entries that several calls write at the same moment, in one transaction."""
+"""Stores entries that several calls write at the same moment."""
 
 from __future__ import annotations
 
@@ -53,25 +53,29 @@ class Patch(JoinedWrite):
 
 
 def store_joined(writes: Sequence[JoinedWrite]) -> list[WriteResult | Exception | None]:
-    """Store what can be stored at once; writes of the same entry in their order, one transaction
-    each. None: nothing was written, and put_entry or patch_entry says why: the call is refused, or
+    """Store what can be stored at once: in one transaction what replaces, in another what creates,
+    and in further ones other writes of the same entries, in their order. None: nothing was written, and put_entry or patch_entry says why: the call is refused, or
     the entry is locked. An exception of the database: whether it was written is not known."""
     results: list[WriteResult | Exception | None] = [None] * len(writes)
     for turn in _turns(writes):
         rows = dict(_prepare_all({index: writes[index] for index in turn}))
-        if not rows:
-            continue
-        try:
-            written = entries_sql.put_joined(list(rows.values()))
-        except (DatabaseError, InterfaceError) as error:
-            if not _is_undone(error):
-                results = [error if index in rows else each for index, each in enumerate(results)]
-            return results
-        for index, row in rows.items():
-            found = written.get((row.entry.namespace_id, row.entry.key))
-            if found is not None:
-                entry = written_view(writes[index].actor, row.entry, found)
-                results[index] = WriteResult(entry, found.created)
+        for store in (entries_sql.put_existing, entries_sql.put_absent):
+            if not rows:
+                break
+            try:
+                written = store(list(rows.values()))
+            except (DatabaseError, InterfaceError) as error:
+                if not _is_undone(error):
+                    for index in rows:
+                        results[index] = error
+                return results
+            for index, row in list(rows.items()):
+                found = written.get((row.entry.namespace_id, row.entry.key))
+                if found is not None:
+                    entry = written_view(writes[index].actor, row.entry, found)
+                    results[index] = WriteResult(entry, found.created)
+                    del rows[index]
+            rows = {index: row for index, row in rows.items() if row.expected is None}
     return results
 
 

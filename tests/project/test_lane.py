@@ -452,7 +452,7 @@ def test_lane__write_whose_outcome_is_unknown__is_not_repeated(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr("state_admin.services.joined_writes.entries_sql.put_joined", fail)
+    monkeypatch.setattr("state_admin.services.joined_writes.entries_sql.put_existing", fail)
     monkeypatch.setattr("state_admin.services.entries.entries_sql.put_entry", fail)
     joined, apart = (side.send(*put()) for side in sides)
     assert sides[0].joined == 1

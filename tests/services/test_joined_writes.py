@@ -12,11 +12,12 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from state_admin.domain.access import Actor
-from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace, entries_sql
+from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace
 from state_admin.services import entries, entry_views, joined_writes, namespaces, quotas
 from state_admin.services.entries import WriteResult
 from state_admin.services.joined_writes import JoinedWrite, Patch, Put, store_joined
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, make_token, put, raw
+from tests.project.running import wait_for
 
 pytestmark = pytest.mark.django_db
 
@@ -280,6 +281,38 @@ def test_store_joined__patch_that_patch_entry_must_see__is_left_out(alice: Perso
     assert EntryRevision.objects.count() == 3
 
 
+def is_waiting_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_store_joined__waits_for_an_entry_that_is_created__holds_no_other_meanwhile(
+    alice: Person,
+) -> None:
+    """A batch under an Idempotency-Key creates one entry and then writes another. If the group waited
+    for the first while it held the second, PostgreSQL would have to end one of the two."""
+    put(alice.actor, "notes", "b", 1)
+    results: list[WriteResult | Exception | None] = []
+
+    def join() -> None:
+        try:
+            results.extend(store_joined([write(alice, "a", 2), write(alice, "b", 2)]))
+        finally:
+            connection.close()
+
+    joined = threading.Thread(target=join)
+    with transaction.atomic():
+        put(alice.actor, "notes", "a", 1)
+        joined.start()
+        wait_for(is_waiting_for_a_lock, "the group waits")
+        assert put(alice.actor, "notes", "b", 3).version == 3
+    joined.join()
+    assert versions(results) == [2, 2]
+    assert (stored(alice, "a"), stored(alice, "b")) == (("2", 2), ("3", 3))
+
+
 @pytest.mark.django_db(transaction=True)
 def test_store_joined__many_threads_add_to_one_entry__no_addition_is_lost_or_done_twice(
     alice: Person,
@@ -315,16 +348,13 @@ def test_store_joined__error_of_the_database__says_whether_it_was_taken_back(
     cause = psycopg.OperationalError("boom")
     cause.sqlstate = sqlstate
     error.__cause__ = cause
-    real = entries_sql.put_joined
-    turns = iter([real, None])
 
     def fail(*args: Any) -> Any:
-        turn = next(turns)
-        if turn is None:
-            raise error
-        return turn(*args)
+        raise error
 
-    monkeypatch.setattr(joined_writes.entries_sql, "put_joined", fail)
-    results = store_joined([write(alice, "a", 1), write(alice, "a", 2), write(alice, "b", 1)])
-    assert versions(results) == [1, None, 1]
-    assert results[1] is (None if known else error)
+    put(alice.actor, "notes", "c", 1)
+    monkeypatch.setattr(joined_writes.entries_sql, "put_absent", fail)
+    results = store_joined([write(alice, "a", 1), write(alice, "c", 2), write(alice, "c", 3)])
+    assert versions(results) == [None, 2, None]
+    assert results[0] is (None if known else error)
+    assert results[2] is None

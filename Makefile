@@ -57,6 +57,8 @@ bench: $(VENV)/dev.stamp $(PEERS)/peers.stamp ## speed, side by side; TRANSCRIPT
 	$(BIN)/python -m benchmarks --peer $(PEERS)/bin/python
 
 mutation: $(VENV)/dev.stamp ## change the rules and the hot services in every tenth place, and list what no test notices
+	# Not in requirements-dev.txt: it brings setproctitle, with which Celery renames its processes.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check mutmut==3.8.1
 	rm -rf mutants
 	PYTEST_ADDOPTS="--deselect=tests/services --deselect=tests/api" $(MUTMUT) 'state_admin.domain.$(MUTANTS)'
 	rm mutants/mutmut-stats.json

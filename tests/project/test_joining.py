@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from project.joining import Joiner
+from tests import loops
 
 
 class Threads:
@@ -54,7 +55,7 @@ def test_joiner__call_while_a_group_may_start__goes_at_once_and_alone() -> None:
         assert await first == "A"
         assert groups == [["a"]]
 
-    asyncio.run(run())
+    loops.run(run())
 
 
 def test_joiner__calls_while_all_groups_run__go_together_in_their_order() -> None:
@@ -68,7 +69,7 @@ def test_joiner__calls_while_all_groups_run__go_together_in_their_order() -> Non
         assert await asyncio.gather(*asked) == ["A", "B", None, "C"]
         assert groups == [["a"], ["b", "odd", "c"]]
 
-    asyncio.run(run())
+    loops.run(run())
 
 
 def test_joiner__one_owner_sends_much__others_are_in_the_next_group() -> None:
@@ -82,7 +83,7 @@ def test_joiner__one_owner_sends_much__others_are_in_the_next_group() -> None:
         await asyncio.gather(*many, other)
         assert groups == [["x0"], ["x1", "y0", "x2", "x3"], ["x4", "x5", "x6", "x7"], ["x8"]]
 
-    asyncio.run(run())
+    loops.run(run())
 
 
 def test_joiner__group_fails__its_calls_alone_raise() -> None:
@@ -100,7 +101,7 @@ def test_joiner__group_fails__its_calls_alone_raise() -> None:
         await threads.open_all()
         assert await later == "C"
 
-    asyncio.run(run())
+    loops.run(run())
 
 
 @pytest.mark.parametrize("place", [0, 1], ids=["running", "waiting"])
@@ -116,4 +117,4 @@ def test_joiner__caller_gone__does_not_disturb_the_others(place: int) -> None:
         assert isinstance(results.pop(place), asyncio.CancelledError)
         assert results == (["B", "C"] if place == 0 else ["A", "C"])
 
-    asyncio.run(run())
+    loops.run(run())

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -73,7 +74,8 @@ class Side:
     def send(self, method: str, path: str, headers: tuple[Header, ...], body: bytes) -> Answer:
         environ = self._environ(method, path, headers, body)
         if self.lane is not None:
-            answer = asyncio.run(self.lane.answer(environ, body))
+            with ThreadPoolExecutor(1) as pool:  # a loop of the browser may run in this one
+                answer = pool.submit(asyncio.run, self.lane.answer(environ, body)).result()
             if answer is not None:
                 self.joined += 1
                 return answer
@@ -136,7 +138,9 @@ def sides(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Side, Side]]:
     monkeypatch.setattr(lane, "cached_credential", find)
     traffic.counter.flush()
     signals.request_started.disconnect(close_old_connections)  # the test's transaction is on it
+    ours.inc_thread_sharing()
     yield Side("joined", joins=True), Side("apart", joins=False)
+    ours.dec_thread_sharing()
     signals.request_started.connect(close_old_connections)
 
 

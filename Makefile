@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 TEST_DATA ?= $(CURDIR)/.data/test
 PYTEST := COMMONHOLD_DATA_DIR="$${COMMONHOLD_DATA_DIR:-$(TEST_DATA)}" $(BIN)/pytest
 
-# Mutants have numbers: those that end in 7 are a tenth of them. MUTANTS='*' takes all, for hours.
+# A tenth of the mutants: those whose number ends in 7. MUTANTS='*' takes all, which lasts hours.
 MUTANTS ?= *__mutmut_*7
 MUTMUT := COMMONHOLD_DATA_DIR="$${COMMONHOLD_DATA_DIR:-$(TEST_DATA)}" $(BIN)/mutmut run --max-children 1
 
@@ -56,7 +56,7 @@ chaos: $(VENV)/dev.stamp ## kill -9, restarts and races, for minutes; TRANSCRIPT
 bench: $(VENV)/dev.stamp $(PEERS)/peers.stamp ## speed, side by side; TRANSCRIPTS=FILE adds your recorded chats (asks the network)
 	$(BIN)/python -m benchmarks --peer $(PEERS)/bin/python
 
-mutation: $(VENV)/dev.stamp ## change the rules and the hot services in every tenth place, and list what no test notices
+mutation: $(VENV)/dev.stamp ## change the rules and the hot services in every tenth place, and list the changes that no test detects
 	# Not in requirements-dev.txt: it brings setproctitle, with which Celery renames its processes.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check mutmut==3.8.1
 	rm -rf mutants

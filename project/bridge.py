@@ -64,7 +64,7 @@ class Bridge:
     ) -> None:
         self.wsgi = wsgi
         self.chore = chore
-        # Asked before Django (project/lane.py).
+        # Gets each request before Django does (project/lane.py).
         self.lane: Callable[[dict[str, Any], bytes], Awaitable[Answer | None]] | None = None
         self.environ = dict(environ or {})
         self.streams = streams

@@ -1,5 +1,5 @@
-"""The queue between those who notify workers (job_notifications) and the workers: where it is, whether
-it responds, and queues in our own database."""
+"""The broker, whose queue carries job notifications to the workers: its address, whether it responds,
+and the queue in the application's own database."""
 
 from __future__ import annotations
 

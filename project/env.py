@@ -1,6 +1,7 @@
-"""The settings of the deployment: every environment variable is declared here, once.
+"""The settings of the deployment. Every environment variable is declared here, once.
 
-project/settings.py builds Django's settings from them; docs/reference/settings.md is generated from them.
+project/settings.py derives Django's settings from them, and `make docs` the page
+docs/reference/settings.md.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ class BadSetting(Exception):
 
 
 def _doc(text: str, *, default: str = "", secret: bool = False, **bounds: Any) -> msgspec.Meta:
-    """The description of a setting. `default`: in words, where the value alone does not say it.
-    `secret`: may come from the file that NAME_FILE names."""
+    """The description of a setting. `default`: in plain text, if the value does not explain itself.
+    `secret`: it may come from the file that NAME_FILE names."""
     extra = {"default": default, "secret": secret}
     return msgspec.Meta(description=text, extra=extra, **bounds)
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
-    """The environment variables that the server honours."""
+    """The environment variables that the server reads."""
 
     # The heading above each field that begins a section of the reference.
     SECTIONS: ClassVar[Mapping[str, str]] = {
@@ -64,7 +65,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     allowed_hosts: Annotated[
         tuple[str, ...],
         _doc(
-            "Host names that this server answers to; the host of `SITE_URL` always is one. A request with "
+            "Host names that this server answers to, besides the host of `SITE_URL`. A request with "
             "another `Host` header gets 421 (a malformed one 400) on every path except `/healthz`, `/readyz` "
             "and `/metrics`, which load balancers and monitors request by IP address."
         ),
@@ -82,8 +83,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     trust_proxy_headers: Annotated[
         bool,
         _doc(
-            "Believe `X-Forwarded-Proto` and `X-Forwarded-For`. Set it only behind a proxy that overwrites "
-            "them; there it is needed, because sign-ins are limited by address."
+            "Trust `X-Forwarded-Proto` and `X-Forwarded-For`. Set it behind a proxy that overwrites them, and "
+            "only there. Without it, the limit of failed sign-ins counts all users of a proxy as one address."
         ),
     ] = False
     secure_ssl_redirect: Annotated[bool, _doc("Redirect HTTP to HTTPS.")] = False
@@ -101,7 +102,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         ),
     ] = None
     secret_key_fallbacks: Annotated[
-        tuple[str, ...], _doc("Former values of `SECRET_KEY` that still are valid.")
+        tuple[str, ...], _doc("Former values of `SECRET_KEY` that are still accepted.")
     ] = ()
     config_secret_keys: Annotated[
         tuple[str, ...],
@@ -128,21 +129,24 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     oidc_client_secret: Annotated[
         str, _doc("The secret that belongs to `OIDC_CLIENT_ID`.", secret=True)
     ] = ""
-    oidc_name: Annotated[str, _doc("What the button on the login page calls the provider.")] = (
+    oidc_name: Annotated[str, _doc("The name of the provider on the login page.")] = (
         "single sign-on"
     )
     oidc_new_domains: Annotated[
         tuple[str, ...],
         _doc(
             "Email domains whose users become members at their first sign-in.",
-            default="nobody does",
+            default="none",
         ),
     ] = ()
-    oidc_new_workspace: Annotated[str, _doc("The workspace that they become members of.")] = (
-        "default"
-    )
+    oidc_new_workspace: Annotated[
+        str, _doc("The workspace that users from `OIDC_NEW_DOMAINS` join.")
+    ] = "default"
     oidc_new_role: Annotated[
-        Literal["viewer", "editor"], _doc("Their role. Only admins grant the role admin.")
+        Literal["viewer", "editor"],
+        _doc(
+            "The role that users from `OIDC_NEW_DOMAINS` get. Only an admin can grant the role admin."
+        ),
     ] = "viewer"
     login_totp: Annotated[
         Literal["off", "optional", "required"], _doc("Codes of an authenticator app at login.")
@@ -166,10 +170,16 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         ),
     ] = None
     statement_timeout_ms: Annotated[
-        int, _doc("A statement that takes longer is cancelled, and the caller gets 503.", ge=1)
+        int,
+        _doc(
+            "A database statement that takes longer is cancelled, and the request gets 503.", ge=1
+        ),
     ] = 30_000
     lock_timeout_ms: Annotated[
-        int, _doc("A statement that waits longer for a lock is cancelled likewise.", ge=1)
+        int,
+        _doc(
+            "A statement that waits longer for a lock is cancelled, and the request gets 503.", ge=1
+        ),
     ] = 5_000
     embedded_pg_bin: Annotated[
         str,
@@ -202,7 +212,10 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     ] = 300
     worker_threads: Annotated[
         int,
-        _doc("Threads of a worker. Half of them may wait for models (compaction) at a time.", ge=1),
+        _doc(
+            "Threads of a worker. At most half of them wait for language models (compaction) at a time.",
+            ge=1,
+        ),
     ] = 4
 
     max_body_bytes: Annotated[
@@ -248,13 +261,13 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         float, _doc("How long dead dispatches are kept.", ge=0)
     ] = 30.0
     storage_retention_days: Annotated[
-        float, _doc("How long the daily samples of the stored amount are kept.", ge=0)
+        float, _doc("How long the daily samples of storage use are kept.", ge=0)
     ] = 90.0
 
     webhook_allow_private: Annotated[
         bool,
         _doc(
-            "Let webhooks and models (Ollama, vLLM) have private, local and reserved addresses, and any port."
+            "Permit webhooks and models (Ollama, vLLM) at private, local and reserved addresses, on any port."
         ),
     ] = False
     webhook_timeout_seconds: Annotated[
@@ -287,16 +300,16 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     metrics_token: Annotated[
         str,
         _doc(
-            "Clients that send it as a bearer token can read `/metrics`.",
-            default="nobody can",
+            "The bearer token that clients send to read `/metrics`.",
+            default="`/metrics` is off",
             secret=True,
         ),
     ] = ""
     log_level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"],
-        _doc("The lowest level that is logged. Libraries log from `WARNING` on."),
+        _doc("The lowest level that is logged. Libraries log at `WARNING` and above."),
     ] = "INFO"
-    log_json: Annotated[bool, _doc("Log JSON instead of lines for people.")] = False
+    log_json: Annotated[bool, _doc("Log JSON instead of plain text.")] = False
     debug: Annotated[bool, _doc("Show tracebacks in the browser. For developers only.")] = False
     commonhold_role: Annotated[
         str,

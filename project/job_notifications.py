@@ -1,7 +1,7 @@
-"""How a committed change notifies a worker.
+"""Notifies a worker of a committed change.
 
-The rows are the truth, and a sweep finds the rows whose notification was lost. Therefore a
-notification may be lost here, but nothing here may delay or fail a request.
+A notification may be lost, because a sweep finds the rows of jobs that nobody works on. It must not
+delay a request or make it fail.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kombu import pools
 
 from project import broker
 
-# After a failed notification, do not make every request wait for the same dead broker.
+# After a failed notification, requests do not wait for the same broker for so long.
 _PAUSE_SECONDS = 5.0
 
 log = structlog.get_logger(__name__)
@@ -26,10 +26,10 @@ _paused_until = 0.0
 
 
 def notify_worker(task: str, *args: Any) -> None:
-    """After the commit, queue the job `task` (its full name) with `args`, which JSON can hold.
+    """Queue the job `task` (its full name) with `args`, which are JSON, after the commit.
 
-    Without an open transaction, immediately. Never raises. Waits about one second for a broker
-    that does not respond; for the next five seconds, notifications are skipped.
+    Without an open transaction, it is queued immediately. Never raises. Waits about one second for a
+    broker that does not respond, and skips all notifications of the next five seconds.
     """
     transaction.on_commit(functools.partial(_send, task, args))
 
@@ -48,7 +48,7 @@ def _send(task: str, args: tuple[Any, ...]) -> None:
             app.send_task(task, args=args, producer=producer, retry=False, ignore_result=True)
     except Exception as error:
         _paused_until = time.monotonic() + _PAUSE_SECONDS
-        # A connection never checks again whether its queue exists; it may have been dropped.
+        # An open connection does not check again whether the queue exists, which may have been dropped.
         _drop()
         log.warning("job.notification_failed", task=task, error=type(error).__name__)
 

@@ -1,8 +1,8 @@
-"""Joins calls that arrive at the same moment: one job in a thread does the work of all of them.
+"""Joins calls that arrive at the same moment into groups: one job in a thread handles a group.
 
-No call waits for a timer. One that finds fewer groups running than there may be goes at once, alone;
-those that arrive while all groups run go together in the next. So groups form by themselves under
-load, and the busier the server is, the less a call costs.
+There is no timer. A call starts at once, in a group of its own, unless the maximum number of groups is
+running. Calls that arrive meanwhile form the next group. So groups only form under load, and the
+busier the server is, the less a call costs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 
 class InThread(Protocol):
-    """Runs a function in a thread of the requests: Threads.run."""
+    """Runs a function in one of the threads that serve requests (Threads.run)."""
 
     def __call__(self, work: Callable[[], T]) -> Awaitable[T]: ...
 
 
 class Joiner(Generic[C, R]):
-    """`work` takes the calls of a group and returns a result for each, or None for a call that it
-    leaves alone. Groups have at most `most_calls`, and `most_groups` run at once."""
+    """`work` takes the calls of a group and returns a result for each, or None for a call that it does
+    not handle. A group has at most `most_calls`. At most `most_groups` run at a time."""
 
     def __init__(
         self,
@@ -38,11 +38,11 @@ class Joiner(Generic[C, R]):
         self._work, self._in_thread = work, in_thread
         self._most_groups, self._most_calls = most_groups, most_calls
         self._running: set[asyncio.Task[None]] = set()
-        # By owner, so that one who sends much does not delay the others.
+        # By owner, so that an owner of many calls does not delay the others.
         self._waiting: dict[Hashable, deque[tuple[C, asyncio.Future[R | None]]]] = {}
 
     async def ask(self, call: C, owner: Hashable) -> R | None:
-        """The result of `call`. None: `work` left it alone. Raises what `work` raises."""
+        """The result of `call`, or None if `work` does not handle it. Raises what `work` raises."""
         done: asyncio.Future[R | None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(owner, deque()).append((call, done))
         if len(self._running) < self._most_groups:
@@ -60,7 +60,7 @@ class Joiner(Generic[C, R]):
             self._start()
 
     def _next_group(self) -> list[tuple[C, asyncio.Future[R | None]]]:
-        """One call of each owner in turn. The calls of an owner stay in their order."""
+        """Take calls of the owners in turn. The calls of an owner keep their order."""
         group: list[tuple[C, asyncio.Future[R | None]]] = []
         while self._waiting and len(group) < self._most_calls:
             owner, calls = next(iter(self._waiting.items()))

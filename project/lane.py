@@ -1,9 +1,10 @@
-"""Serves the most frequent calls of the API without Django, those of one moment together.
+"""Serves the most frequent calls of the API without Django, and those of one moment together.
 
-It takes a request only if it understands all of it: a read, a write or a patch of an entry, with a token
-that was used within the last seconds and headers that are listed here. It answers only what succeeds.
-Everything else goes to Django, which is the API: it says why a request is refused. A test sends the
-same requests both ways and compares the responses byte by byte, and the rows that they leave.
+The lane handles a request only if it understands all of it: a read, a write or a patch of an entry,
+with a token that was used within the last seconds and no headers but those listed here. It responds
+only to calls that succeed. Django serves all others, so only Django decides why a request is refused.
+A test sends the same requests both ways and compares the responses and the stored rows
+(docs/adr/0017-calls-of-one-moment-are-joined.md).
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ from state_admin.services.token_cache import Credential
 log = structlog.get_logger(__name__)
 
 _PREFIX: Final = "/api/v1/state/"
-# Larger bodies, and what they cost, are no neighbours for small ones.
+# A larger body would delay the other calls of its group.
 _LARGEST_BODY: Final = 64 * 1024
-# Headers that mean nothing to a read or a write of an entry.
+# Headers that do not affect a read or a write of an entry.
 _WITHOUT_MEANING: Final = {
     "HTTP_ACCEPT", "HTTP_ACCEPT_ENCODING", "HTTP_ACCEPT_LANGUAGE", "HTTP_CACHE_CONTROL",
     "HTTP_CONNECTION", "HTTP_DNT", "HTTP_FORWARDED", "HTTP_KEEP_ALIVE", "HTTP_PRAGMA",
@@ -73,14 +74,14 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Lane:
-    """Answers requests of the bridge. `in_thread` runs a function in a thread of the requests."""
+    """Handles requests of the bridge. `in_thread` runs a function in a thread that serves requests."""
 
     def __init__(self, in_thread: InThread) -> None:
         self._reads = Joiner(answer_reads, in_thread)
         self._writes: Joiner[WriteCall, Answered | Exception] = Joiner(answer_writes, in_thread)
 
     async def answer(self, environ: dict[str, Any], body: bytes) -> Answer | None:
-        """The response. None: nothing was done, and the request is Django's."""
+        """The response. None: nothing was done, and Django must serve the request."""
         method, raw_path = environ["REQUEST_METHOD"], environ[RAW_PATH]
         if method not in ("GET", "PUT", "PATCH") or environ["QUERY_STRING"]:
             return None
@@ -108,7 +109,7 @@ class Lane:
         call = ReadCall(credential, *address, frozenset(tag.strip() for tag in tags.split(",")))
         try:
             answered = await self._reads.ask(call, credential.actor.workspace_id)
-        except Exception as error:  # Django meets it again, and says so
+        except Exception as error:  # Django runs into it again, and reports it
             log.info("group.failed", error=describe_error(error))
             return None
         return None if answered is None else _show(answered, credential.actor.request_id)
@@ -134,7 +135,7 @@ class Lane:
         answered: Answered | Exception | None
         try:
             answered = await self._writes.ask(call, actor.workspace_id)
-        except Exception as error:  # what was written is not known: Django must not write again
+        except Exception as error:  # the outcome is unknown: Django must not write again
             answered = error
         if isinstance(answered, Exception):
             return _show_error(answered, environ, actor.request_id)
@@ -189,7 +190,7 @@ def _show_error(error: Exception, environ: Environ, request_id: str) -> Answer:
 
 
 def _finish(status: int, headers: Headers, body: bytes, request_id: str) -> Answer:
-    """With what the layers of project/middleware.py add, in their order."""
+    """Add the headers that project/middleware.py adds, in the same order."""
     if settings.CORS_ALLOWED_ORIGINS:
         headers.append((b"vary", b"origin"))
     headers += [(b"x-request-id", request_id.encode()), (b"x-content-type-options", b"nosniff")]

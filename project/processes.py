@@ -21,7 +21,7 @@ def main(role: str) -> None:
     die_with_parent()
     if os.environ.get("COMMONHOLD_SUPERVISOR", str(os.getppid())) != str(os.getppid()):
         sys.exit("The supervisor is gone.")  # it died before we could ask the kernel
-    # Imports take long. By now this process ends with its parent.
+    # Imported late: imports take long, and until now this process would have outlived its parent.
     from project.env import BadSetting
 
     try:
@@ -31,7 +31,7 @@ def main(role: str) -> None:
 
             serve()
         else:
-            # The same: the web process starts without Celery.
+            # Not in the web process, which starts without Celery.
             from project import celery
 
             celery.run(role)

@@ -1,7 +1,7 @@
-"""Reads and writes of entries that arrive at the same moment, done together (project/lane.py).
+"""Reads and writes of entries that arrive at the same moment, handled together (project/lane.py).
 
-A call that is answered here gets what `/state/{namespace}/{key}` would return. A call that is not,
-because it is refused or because something is unusual, gets None and is then served as usual.
+A response is the same as that of `/state/{namespace}/{key}` (api/entries.py). None instead of a
+response means that nothing was done, because the call would fail or is unusual: Django serves it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class ReadCall(NamedTuple):
 
 
 class WriteCall(NamedTuple):
-    """A PUT or PATCH of an entry. `actor` has the ids of the request and of the run. `patch`: how the
-    body is applied, None for a PUT."""
+    """A PUT or PATCH of an entry. `actor` has the ids of the request and of the run. `patch`: how to
+    apply the body; None for a PUT."""
 
     actor: Actor
     namespace: str
@@ -49,8 +49,8 @@ class WriteCall(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The response to a call, without its headers. `body` is empty for 304; `allowance` is what the
-    token may still call, if it has a limit."""
+    """The response to a call, without its headers. `body` is empty for 304; `allowance` is the
+    remaining rate limit of the token, None without a limit."""
 
     status: int
     version: int
@@ -69,7 +69,7 @@ def is_address(namespace: str, key: str) -> bool:
 
 
 def answer_reads(calls: Sequence[ReadCall]) -> list[Answered | None]:
-    """The responses to calls, all of one moment."""
+    """The responses to the calls, all read in one statement."""
     found = entry_views.read_entries([(c.credential.actor, c.namespace, c.key) for c in calls])
     return [_answer_read(*pair) for pair in zip(calls, found, strict=True)]
 
@@ -88,15 +88,15 @@ def _answer_read(call: ReadCall, entry: EntryView | None) -> Answered | None:
 
 
 def answer_writes(calls: Sequence[WriteCall]) -> list[Answered | Exception | None]:
-    """The responses to calls that are written, in one transaction if each writes another entry. An
-    exception: of the database, which may have written."""
+    """The responses to the calls. An exception is an error of the database: whether the call was
+    written is unknown."""
     writes = [_read_write(call) for call in calls]
     results = iter(store_joined([write for write in writes if write is not None]))
     return [_answer_write(write, next(results)) if write else None for write in writes]
 
 
 def _read_write(call: WriteCall) -> Put | Patch | None:
-    """None: the body is refused, or sets what few writes set."""
+    """The write of a call. None: the body is invalid, or sets tags or a pin."""
     common = (call.actor, call.namespace, call.key, call.expected, call.reason)
     try:
         raw = values.read(call.body)

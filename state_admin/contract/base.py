@@ -110,13 +110,13 @@ Order = Literal["asc", "desc"]
 
 
 class AscendingList(TimeRange):
-    """Query parameters of a list that begins with the first item: by name or number, or the oldest first."""
+    """Query parameters of a list in ascending order: by name or number, or oldest first."""
 
     order: Annotated[Order, doc("`desc`: in the reverse order, from the last item.")] = "asc"
 
 
 class DescendingList(TimeRange):
-    """Query parameters of a list that begins with the newest item."""
+    """Query parameters of a list in descending order: newest first."""
 
     order: Annotated[Order, doc("`asc`: in the reverse order, oldest first.")] = "desc"
 

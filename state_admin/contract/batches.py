@@ -80,7 +80,7 @@ class BatchResult(Answer):
     )
     version: (
         Annotated[
-            int, doc("Version that a `delete` made; 0: there was nothing. Absent otherwise.", 3)
+            int, doc("Version that a `delete` created; 0: there was no entry. Absent otherwise.", 3)
         ]
         | UnsetType
     ) = UNSET

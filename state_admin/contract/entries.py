@@ -109,7 +109,7 @@ EntryOperation = Annotated[
 
 
 class EntryFacts(Answer):
-    """What responses tell of an entry besides its value."""
+    """What responses contain about an entry besides its value."""
 
     namespace: Namespace
     key: Key

@@ -1,4 +1,4 @@
-"""Bulk operations: which items are meant, and what was done to each."""
+"""Bulk operations: the selected items, and the result for each."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ _ALWAYS: Final = (
     "unavailable",
 )
 _WITH_BODY: Final = ("too-large", "request-timeout", "invalid")
-# Parameters of paths that are not `not-found`: a namespace is not registered, the others have defaults.
+# Path parameters that cannot cause `not-found`: a namespace causes `not-registered` instead, and an
+# absent key or agent has defaults.
 _OPTIONAL: Final = {"namespace", "key", "agent_id"}
 
 _ETAG_PATTERN: Final = r'^(W/)?"[0-9]{1,18}"$'
@@ -290,8 +291,8 @@ def _parameters(op: Operation) -> Iterator[Schema]:
 
 
 def path_parameter(name: str) -> Schema:
-    """The schema and the description of a parameter of the path. How it is encoded in an address is
-    said in the document only."""
+    """The schema and the description of a path parameter. Only the OpenAPI document adds how to
+    encode it in a URL."""
     schema: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": PRINTABLE}
     if name in ("namespace", "name", "record_id"):
         schema = {"type": "string", "pattern": f"^{NAME}$"}
@@ -350,7 +351,7 @@ def problems_of(op: Operation) -> set[str]:
     if op.body is not None:
         slugs |= {*_WITH_BODY}
     if op.method not in ("PUT", "DELETE") and set(op.path_parameters) - _OPTIONAL:
-        # PUT creates what does not exist and DELETE succeeds, unless they declare the problem.
+        # PUT creates an absent resource, and DELETE of one succeeds. Those that differ declare it.
         slugs.add("not-found")
     if not op.reads and op.kept:
         # Of the Idempotency-Key: in use, or used for another request, or its response was removed.

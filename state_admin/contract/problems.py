@@ -53,5 +53,6 @@ Failure = Annotated[
 
 
 def failure_of(problem: errors.Problem) -> JsonOut:
-    """The document of a problem. Not by msgspec: it may hold stored values (big integers, 1.10)."""
+    """The problem document as JSON. It may contain stored values, whose spelling (1.10, big integers)
+    msgspec would change."""
     return json_of(values.dump(problem.document()))

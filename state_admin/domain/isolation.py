@@ -1,9 +1,9 @@
 """Runs validations that may take long in a process of their own.
 
 A validation is one call of native code that holds Python's interpreter lock: no other request of
-the process is served meanwhile, and nothing can stop it. What is not surely short therefore runs in
-a child process with limits of its own. Each process has one such child, started when it is first
-needed; it ends when its parent does. The child's side is in validation_process.
+the process is served meanwhile, and nothing can stop it. A validation that may take long therefore
+runs in a child process with limits of its own. Each process has one such child, which is started
+when it is first needed and ends with its parent. The code of the child is in validation_process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _START: Final = "from state_admin.domain.validation_process import serve; serve"
 
 
 class Stopped(Exception):
-    """The validation took more processor time or memory than it may."""
+    """The validation exceeded its limit of CPU time or memory."""
 
 
 class Busy(Exception):
@@ -52,8 +52,8 @@ class Child:
         os.register_at_fork(after_in_child=self._forget)
 
     def ask(self, request: dict[str, JSON]) -> Any:
-        """What `validation_process.answer` returns in the child. Raises Stopped, Busy when other validations keep the
-        child busy, and RuntimeError when the child ends for any other reason."""
+        """What `validation_process.answer` returns in the child. Raises Stopped; Busy if other
+        validations keep the child busy; RuntimeError if the child ends for any other reason."""
         with self.turn():
             return self._exchange(json.dumps(request).encode() + b"\n")
 

@@ -20,8 +20,8 @@ _LONGEST_PAUSE: Final = 30.0
 
 
 def pause_after(failures: int) -> timedelta:
-    """The rest after failure number `failures` (from 1): 250 ms, doubling up to 30 s."""
-    pause = retries.double_pause(failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
+    """The pause after failure number `failures` (from 1): 250 ms, doubling up to 30 s."""
+    pause = retries.exponential_pause(failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
     return timedelta(seconds=pause)
 
 

@@ -13,7 +13,7 @@ MODES: Final = ("keep_recent_raw_suffix", "compact_to_safe_frontier")
 EXTRACTIVE: Final = "extractive"
 BY_MODEL: Final = "model"
 LONGEST_PROMPT: Final = 8_000
-# How many of a thread's newest snapshots stay where no policy says it.
+# Number of a thread's newest snapshots that a manual compaction keeps if no policy sets one.
 KEEP_LAST: Final = 100
 
 
@@ -29,11 +29,12 @@ class BadPolicy(ValueError):
 class Policy:
     """When and how a thread's context is compacted. Sizes in estimated tokens.
 
-    `autocompact_threshold` None = not by its size; `every_hours` None = not by the clock, else a
-    thread that got messages is compacted when its last compaction is so old. `summarizer` None =
-    the server's default; "model" = the one that `summary_model` names, told `prompt` (None = our
-    own), and when it cannot be had, `fallback` (None = no summary then). `snapshot_keep_last`
-    None = by the schedule no snapshot goes, and by hand KEEP_LAST stay.
+    `autocompact_threshold` None: no automatic compaction by size. `every_hours` None: none by time;
+    else a thread with new messages is compacted when its last compaction is older than that.
+    `summarizer` None: the server's default; "model": the model that `summary_model` names, with the
+    instructions `prompt` (None: the built-in ones), and `fallback` if the model fails (None: no
+    summary then). `snapshot_keep_last` None: scheduled compactions remove no snapshots, and manual
+    ones keep KEEP_LAST.
     """
 
     max_context_tokens: int = 200_000

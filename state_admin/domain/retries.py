@@ -1,4 +1,4 @@
-"""When what failed is tried again."""
+"""How long to wait before a failed attempt is repeated: exponential backoff with jitter."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from typing import Final
 LONGEST_PAUSE: Final = 3600.0
 
 
-def double_pause(failures: int, *, first: float, longest: float) -> float:
-    """Seconds to wait after failure number `failures` (from 1): `first`, doubling up to `longest`."""
+def exponential_pause(failures: int, *, first: float, longest: float) -> float:
+    """Seconds to wait after failure number `failures`, from 1: `first`, doubling up to `longest`."""
     return min(first * 2.0 ** min(failures - 1, 40), longest)
 
 
 def pause_before_retry(
-    attempt: int, *, base: float, asked: float | None = None, chance: float | None = None
+    attempt: int, *, base: float, retry_after: float | None = None, jitter: float | None = None
 ) -> float:
     """Seconds until the attempt after number `attempt`: doubling from `base` to an hour, plus up to
-    half of that by `chance` in [0, 1) (None: random), so that attempts that failed together are not
-    repeated together. A Retry-After (`asked`) is honoured when it is longer, up to 1.5 hours."""
-    pause = double_pause(attempt, first=base, longest=LONGEST_PAUSE)
-    pause *= 1 + (secrets.SystemRandom().random() if chance is None else chance) / 2
-    return min(max(pause, asked or 0.0), LONGEST_PAUSE * 1.5)
+    half of that by `jitter` in [0, 1) (None: random), so that attempts that failed together are not
+    repeated together. A `retry_after` in seconds is honoured if it is longer, up to 1.5 hours."""
+    pause = exponential_pause(attempt, first=base, longest=LONGEST_PAUSE)
+    pause *= 1 + (secrets.SystemRandom().random() if jitter is None else jitter) / 2
+    return min(max(pause, retry_after or 0.0), LONGEST_PAUSE * 1.5)
 
 
 def requested_seconds(retry_after: str, now: float) -> float | None:
-    """A Retry-After header in seconds from `now`: it is a number or a date. None: neither."""
+    """The seconds from `now` that a Retry-After header requests, as a number or a date. None: it is
+    neither."""
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         # The first digits of a longer number are more than any pause, too.

@@ -1,4 +1,4 @@
-"""The child process of isolation: validates values one after the other, within its limits."""
+"""The child process that isolation starts: validates one value after the other, within limits."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def serve(cpu_seconds: float, memory_bytes: int) -> None:
     """The main loop: one request per line, one reply per line."""
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends first, and this with it
-    # The timer of the processor ends the process, whatever native code is running.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its parent
+    # The timer of CPU time ends the process, even while native code is running.
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
     os.nice(5)
@@ -34,7 +34,8 @@ def serve(cpu_seconds: float, memory_bytes: int) -> None:
 
 
 def answer(request: dict[str, JSON]) -> JSON:
-    """Validate here: the faults as [pointer, message], with `limit` 0 whether the value fits."""
+    """Validate in this process. At most `limit` faults, as [pointer, message]; with `limit` 0, whether
+    the value is valid."""
     validator = compile_schema(request["schema"], mask=request["mask"])
     value = json.loads(request["value"])
     if not request["limit"]:

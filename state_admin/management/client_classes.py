@@ -1,8 +1,8 @@
-"""The classes of the Python client for the responses that it reads, written from the structs of the
-contract. How their objects are made of documents is in clients/python/src/commonhold/reading.py.
+"""Generates the response classes of the Python client from the structs of the contract.
 
-Generators for OpenAPI documents (datamodel-code-generator, openapi-python-client) write models that keep
-neither the document itself nor members that they do not know, and need a library to read them.
+How their objects are created from JSON is in clients/python/src/commonhold/reading.py. Generators for
+OpenAPI documents (datamodel-code-generator, openapi-python-client) are not used: their models drop
+the document and unknown members, and need a library at run time.
 """
 
 from __future__ import annotations

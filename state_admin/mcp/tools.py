@@ -1,8 +1,7 @@
-"""The tools: operations of the contract, with descriptions for the model that reads them: which tool to
-use when. Those of the operations are about requests and their headers.
+"""The tools: operations of the contract, described for a model that has to choose one of them.
 
-Titles, arguments, roles, limits and results are those of the operation. `Tool` selects the members that
-are worth a model's attention.
+Each tool has the title, arguments, role, limits and results of its operation, without the members that
+a model does not need. Only the description is its own, because those of operations explain HTTP.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from state_admin.domain.schemas import Validator, compile_schema
 
 Schema = dict[str, Any]
 
-# The tools that list what a parameter of the path names.
+# The tool that finds the value of a path parameter.
 _FINDERS: Final = {
     "namespace": "list_namespaces",
     "thread_id": "list_threads",

@@ -25,7 +25,7 @@ _LIVE = "NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())"
 
 
 class EntryLine(NamedTuple):
-    """One line of the browser, with the names of an Entry. `value` is the JSON text of an entry that
+    """A row of the state browser, with the field names of an Entry. `value` is JSON text if the entry
     was written under another schema version, else None: only such a value may be invalid."""
 
     namespace_name: str

@@ -133,7 +133,7 @@ class Entry(models.Model):
 
     @property
     def registered(self) -> bool:
-        """Whether its namespace is."""
+        """Whether the namespace of the entry is registered."""
         return self.namespace.unregistered_at is None
 
 

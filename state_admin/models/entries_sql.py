@@ -82,7 +82,7 @@ class Address(NamedTuple):
 
 
 def read_entries(addresses: Sequence[Address]) -> dict[Address, EntryRow]:
-    """Many entries of one moment. Addresses in namespaces that are not registered are left out."""
+    """Many entries, read in one statement. Addresses in unregistered namespaces are left out."""
     workspaces, namespaces, keys = map(list, zip(*addresses, strict=True))
     parameters = {"workspaces": workspaces, "namespaces": namespaces, "keys": keys}
     rows = hot.fetch_all(_READ_MANY, parameters)
@@ -91,8 +91,8 @@ def read_entries(addresses: Sequence[Address]) -> dict[Address, EntryRow]:
 
 def trail(source: str, namespace: str, call: str = "%({})s") -> str:
     """What every write leaves behind: history, change and audit rows for the rows of `source`,
-    whose `w` is the entry as written; `namespace` is the SQL of its namespace's name. `call` is the
-    SQL of what the call says of itself, by name: parameters, or columns of `source`."""
+    whose `w` is the entry as written; `namespace` is the SQL of its namespace's name. `call` formats
+    the SQL of a fact about the call, such as `actor_id`: a parameter, or a column of `source`."""
     run, reason, request_id = map(call.format, ("run", "reason", "request_id"))
     kind, identity, name = map(call.format, ("actor_kind", "actor_id", "actor_name"))
     workspace, operation = map(call.format, ("workspace", "operation"))
@@ -257,9 +257,8 @@ FROM w
     )
 
 
-# Entries that exist. One that somebody else has locked is left out instead of waited for, so no call
-# delays the others, and no order of locks is needed. A held row cannot change: its version can be
-# compared before it is written.
+# Entries that exist. One that another transaction has locked is skipped, so no call delays the others
+# and the locks need no order. A locked row cannot change, so its version is compared before the write.
 _PUT_EXISTING = _joined(
     """JOIN held h ON h.namespace_id = x.namespace_id AND h.key = x.key
             AND (x.expected IS NULL OR h.live AND h.version = x.expected)""",
@@ -269,8 +268,8 @@ _PUT_EXISTING = _joined(
     FOR NO KEY UPDATE OF e SKIP LOCKED
 )""",
 )
-# Entries that do not exist. Two that insert the same one wait for each other, so this takes its locks
-# in the order of every batch, and holds none from before.
+# Entries that do not exist. Two transactions that insert the same one wait for each other. No deadlock
+# is possible, because all batches insert in this order and this one starts without any locks.
 _PUT_ABSENT = _joined(
     """WHERE x.expected IS NULL AND NOT EXISTS (
         SELECT 1 FROM entries e WHERE e.namespace_id = x.namespace_id AND e.key = x.key)"""
@@ -373,9 +372,9 @@ def put_entries(
 
 
 class JoinedPut(NamedTuple):
-    """A write of one of many calls. `expected`: the version that the entry must have, None for any.
-    `expires_at` wins over the time to live. `stamp`: what the call says of itself
-    (services/journal.py)."""
+    """The write of one call. `expected`: the version that the entry must have, None for any.
+    `expires_at` wins over the time to live. `stamp`: the facts about the call, such as its actor and
+    reason (journal.parameters)."""
 
     entry: NewEntry
     operation: str
@@ -385,14 +384,14 @@ class JoinedPut(NamedTuple):
 
 
 def put_existing(puts: Sequence[JoinedPut]) -> dict[tuple[int, str], Written]:
-    """Replace those that can be at once, by (namespace id, key). Left out are entries that do not exist,
-    are locked or not at the expected version, and those whose namespace is no longer what
-    `schema_version` says. The addresses are distinct."""
+    """Replace entries. Returns those that were replaced, by (namespace id, key). Skipped are entries
+    that do not exist, are locked or have another version than expected, and those whose namespace
+    no longer has `schema_version`. The addresses must be distinct."""
     return _put_joined(_PUT_EXISTING, puts)
 
 
 def put_absent(puts: Sequence[JoinedPut]) -> dict[tuple[int, str], Written]:
-    """Create those that do not exist and expect no version."""
+    """Create the entries that do not exist and expect no version. Returns them as put_existing does."""
     return _put_joined(_PUT_ABSENT, puts)
 
 

@@ -54,7 +54,7 @@ FOR UPDATE OF e
 
 class EntryAtMoment(NamedTuple):
     """An entry now and then. A value is JSON text, or None where there was none. `lost`: history
-    compaction removed what stood then."""
+    compaction removed the version of that moment."""
 
     entry_id: int
     namespace_id: int

@@ -53,7 +53,7 @@ RETURNING d.id, d.claim, d.attempts, d.public_id, d.event_id, d.body, d.test,
 _GIVE_UP = f"""
 UPDATE webhook_deliveries d
 SET status = 'dead', claim = d.claim + 1, lease_expires_at = NULL, finished_at = statement_timestamp(),
-    error = 'the worker stopped during the last attempt; it may have arrived'
+    error = 'the worker stopped during the last attempt; the event may have arrived'
 WHERE d.status = 'delivering' AND d.lease_expires_at <= statement_timestamp() AND NOT ({_ROOM})
 RETURNING d.id
 """

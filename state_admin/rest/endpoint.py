@@ -1,5 +1,5 @@
-"""Serves the operations of the contract: authenticates, checks the role and the request, rolls dry
-runs back, answers problems, replays repeats."""
+"""Serves the operations of the contract: authenticates, checks the role and the request, rolls back
+dry runs, returns problems, and returns stored responses for repeated idempotency keys."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Endpoint(APIView):
         return response
 
     def _count(self, outcome: CallKind) -> None:
-        """As traffic of the workspace: calls of programs, once each, not what live pages listen to."""
+        """Count the call as traffic of the workspace: calls of programs, and a long poll only once."""
         if self.actor.kind == "token" and not is_repeated(self.request):
             counter.count(self.actor.workspace_id, outcome)
 
@@ -189,7 +189,7 @@ HANDLERS: dict[str, Handler] = {}
 
 
 def handles(operation: Operation) -> Callable[[Handler], Handler]:
-    """Register the function that does an operation: it takes the Endpoint and the path's ids."""
+    """Register the handler of an operation. It takes the Endpoint and the parameters of the path."""
 
     def register(handler: Handler) -> Handler:
         HANDLERS[operation.id] = handler

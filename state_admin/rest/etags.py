@@ -63,7 +63,7 @@ def not_modified(request: Request, version: int) -> bool:
 
 
 def unchanged(version: int) -> Response:
-    """304: the caller has this version already."""
+    """The response 304: the caller already has this version."""
     response = Response(status=304)
     del response["Content-Type"]
     response["Cache-Control"] = "no-store"

@@ -14,8 +14,8 @@ from .bodies import answer
 
 
 def answer_items(ids: Sequence[str], work: Callable[[str], int]) -> HttpResponse:
-    """Call `work`, which returns an HTTP status, for each id. The result of a refused item contains its
-    problem."""
+    """Call `work`, which returns an HTTP status, for each id. The result of an item that fails has
+    its problem."""
     return answer(ItemResults(results=[_result(each, work) for each in ids]))
 
 

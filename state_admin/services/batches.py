@@ -43,7 +43,7 @@ class BatchOperation:
 
 @dataclass(frozen=True)
 class OperationResult:
-    """What became of one operation: an entry (get, put, patch), a version (delete), or a problem."""
+    """The result of one operation: an entry (get, put, patch), a version (delete), or a problem."""
 
     op: str
     entry: EntryView | None = None
@@ -55,12 +55,12 @@ class OperationResult:
 def run_batch(
     *, actor: Actor, operations: Sequence[BatchOperation], atomic: bool = True
 ) -> list[OperationResult]:
-    """Run 1 to 1,000 operations; outcomes come in the order asked.
+    """Run 1 to 1,000 operations. The results have the order of the operations.
 
-    Atomic: everything lands or nothing does; the first that failed is raised with its `index`. Work
-    is done in key order, so that two batches never wait for each other in a circle; operations on
-    one key keep their order. All gets see one moment, plus this batch's own earlier writes; the
-    change feed shows all that it wrote at one moment.
+    `atomic`: all succeed, or none is stored and the first problem is raised with its `index`. The
+    operations run in key order, so that batches never deadlock; those on one key keep their order.
+    All gets read one snapshot of the database, plus earlier writes of this batch. The change feed
+    shows all writes at one position.
 
     Raises Invalid, TooLarge when the values that its patches wrote exceed MAX_PATCHED_BYTES, and
     what the verbs of entries raise.

@@ -198,7 +198,7 @@ def _give_way(job: Compaction, failed: SummaryFailed) -> CompactionStatus:
         return _queue_again(job, words, failed.until, attempts=job.attempts - 1)
     if not _has_another_try(job, failed):
         return _finish(job, CompactionStatus.FAILED, words)
-    pause = retries.pause_before_retry(job.attempts, base=RETRY_SECONDS, asked=failed.after)
+    pause = retries.pause_before_retry(job.attempts, base=RETRY_SECONDS, retry_after=failed.after)
     return _queue_again(job, words, Now() + timedelta(seconds=pause), attempts=job.attempts)
 
 

@@ -43,8 +43,8 @@ class Dependent:
 
 @dataclass(frozen=True)
 class ConfigDeletion:
-    """The version that it made (0: there was nothing, or it was a dry run), what named it, and how
-    many more did that the actor does not see."""
+    """`version`: that of the deletion; 0 if there was no record, or in a dry run. `dependents`: the
+    records that name it. `hidden`: how many more do that the actor may not see."""
 
     version: int
     dependents: list[Dependent]
@@ -83,7 +83,7 @@ def check_id(identity: str) -> None:
 
 
 def read_record(*, actor: Actor, kind: Kind, identity: str) -> EntryView:
-    """A record; in the places of its secrets stand markers. NotFound."""
+    """A record, with markers in place of its secrets. Raises NotFound."""
     check_id(identity)
     found = entry_views.read_entry(actor=actor, namespace=kind.namespace, key=identity)
     if not found.exists:
@@ -100,11 +100,11 @@ def put_record(
     precondition: Precondition = ANY,
     reason: str = "",
 ) -> WriteResult:
-    """Make or replace a record. A string in the place of a secret sets it, the marker that was
-    read keeps it, null or nothing clears it; a missing `id` is filled in.
+    """Create or replace a record. In place of a secret, a string sets it, the marker that was read
+    keeps it, and null or absence clears it. A missing `id` is filled in.
 
-    Raises Invalid (schema, a reference that leads nowhere, a secret that is none) and what
-    entries.put_entry raises. No message holds a value.
+    Raises Invalid (the schema, a reference to a missing record, a malformed secret) and what
+    entries.put_entry raises. No message contains a value.
     """
     require(actor, Role.ADMIN)
     check_id(identity)
@@ -126,7 +126,7 @@ def put_record(
 
 
 def check_record(*, actor: Actor, kind: Kind, identity: str, value: Raw) -> None:
-    """Raise what put_record would say of `value`, without writing. No message holds a value."""
+    """Raise what put_record would raise for `value`, without writing. No message contains a value."""
     require(actor, Role.ADMIN)
     check_id(identity)
     held = _markers(

@@ -47,7 +47,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class DeliveryAttempt:
-    """What became of one attempt. `error` is empty when it was accepted."""
+    """The result of one attempt. `error` is empty if the receiver accepted it."""
 
     status: int | None
     error: str
@@ -135,7 +135,7 @@ def _send(claimed: Claimed, keys: list[bytes], timeout: float) -> DeliveryAttemp
 
 
 def _settle(claimed: Claimed, outcome: DeliveryAttempt) -> DeliveryStatus | None:
-    """Record an attempt if the claim still stands."""
+    """Record an attempt if the claim is still valid."""
     status, pause = _next(claimed, outcome)
     with transaction.atomic():
         # The webhook first, as whoever manages it: two orders would be a deadlock.
@@ -180,7 +180,7 @@ def _next(claimed: Claimed, outcome: DeliveryAttempt) -> tuple[DeliveryStatus, f
     return DeliveryStatus.FAILED, retries.pause_before_retry(
         claimed.attempts,
         base=settings.WEBHOOK_RETRY_SECONDS,
-        asked=outcome.retry_after,
+        retry_after=outcome.retry_after,
     )
 
 

@@ -1,4 +1,4 @@
-"""Loads the demo workspace: a travel desk of three agents, with a past worth reading.
+"""Loads the demo workspace: a travel desk of three agents, with runs and history.
 
 demo.json holds the content as steps. Each names a verb of _VERBS (`do`), the actor (`as`: an agent,
 the operator, or a person who is a member of `default`) and the arguments.

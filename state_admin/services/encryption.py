@@ -50,8 +50,8 @@ class Encrypted(NamedTuple):
 
 
 def encrypt(purpose: str, plain: str, place: bytes = b"") -> Encrypted:
-    """`plain` under the newest key. `place`: what the ciphertext is bound to; it cannot be decrypted
-    with another one."""
+    """Encrypt `plain` with the newest key. `place` is the associated data: the ciphertext can only be
+    decrypted with the same one."""
     secret = _secrets()[0]
     nonce = secrets.token_bytes(_NONCE_BYTES)
     ciphertext = nonce + _cipher(purpose, secret).encrypt(nonce, plain.encode(), place)

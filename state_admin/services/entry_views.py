@@ -1,4 +1,4 @@
-"""Reads an entry: as it is now, and as it was at a version or at a moment."""
+"""Reads entries: the current one, and past ones by version or time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from .namespaces import Definition, definition
 
 @dataclass(frozen=True)
 class EntryView:
-    """An entry as a reader sees it; `value` is JSON text. Missing: the default, version 0."""
+    """An entry as a reader sees it. `value` is JSON text. An absent entry has the default of its
+    namespace and version 0."""
 
     namespace: str
     key: str
@@ -37,7 +38,7 @@ class EntryView:
     size_bytes: int = 0
     estimated_tokens: int = 0
     actor: str = ""
-    # Set where something was removed from what is read, for good.
+    # Set if a part of the value was redacted.
     redacted_at: datetime | None = None
     redacted_by: str = ""
 
@@ -47,7 +48,7 @@ class EntryView:
 
 
 def read_entry(*, actor: Actor, namespace: str, key: str) -> EntryView:
-    """The entry now. Never raises for a missing key; NotRegistered for a missing namespace."""
+    """The current entry. An absent key is no error. Raises NotRegistered for an absent namespace."""
     if not actor.sees_namespace(namespace):
         raise NotRegistered(namespace)
     row = entries_sql.read_entry(workspace_id=actor.workspace_id, namespace=namespace, key=key)
@@ -57,8 +58,8 @@ def read_entry(*, actor: Actor, namespace: str, key: str) -> EntryView:
 
 
 def read_entries(requests: Sequence[tuple[Actor, str, str]]) -> list[EntryView | None]:
-    """Many entries (actor, namespace, key) of one moment, each as its actor sees it. None where
-    read_entry would raise."""
+    """Many entries (actor, namespace, key), read in one statement, each as its actor sees it. None
+    where read_entry would raise."""
     addresses = {
         Address(actor.workspace_id, namespace, key)
         for actor, namespace, key in requests
@@ -81,8 +82,8 @@ def read_past(
     at_version: int | None = None,
     at: datetime | None = None,
 ) -> EntryView:
-    """The entry as it was at a version, or at a moment. NotFound: that version never was. Gone:
-    history compaction removed what stood then."""
+    """The entry at a version, or at a time. Raises NotFound if the version never existed, and Gone if
+    history compaction removed it."""
     known = definition(actor, namespace, fresh=True)
     history = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
     newest = Entry.objects.filter(namespace_id=known.id, key=key).values_list("version").first()
@@ -135,7 +136,7 @@ def diff_entry(*, actor: Actor, namespace: str, key: str, old: int, new: int) ->
 
 
 def view(actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow) -> EntryView:
-    """The view of a row that one of the hot reads brought."""
+    """The view of a row of entries_sql."""
     valid = True
     if row.exists and row.schema_version != row.namespace_schema_version:
         known = definition(actor, namespace)
@@ -163,17 +164,17 @@ def view(actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow) -> E
 
 
 def is_valid(row: Entry, known: Definition) -> bool:
-    """Whether the schema of today accepts what a row holds."""
+    """Whether the current schema accepts the value of a row."""
     return _valid(known, row.schema_version, row.value or "null")
 
 
 def _valid(known: Definition, schema_version: int, text: str) -> bool:
-    """Whether the current schema accepts a stored value; only an older one needs a look."""
+    """Whether the current schema accepts a stored value, which was valid under `schema_version`."""
     return schema_version == known.schema_version or known.validator.accepts(values.load(text))
 
 
 def _redaction(row: entries_sql.EntryRow, key: str) -> dict[str, Any]:
-    """When and by whom, if a tombstone stands in what a row holds. Others cost no query."""
+    """When the value was redacted, and by whom. Queries only if it contains a tombstone."""
     if not (row.exists and holds_tombstone(row.value)):
         return {}
     history = EntryRevision.objects.filter(entry__namespace_id=row.namespace_id, entry__key=key)

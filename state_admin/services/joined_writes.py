@@ -1,4 +1,4 @@
-"""Stores entries that several calls write at the same moment."""
+"""Stores the entries that several calls write at the same moment, together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .entry_views import EntryView
 from .errors import Problem
 from .namespaces import definition
 
-# A larger value takes so long to patch that the calls beside it would notice.
+# Patching a larger value would delay the other calls.
 _LARGEST_PATCHED = 64 * 1024
 
 
@@ -53,9 +53,12 @@ class Patch(JoinedWrite):
 
 
 def store_joined(writes: Sequence[JoinedWrite]) -> list[WriteResult | Exception | None]:
-    """Store what can be stored at once: in one transaction what replaces, in another what creates,
-    and in further ones other writes of the same entries, in their order. None: nothing was written, and put_entry or patch_entry says why: the call is refused, or
-    the entry is locked. An exception of the database: whether it was written is not known."""
+    """Store as many of the writes as possible, with one statement for the entries that exist and one
+    for those that do not. Further writes of the same entry follow in statements of their own.
+
+    A result is None if nothing was written, because the call would be refused or the entry is locked:
+    put_entry or patch_entry then has the answer. It is an exception if the database failed and it is
+    unknown whether the entry was written."""
     results: list[WriteResult | Exception | None] = [None] * len(writes)
     for turn in _turns(writes):
         rows = dict(_prepare_all({index: writes[index] for index in turn}))
@@ -80,7 +83,8 @@ def store_joined(writes: Sequence[JoinedWrite]) -> list[WriteResult | Exception 
 
 
 def _turns(writes: Sequence[JoinedWrite]) -> list[list[int]]:
-    """The indexes, so that each entry is written once in a turn and in its order over them."""
+    """The indexes of the writes in turns: each turn writes an entry at most once, and the writes of one
+    entry keep their order over the turns."""
     turns: list[list[int]] = []
     seen: Counter[tuple[int, str, str]] = Counter()
     for index, write in enumerate(writes):
@@ -93,7 +97,7 @@ def _turns(writes: Sequence[JoinedWrite]) -> list[list[int]]:
 
 
 def _prepare_all(writes: Mapping[int, JoinedWrite]) -> Iterator[tuple[int, JoinedPut]]:
-    """The rows to store. Left out are those that would be refused, that count against a quota, or
+    """The rows to store. Left out are writes that would be refused, that count against a quota, or
     that take long."""
     patched = {i: (w.actor, w.namespace, w.key) for i, w in writes.items() if isinstance(w, Patch)}
     views = dict(zip(patched, entry_views.read_entries(list(patched.values())), strict=True))
@@ -144,7 +148,7 @@ def _is_patchable(patch: Patch, before: EntryView) -> bool:
 
 
 def _is_undone(error: Exception) -> bool:
-    """Whether the server itself refused the statement, and so took it back. A connection that was
-    lost (class 08) or ended by an operator (class 57P) may have committed before."""
+    """Whether the database refused the statement and rolled it back. If the connection was lost (class
+    08) or closed by an operator (class 57P), it may have committed before."""
     sqlstate: str | None = getattr(error.__cause__, "sqlstate", None)
     return sqlstate is not None and not sqlstate.startswith(("08", "57P"))

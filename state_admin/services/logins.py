@@ -90,14 +90,14 @@ def _subscriber(address: str) -> str:
 
 
 def create_login_url(*, username: str) -> str:
-    """The address that signs a user in once, for the operator at the shell. NotFound."""
+    """A URL that signs a user in once, for operators with a shell. Raises NotFound."""
     with transaction.atomic():
         user = User.objects.filter(username=username, is_active=True).first()
         workspaces = [actor.workspace_id for actor in actors_of_user(user)] if user else []
         if user is None or not workspaces:
             raise NotFound(f"active member not found: {username}")
         secret = make_login_link(user)
-        for workspace_id in workspaces:  # the link opens all of them
+        for workspace_id in workspaces:  # the link signs in to all of them
             trace = journal.Trace("member.link", key=username)
             journal.record(system_actor(workspace_id, "operator"), [trace])
     return f"{settings.SITE_URL}/login/once/{secret}"

@@ -1,4 +1,4 @@
-"""Which problem type an error has that a library reports as an HTTP status."""
+"""The problem types of errors that a library reports as an HTTP status."""
 
 from __future__ import annotations
 

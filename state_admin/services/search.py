@@ -40,7 +40,7 @@ class FoundEntry:
 
 @dataclass(frozen=True)
 class Found:
-    """Hits, newest entry first. `after` None: there are no more; else ask again with it."""
+    """Hits, newest entry first. Pass `after` to get the next page; None on the last one."""
 
     hits: list[FoundEntry]
     after: int | None

@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 
 class CallKind(IntEnum):
-    """What became of a call; the place of its number among those of a minute."""
+    """How a call is counted. The value is its index among the counts of a minute."""
 
     READ = 0
     WRITE = 1
@@ -30,8 +30,8 @@ class CallKind(IntEnum):
 
 
 def kind_of_call(method: str | None, status: int) -> CallKind | None:
-    """What an answer says about its call: 409 and 412 are conflicts, 2xx and 304 reads or, to an
-    unsafe method, writes. None: it is refused, or it failed, which counts nowhere."""
+    """How a call with this response is counted: 409 and 412 as a conflict, 2xx and 304 as a read or,
+    for an unsafe method, as a write. None: refused or failed calls are not counted."""
     if status in _CONFLICTS:
         return CallKind.CONFLICT
     if 200 <= status < 300 or status == 304:

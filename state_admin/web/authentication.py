@@ -1,4 +1,4 @@
-"""What every way to sign in uses: the caller's address, the own password, the begin of a session."""
+"""Shared by all ways to sign in: the start of a session, the password check, the caller's address."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from . import sessions
 from .actors import CONFIRMED
 from .htmx import Request
 
-# How somebody signed in, beside the name of the provider.
+# How somebody signed in, if not with single sign-on.
 PASSWORD, LINK = "password", "login link"
-# Set while a person who came by link has not been asked for a password: no old one is needed.
+# In the session of a person who signed in by link and has not set a password: no old one is needed.
 CAME_BY_LINK = "came_by_link"
 
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -35,8 +35,8 @@ def begin_session(
     with_code: bool = False,
     confirmed: bool = False,
 ) -> HttpResponse:
-    """Sign `user` in and go to `after`. `confirmed`: the person gave a code (`with_code`), or a
-    provider answers for them."""
+    """Sign `user` in and redirect to `after`. `with_code`: the person entered a code. `confirmed`: a
+    provider vouches for the person, who therefore needs no code."""
     recorded = f"{method} and code" if with_code else method
 
     def begin() -> None:
@@ -57,7 +57,7 @@ def begin_session(
 
 
 def check_own_password(request: Request, field: str = "password") -> None:
-    """Invalid unless the person gave their password again. Who has none is not asked."""
+    """Raise Invalid unless the form has the person's password. A person without one passes."""
     if not request.user.has_usable_password():
         return
     known = check_password(
@@ -70,7 +70,7 @@ def check_own_password(request: Request, field: str = "password") -> None:
 
 
 def find_address(request: HttpRequest) -> str:
-    """The caller's IP. Behind a trusted proxy, the one that the nearest proxy saw."""
+    """The caller's IP address. Behind a trusted proxy, the one that the proxy reports."""
     seen = [str(request.META.get("REMOTE_ADDR", ""))]
     if getattr(settings, "SECURE_PROXY_SSL_HEADER", None):
         seen.insert(0, request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip())

@@ -1,5 +1,5 @@
-"""Any list for programs and for saving, under the address and the filters of its page: a page of it
-as `.json` with the address of the next, or all of it as `.csv`. The fields are those of the API."""
+"""The lists of the admin as files, with the URL and the filters of their page: one page as `.json`
+with the URL of the next, or the whole list as `.csv`. The fields are those of the API."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from state_admin.domain.access import Role
 from .actors import page
 from .htmx import Request
 
-# Of a request and the name of an address: the items of the page it asks for, all of one struct of the
-# contract where there is one, and the address of the next page by that name, "" at the end.
+# Takes a request and the name of a URL pattern. Returns the items of the requested page, all of one
+# struct (that of the contract, if it has one), and the URL of the next page, "" on the last one.
 Find = Callable[..., tuple[Sequence[msgspec.Struct], str]]
 
 # With these a spreadsheet begins a formula; an apostrophe before them says "text".
@@ -30,8 +30,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 def list_paths(
     route: str, name: str, find: Find, *, role: Role = Role.VIEWER, without: Sequence[str] = ()
 ) -> list[URLPattern]:
-    """`<route>.json` and `<route>.csv`, by the names `<name>-json` and `<name>-csv`. `without`: fields
-    that the items never have, so that they are no columns."""
+    """The URL patterns `<route>.json` and `<route>.csv`, named `<name>-json` and `<name>-csv`.
+    `without`: fields that the items never have, which are left out of the columns."""
 
     @require_safe
     @page(role=role)
@@ -51,7 +51,7 @@ def list_paths(
                 items, next_url = find(request, f"web:{name}-csv", **address)
                 yield items
 
-        # Before the answer begins: what is wrong with the filters still is an answer of its own.
+        # Before the response starts, so that invalid filters still return an error.
         first = find(request, f"web:{name}-csv", **address)
         response = StreamingHttpResponse(
             _lines(pages(), without), content_type="text/csv; charset=utf-8"

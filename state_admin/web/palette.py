@@ -24,8 +24,8 @@ _EACH = 6
 
 @dataclass(frozen=True)
 class PaletteItem:
-    """Where to go; or, with `form`, the button `name=value` of a form that every page holds; or,
-    with `does`, an event for the scripts of the page."""
+    """A link to `url`; or, with `form`, the button `name=value` of a form that every page has; or, with
+    `does`, an event for the scripts of the page."""
 
     icon: str
     label: str

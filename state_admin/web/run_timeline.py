@@ -39,8 +39,7 @@ _DISPATCHED = {
 
 @dataclass(frozen=True)
 class TimelineStep:
-    """A revision that the run made: what it touched, which messages came with it, and which tools
-    those call."""
+    """A revision that the run created, with its messages and their tool calls."""
 
     revision: Revision
     url: str
@@ -68,7 +67,7 @@ class Event:
     url: str = ""
 
 
-def tell(
+def read_timeline(
     run: Run, tickets: Sequence[Ticket], before: int | None
 ) -> tuple[list[TimelineStep | Event], str]:
     """A page of the timeline, newest first, and the address of the next one. Its revisions lie
@@ -90,30 +89,30 @@ def tell(
         if (since is None or event.at >= since) and (until is None or event.at < until)
     ]
     older = run_url(run.public_id, before=found[_PAGE - 1].number) if more else ""
-    return list(_between(_moments(run, found)[:_PAGE], events)), older
+    return list(_between(_steps(run, found)[:_PAGE], events)), older
 
 
 def _between(
-    moments: Sequence[TimelineStep], events: Sequence[Event]
+    steps: Sequence[TimelineStep], events: Sequence[Event]
 ) -> Iterator[TimelineStep | Event]:
-    """The events between the revisions, by the clock, which never orders the revisions."""
-    waiting = sorted(events, key=lambda event: event.at)
-    for moment in moments:
-        while waiting and waiting[-1].at > moment.revision.at:
-            yield waiting.pop()
-        yield moment
-    yield from reversed(waiting)
+    """The steps in their order, and between them the events by time."""
+    remaining = sorted(events, key=lambda event: event.at)
+    for step in steps:
+        while remaining and remaining[-1].at > step.revision.at:
+            yield remaining.pop()
+        yield step
+    yield from reversed(remaining)
 
 
-def _moments(run: Run, found: Sequence[Revision]) -> list[TimelineStep]:
+def _steps(run: Run, found: Sequence[Revision]) -> list[TimelineStep]:
     thread_id = run.thread.public_id
-    moments = []
+    steps = []
     for row, earlier in zip(found, [*found[1:], None], strict=True):
         if row.run_id != run.pk:
             continue
         count = earlier.message_count if earlier else row.message_count
         first, last = count + 1, row.message_count
-        moments.append(
+        steps.append(
             TimelineStep(
                 row,
                 thread_url(thread_id, tab="state", at=row.number),
@@ -123,15 +122,15 @@ def _moments(run: Run, found: Sequence[Revision]) -> list[TimelineStep]:
                 run_action_url("resume", run.public_id, revision=row.number),
             )
         )
-    ranges = [moment.messages for moment in moments if moment.messages]
+    ranges = [step.messages for step in steps if step.messages]
     if ranges:
         first, last = ranges[-1][0], ranges[0][1]
         log = Message.objects.filter(thread=run.thread, seq__gte=first, seq__lte=last)
         for seq, called in log.calls().order_by("-seq")[:_CALLS]:
-            for moment in moments:
-                if moment.messages and moment.messages[0] <= seq <= moment.messages[1]:
-                    moment.calls.append((seq, called))
-    return moments
+            for step in steps:
+                if step.messages and step.messages[0] <= seq <= step.messages[1]:
+                    step.calls.append((seq, called))
+    return steps
 
 
 def _of_tickets(tickets: Sequence[Ticket]) -> Iterator[Event]:

@@ -28,7 +28,7 @@ from .addresses import run_action_url, run_url, thread_action_url, thread_url, w
 from .htmx import Request, render, target_id, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
-from .run_timeline import tell
+from .run_timeline import read_timeline
 from .saved_views import views_of
 from .tickets import question_of
 
@@ -220,7 +220,7 @@ def run_context(request: Request, run: Run) -> dict[str, Any]:
     pending = [question_of(ticket) for ticket in tickets if ticket.status == TicketStatus.PENDING]
     waiting = run.waiting or {}
     before = paging.whole_number(request, "before")
-    timeline, older_url = tell(run, tickets, before)
+    timeline, older_url = read_timeline(run, tickets, before)
     done = run.status == RunStatus.DONE
     edits = request.actor.may(Role.EDITOR) and not done
     return {

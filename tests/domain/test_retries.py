@@ -1,4 +1,4 @@
-"""When what failed is tried again: growing pauses, within bounds, as the other side asks."""
+"""Pauses before retries: they grow within bounds and honour Retry-After."""
 
 from __future__ import annotations
 
@@ -10,34 +10,36 @@ from state_admin.domain import retries
 
 
 @given(st.integers(1, 10**9), st.floats(0.001, 60), st.floats(60, 10_000))
-def test_double_pause__each_failure__doubles_up_to_the_longest(
+def test_exponential_pause__each_failure__doubles_up_to_the_longest(
     failures: int, first: float, longest: float
 ) -> None:
-    pause = retries.double_pause(failures, first=first, longest=longest)
-    assert retries.double_pause(1, first=first, longest=longest) == first
-    assert retries.double_pause(failures + 1, first=first, longest=longest) == min(
+    pause = retries.exponential_pause(failures, first=first, longest=longest)
+    assert retries.exponential_pause(1, first=first, longest=longest) == first
+    assert retries.exponential_pause(failures + 1, first=first, longest=longest) == min(
         2 * pause, longest
     )
 
 
-def test_pause__no_chance_given__is_random_within_its_bounds() -> None:
+def test_pause__no_jitter_given__is_random_within_its_bounds() -> None:
     pauses = {retries.pause_before_retry(3, base=5) for _ in range(50)}
     assert len(pauses) > 1
     assert 20 <= min(pauses) <= max(pauses) <= 30
 
 
 @given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
-def test_pause__any_attempt__grows_within_its_bounds(attempt: int, chance: float) -> None:
-    pause = retries.pause_before_retry(attempt, base=5, chance=chance)
+def test_pause__any_attempt__grows_within_its_bounds(attempt: int, jitter: float) -> None:
+    pause = retries.pause_before_retry(attempt, base=5, jitter=jitter)
     least = min(5 * 2.0 ** min(attempt - 1, 40), 3600)
     assert least <= pause <= least * 1.5
 
 
 @pytest.mark.parametrize(
-    ("asked", "pause"), [(None, 5.0), (1.0, 5.0), (60.0, 60.0), (1e9, 5400.0), (-5.0, 5.0)]
+    ("retry_after", "pause"), [(None, 5.0), (1.0, 5.0), (60.0, 60.0), (1e9, 5400.0), (-5.0, 5.0)]
 )
-def test_pause__retry_after__is_honoured_within_bounds(asked: float | None, pause: float) -> None:
-    assert retries.pause_before_retry(1, base=5, chance=0, asked=asked) == pause
+def test_pause__retry_after__is_honoured_within_bounds(
+    retry_after: float | None, pause: float
+) -> None:
+    assert retries.pause_before_retry(1, base=5, jitter=0, retry_after=retry_after) == pause
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_schedule__every_sweep__runs_and_is_on_record(alice: Person) -> None:
     assert operations_of("k")[-1] == (2, "expire")
 
 
-def test_find_lost_compactions__queued_jobs__ring_for_so_many_workers(
+def test_find_lost_compactions__queued_jobs__notify_as_many_workers(
     alice: Person, rings: list[tuple[str, ...]]
 ) -> None:
     for thread_id in ("t1", "t2"):

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 1e3c85cf84c43b75ad0966b61a872abefb9f57ee1d1fca72b5dc86cc8b91b6c8
+// sha256 of docs/openapi.json: a55d99623b2a585f59ed0fe6665314982315e2754e333a73be2c6ec65ceb53cf
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -3054,7 +3054,7 @@ export interface components {
              */
             status: number;
             /**
-             * @description Version that a `delete` made; 0: there was nothing. Absent otherwise.
+             * @description Version that a `delete` created; 0: there was no entry. Absent otherwise.
              * @example 3
              */
             version?: number;

@@ -1,4 +1,4 @@
-"""Prints a link that signs a member in once: for operators, also while the server runs."""
+"""Prints a one-time login link for a member. Works while the server runs."""
 
 from __future__ import annotations
 

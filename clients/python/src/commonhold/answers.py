@@ -82,7 +82,7 @@ class Summarized(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class EntryFacts(Answer):
-    """What responses tell of an entry besides its value."""
+    """What responses contain about an entry besides its value."""
 
     namespace: str
     """Name of a namespace."""
@@ -571,7 +571,7 @@ class BatchResult(Answer):
     entry: Entry | None = None
     """The entry. Absent after a `delete` or a failure."""
     version: int | None = None
-    """Version that a `delete` made; 0: there was nothing. Absent otherwise."""
+    """Version that a `delete` created; 0: there was no entry. Absent otherwise."""
     problem: dict[str, Any] | None = None
     """Why the operation failed. Absent if it succeeded."""
 

@@ -113,7 +113,7 @@ _NEVER: dict[str, Any] = {"exists": False, "value": None, "version": 0}
 
 
 def _facts(namespace: str, key: str, record: dict[str, Any]) -> dict[str, Any]:
-    """What is not kept here is as for an entry that nobody has tagged, measured or let expire."""
+    """The fields of an entry. Those that this backend does not store have the values of a new entry."""
     exists = record["exists"]
     return {
         "namespace": namespace,

@@ -23,7 +23,7 @@ def enqueue(
     dedupe_key: str | None = None,
     max_attempts: int | None = None,
 ) -> Call[Dispatch]:
-    """Put work into a thread's mailbox. Lower `priority` first, 0 to 255."""
+    """Put work into the mailbox of a thread. `priority` is 0 (first) to 255."""
     body = given(
         payload=payload,
         agent_id=agent_id,
@@ -45,8 +45,8 @@ def claim(
     lease_seconds: int | None = None,
     wait: float = 0,
 ) -> Call[list[ClaimedDispatch]]:
-    """Lease work, `wait` seconds (at most 30) for some. A claim whose answer got lost comes back
-    when its lease ends."""
+    """Claim work; wait up to `wait` seconds (at most 30) for some. If the response is lost, the work
+    can be claimed again when its lease ends."""
     body = given(
         consumer=consumer,
         agent_id=agent_id,
@@ -71,7 +71,7 @@ def _dispatch(held: ClaimedDispatch, verb: str, **body: Any) -> Call[Dispatch]:
 
 
 def ack(held: ClaimedDispatch) -> Call[Dispatch]:
-    """Delivered. Conflict: the lease has ended."""
+    """Acknowledge the dispatch: it was delivered. Raises Conflict if the claim is no longer valid."""
     return _dispatch(held, "ack")
 
 
@@ -109,7 +109,7 @@ def list_dispatches(
 
 
 def interrupt(thread_id: str) -> Call[dict[str, Any]]:
-    """Supersede what is queued for the thread."""
+    """Supersede the queued dispatches of the thread, and the claim of a claimed one."""
     return Call("POST", thread_path(thread_id, "/interrupt"), dict, body={})
 
 

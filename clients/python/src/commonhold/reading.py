@@ -1,4 +1,4 @@
-"""How documents become read-only objects (answers.py), and the pages of lists."""
+"""Creates the read-only objects of answers.py, and pages of them, from JSON documents."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A response. `document` is the JSON as it came, so that a member that this version of the package
-    does not know is not lost."""
+    """A response. `document` is the JSON as received, with members that this version of the package
+    does not know."""
 
     document: dict[str, Any] = field(repr=False, compare=False)
 
@@ -39,8 +39,8 @@ _Read = Callable[[Any], Any]
 
 @functools.cache
 def _readers(kind: type[Answer]) -> Mapping[str, tuple[str, _Read | None]]:
-    """By member of the document: the name of the field, and what reads it if it is not the value
-    itself. A member that would be a Python keyword has an underscore behind it in the class."""
+    """For each member of the document: the name of the field, and the function that converts the value,
+    if any. The field of a member that is a Python keyword ends with an underscore."""
     hints = typing.get_type_hints(kind)
     names = [each.name for each in fields(kind) if each.name != "document"]
     return {name.removesuffix("_"): (name, _reader(hints[name])) for name in names}

@@ -32,7 +32,7 @@ def start_run(
     parent_thread_id: str | None = None,
     metadata: JsonObject | None = None,
 ) -> Call[Run]:
-    """Start: run-scoped state is cleared. One active run per thread, else Conflict."""
+    """Start a run, which clears run-scoped state. Raises Conflict if the thread has an active run."""
     body = given(
         id=run_id,
         agent_id=agent_id,
@@ -49,7 +49,7 @@ def start_run(
 
 
 def read_run(run_id: str, *, wait: float = 0, since: int | None = None) -> Call[Run]:
-    """The run; `wait` seconds (at most 30) for a revision of it above `since`."""
+    """The run. `wait`: wait up to so many seconds (at most 30) for a revision greater than `since`."""
     query = given(wait=int(wait) or None, since=since)
     return Call("GET", _run(run_id), Run.read, query, wait=wait)
 
@@ -84,7 +84,7 @@ def change_run(
     metadata: JsonObject | None = None,
     fencing_token: int | None = None,
 ) -> Call[Run]:
-    """A transition, or counts. `run(status="done", termination_reason={"type": "natural_end"})`."""
+    """Change the status, counts or metadata: `status="done", termination_reason={"type": "natural_end"}`."""
     body = given(
         status=status,
         termination_reason=termination_reason,
@@ -112,11 +112,11 @@ def commit_step(
     label: str | None = None,
     fencing_token: int | None = None,
 ) -> Call[Committed]:
-    """One atomic step: state, messages and the run's transition land together or not at all.
+    """One atomic step: state, messages and the change of the run are stored together, or nothing is.
 
     `updates`: a list of `{"key": k, "update": u}` or `{"key": k, "clear": True}`; `batches`: such
-    lists of parallel branches. `rebase`: a commit with an old `base_revision` lands if no touched
-    key has changed since. `reads`: the entries the step used, `{namespace, key, version}` each.
+    lists of parallel branches. `rebase`: accept an old `base_revision` if none of the keys has changed
+    since. `reads`: the entries that the step used, `{namespace, key, version}` each.
     """
     if isinstance(updates, Mapping | str):
         raise TypeError(f'updates must be a list of {{"key", "update"}} objects, not {updates!r}')
@@ -145,7 +145,7 @@ def cancel_run(run_id: str) -> Call[Run]:
 
 
 def cancel_runs(run_ids: Iterable[str], *, dry_run: bool = False) -> Call[list[ItemResult]]:
-    """Cancel up to 200 runs, each on its own; returns what became of each."""
+    """Cancel up to 200 runs, independently of each other. Returns the result for each."""
     query = given(dry_run=dry_run or None)
     return Call("POST", "/runs/cancel", item_results, query, body={"ids": list(run_ids)})
 
@@ -157,7 +157,7 @@ def fail_run(run_id: str, message: str | None = None) -> Call[Run]:
 def take_lease(
     run_id: str, *, fencing_token: int | None = None, only_if_free: bool | None = None
 ) -> Call[Run]:
-    """Take the run over: its `fencing_token` grows, and whoever had it is refused."""
+    """Take over the run. Its `fencing_token` grows, so commits of the previous worker are refused."""
     body = given(fencing_token=fencing_token, only_if_free=only_if_free)
     return Call("POST", _run(run_id, "/lease"), Run.read, body=body)
 
@@ -202,7 +202,7 @@ class Runs(Group[S]):
 
 
 def read_ticket(ticket_id: str, *, wait: float = 0) -> Call[Ticket]:
-    """The ticket; `wait` seconds (at most 30) until it is decided."""
+    """The ticket. `wait`: wait up to so many seconds (at most 30) for a decision."""
     query = given(wait=int(wait) or None)
     return Call("GET", f"/tickets/{segment(ticket_id)}", Ticket.read, query, wait=wait)
 
@@ -215,7 +215,7 @@ def list_tickets(*, status: str | None = None, **page: Unpack[Listing]) -> Call[
 def decide_ticket(
     ticket_id: str, action: Literal["resume", "cancel"], payload: Any = None
 ) -> Call[Ticket]:
-    """Decide; the first decision stands, a second is a Conflict."""
+    """Decide the ticket. The first decision is final; a second one raises Conflict."""
     body = {"action": action} | given(payload=payload)
     return Call("POST", f"/tickets/{segment(ticket_id)}/decision", Ticket.read, body=body)
 

@@ -62,7 +62,7 @@ def install_plugin(
     namespaces: Sequence[JsonObject] = (),
     description: str | None = None,
 ) -> Call[dict[str, Any]]:
-    """Register all its keys and namespaces, or none."""
+    """Install a plugin: all of its state keys and namespaces are registered, or none."""
     body = given(
         state_keys=[dict(each) for each in state_keys],
         namespaces=[dict(each) for each in namespaces],

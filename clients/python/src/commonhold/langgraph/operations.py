@@ -1,4 +1,4 @@
-"""Operations on entries, in batches that one request holds, and plans that read or delete many."""
+"""Operations on entries, split into batches, and plans that read or delete many entries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def put_operation(namespace: str, key: str, value: Document) -> Operation:
 
 
 def copy_entry(entry: EntryRow, key: str, thread_id: str) -> Operation:
-    """The entry under another key; a checkpoint also says of which thread it is."""
+    """The entry under another key. A value with a `thread_id` gets the new one."""
     renamed = {"thread_id": thread_id} if "thread_id" in entry.value else {}
     return put_operation(entry.namespace, key, {**entry.value, **renamed})
 
@@ -38,7 +38,7 @@ def put_in_parts(
 
 
 def split_batches(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
-    """In order, each within what one request may hold."""
+    """Batches in order, each within the limits of a request."""
     chunk: list[Operation] = []
     size = 0
     for operation in operations:
@@ -53,7 +53,7 @@ def split_batches(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
 
 
 def repeatable(call: Call[Any]) -> Call[Any]:
-    """A call whose repetition writes the same once more: its answer need not be kept for a day."""
+    """A call that is safe to repeat: it needs no Idempotency-Key."""
     return replace(call, keyed=False)
 
 
@@ -81,7 +81,7 @@ def list_keys(namespace: str, prefix: str) -> Plan[Sequence[str]]:
 
 
 def write(operations: Sequence[Operation]) -> Plan[None]:
-    """Write in order, together as far as one request reaches."""
+    """Write in order, in as few requests as possible."""
     for chunk in split_batches(operations):
         yield repeatable(run_batch(chunk))
 

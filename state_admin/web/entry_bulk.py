@@ -1,7 +1,8 @@
-"""What is done to many entries of the browser: to those ticked, or to all that its filters show.
+"""Bulk actions of the state browser, on the selected entries or on all that match its filters.
 
-First the question with what and how many, then the deed a thousand at a time, then what became of
-each. The state of a long one is in its form: stopping is leaving, and what is done stays done.
+A confirmation says what happens to how many entries. Then a thousand are changed per request, and a
+page lists those that were skipped. The form holds the progress: leaving the page stops the action,
+and keeps what was done.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from .entry_undo import undelete
 from .htmx import Request, Undo, render, see_other, toast
 from .paging import read_required_number
 
-# Counted for the question, done per request, told by name, undoable by one button.
+# Entries: counted for the confirmation, changed per request, listed as skipped, undone by one button.
 _MOST_COUNTED: Final = 10_000
 _CHUNK: Final = bulk.MOST
-_MOST_TOLD: Final = 100
+_MOST_LISTED: Final = 100
 _MOST_UNDOABLE: Final = 50
 _MOST_TTL: Final = 10 * 365 * 86400
 
@@ -69,8 +70,9 @@ _INPUTS: Final = {
 
 @dataclass(frozen=True)
 class Order:
-    """What is asked for. `chosen` are the ticked; with `all` those that `filters` show, as far as
-    they were written before `seen_at`. `done` and `left` tell what earlier requests did."""
+    """A bulk action. It changes the selected entries (`chosen`) or, with `all`, those that match
+    `filters` and were written before `seen_at`. `done`, `left` and `more_left` are the results of
+    earlier requests: how many were changed, and which were skipped."""
 
     action: str
     back: str
@@ -116,7 +118,7 @@ def entry_bulk(request: Request) -> HttpResponseBase:
 @require_POST
 @page(role=Role.EDITOR)
 def entry_bulk_undo(request: Request) -> HttpResponse:
-    """Take back what was just done to a few, each unless someone wrote there since."""
+    """Undo an action on a few entries. Entries that were written since are skipped."""
     back = _back(request.POST)
     action = request.POST.get("action", "delete")
     written = _read_written(request.POST.get("entries", ""))
@@ -146,15 +148,15 @@ def _order(request: Request) -> Order:
         back=back,
         all=every,
         texts=[] if every else texts,
-        chosen=[] if every else [_chosen(text) for text in texts],
+        chosen=[] if every else [_read_selected(text) for text in texts],
         filters=replace(filters, after=post.get("after", "")),
-        seen_at=_moment(post.get("seen_at", "")) or datetime.now(UTC),
+        seen_at=_read_time(post.get("seen_at", "")) or datetime.now(UTC),
         tag=post.get("tag", "").strip(),
         ttl=_ttl(post) if action == "expire" and "confirmed" in post else 0,
         reason=post.get("reason", "").strip()[:500],
         total=read_required_number("total", post.get("total", "0")),
         done=read_required_number("done", post.get("done", "0")),
-        left=_told(post.get("left", "[]")),
+        left=_read_skipped(post.get("left", "[]")),
         more_left=read_required_number("more_left", post.get("more_left", "0")),
     )
 
@@ -191,7 +193,7 @@ def _question(actor: Actor, order: Order) -> Confirm:
 
 
 def _run(request: Request, order: Order) -> HttpResponse:
-    """Do the next thousand; show how far it is, or at the end what became of all."""
+    """Change the next thousand. Show the progress or, at the end, what was skipped."""
     after, late = "", []
     chosen = list(order.chosen)
     if order.all:
@@ -209,19 +211,19 @@ def _run(request: Request, order: Order) -> HttpResponse:
             else:
                 chosen.append(Seen(line.namespace_name, line.key, line.version))
     expires_at = order.seen_at + timedelta(seconds=order.ttl) if order.ttl else None
-    outcome = bulk.change_entries(
+    result = bulk.change_entries(
         actor=request.actor,
         action=cast(Action, order.action),
         seen=[each._replace(expires_at=expires_at) for each in chosen],
         tag=order.tag,
         reason=order.reason,
     )
-    left = [*order.left, *late, *(list(each) for each in outcome.left)]
+    left = [*order.left, *late, *(list(each) for each in result.left)]
     order = replace(
         order,
-        done=order.done + len(outcome.done),
-        left=left[:_MOST_TOLD],
-        more_left=order.more_left + max(0, len(left) - _MOST_TOLD),
+        done=order.done + len(result.done),
+        left=left[:_MOST_LISTED],
+        more_left=order.more_left + max(0, len(left) - _MOST_LISTED),
     )
     context = {
         "order": order,
@@ -234,7 +236,7 @@ def _run(request: Request, order: Order) -> HttpResponse:
     text = f"{_PAST[order.action]} {_count(order.done)}"
     if skipped := len(order.left) + order.more_left:
         text += f"; skipped {skipped:,}"
-    undo = _undo(order, outcome.done) if 0 < order.done == len(outcome.done) else None
+    undo = _undo(order, result.done) if 0 < order.done == len(result.done) else None
     toast(request, text, undo=undo, kind="failed" if skipped else "done")
     if skipped:
         return render(request, "entries/bulk.html", context, part="entry-bulk")
@@ -268,14 +270,14 @@ def _reverse(request: Request, written: Sequence[Seen]) -> int:
     action = request.POST.get("action", "")
     if action not in get_args(Action) or action == "delete":
         raise BadRequest("this action cannot be undone")
-    outcome = bulk.change_entries(
+    result = bulk.change_entries(
         actor=request.actor,
         action=cast(Action, action),
         seen=written,
         tag=request.POST.get("tag", ""),
         reason="undo",
     )
-    return len(outcome.done)
+    return len(result.done)
 
 
 def _export(actor: Actor, order: Order) -> HttpResponseBase:
@@ -302,7 +304,7 @@ def _written(actor: Actor, addresses: Sequence[tuple[str, str]]) -> Iterator[str
     for namespace, group in groupby(sorted(addresses), key=lambda address: address[0]):
         rows = Entry.objects.visible_to(actor).live().order_by("key")
         for row in rows.filter(namespace__name=namespace, key__in=[key for _, key in group]):
-            shown: dict[str, Any] = {
+            document: dict[str, Any] = {
                 "namespace": namespace,
                 "key": row.key,
                 "version": row.version,
@@ -313,10 +315,10 @@ def _written(actor: Actor, addresses: Sequence[tuple[str, str]]) -> Iterator[str
                 "updated_at": row.updated_at.isoformat(),
                 "actor": row.actor_name,
             }
-            yield values.dump(shown) + "\n"
+            yield values.dump(document) + "\n"
 
 
-def _chosen(text: str) -> Seen:
+def _read_selected(text: str) -> Seen:
     number, _, address = text.partition(" ")
     namespace, _, key = address.partition("/")
     version = read_whole(number)
@@ -326,7 +328,7 @@ def _chosen(text: str) -> Seen:
 
 
 def _read_written(text: str) -> list[Seen]:
-    """What an Undo carries: namespace, key, version made, and the expiry before."""
+    """The entries of an undo form: namespace, key, version written, and the expiry before."""
     written = _list(text, _MOST_UNDOABLE)
     for each in written:
         if not isinstance(each, list) or [type(part) for part in each[:3]] != [str, str, int]:
@@ -334,17 +336,18 @@ def _read_written(text: str) -> list[Seen]:
         if not 0 < each[2] < 10**18:
             raise BadRequest("not a version of an entry")
     return [
-        Seen(each[0], each[1], each[2], _moment(each[3]) if each[3:] else None) for each in written
+        Seen(each[0], each[1], each[2], _read_time(each[3]) if each[3:] else None)
+        for each in written
     ]
 
 
-def _told(text: str) -> list[list[str]]:
-    told = _list(text, _MOST_TOLD)
+def _read_skipped(text: str) -> list[list[str]]:
+    skipped = _list(text, _MOST_LISTED)
     if any(
-        not isinstance(each, list) or [type(p) for p in each] != [str, str, str] for each in told
+        not isinstance(each, list) or [type(p) for p in each] != [str, str, str] for each in skipped
     ):
         raise BadRequest("not a list of skipped entries")
-    return told
+    return skipped
 
 
 def _list(text: str, most: int) -> list[Any]:
@@ -358,7 +361,7 @@ def _list(text: str, most: int) -> list[Any]:
     return raw.value
 
 
-def _moment(text: object) -> datetime | None:
+def _read_time(text: object) -> datetime | None:
     if not text:
         return None
     moment = moments.read(text)
@@ -375,7 +378,7 @@ def _ttl(post: QueryDict) -> int:
 
 
 def _back(post: QueryDict) -> str:
-    """The address of the list the person came from; only ever that page."""
+    """The URL of the list that the person came from. Any other URL becomes that of the plain list."""
     given = post.get("back", "")
     home = reverse("web:entry-list")
     return given if given == home or given.startswith(home + "?") else home

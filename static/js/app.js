@@ -317,6 +317,20 @@ document.addEventListener("change", (event) => {
   }
 });
 
+// The buttons of bulk actions name the action and the number of selected rows.
+function labelBulkButtons() {
+  const verb = $("[name=action] option:checked[data-verb]")?.dataset.verb;
+  if (!verb) return;
+  const count = $$("tbody input[name=entry]:checked").length;
+  $("[data-label=selected]").textContent = `${verb} ${count} selected…`;
+  $("[data-label='all matching']").textContent = `${verb} all matching…`;
+}
+
+for (const changed of ["change", "htmx:after:swap"]) {
+  document.addEventListener(changed, labelBulkButtons);
+}
+labelBulkButtons();
+
 // The revision slider: the number beside it follows the thumb before the server answers.
 document.addEventListener("input", (event) => {
   const { shows } = event.target.dataset;

@@ -182,7 +182,7 @@ def show_bulk(page: Page) -> None:
     page.get_by_label("Bulk action").select_option("tag")
     page.get_by_label("Select HAM-OPO").check()
     page.get_by_label("Select HAM-LIS").check()
-    page.get_by_role("button", name="Selected…").click()
+    page.get_by_role("button", name="Tag 2 selected…").click()
     expect(page.get_by_role("dialog")).to_be_visible()
 
 

@@ -1,6 +1,6 @@
 """`make bench`: every benchmark, one after the other; `python -m benchmarks NAME` runs one.
 
-`--peer PYTHON` is for the one that compares with another library (steps.py). The one that looks at
+`--peer PYTHON` is for those that compare with other libraries (comparison.py, steps.py). The one that looks at
 recorded conversations runs when it is asked for, by its name or by TRANSCRIPTS=FILE.
 """
 
@@ -15,12 +15,20 @@ from pathlib import Path
 _NOT_BENCHMARKS = {
     "__init__",
     "__main__",
+    "database_floors",
     "databases",
+    "empty_view",
+    "load",
+    "own_server",
+    "peer_servers",
     "seeded_rows",
     "seeding",
     "settings",
+    "tables",
     "urls",
 }
+# They compare with libraries of another environment.
+_WITH_PEERS = {"comparison", "steps"}
 
 
 def main() -> None:
@@ -42,7 +50,7 @@ def main() -> None:
             print("== compaction: left out; TRANSCRIPTS=FILE names recorded conversations")
             continue
         print(f"== {name}", flush=True)
-        more = ["--peer", asked.peer] if name == "steps" and asked.peer else []
+        more = ["--peer", asked.peer] if name in _WITH_PEERS and asked.peer else []
         # A process each: a benchmark owns its settings, its database and its server.
         done = subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *more], check=False)
         if done.returncode:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
+from django.test import TransactionTestCase
 from hypothesis import Phase, settings
 from pytest_django import DjangoDbBlocker
 from xdist.workermanage import NodeManager
@@ -18,6 +19,7 @@ from project.env import BASE_DIR
 from state_admin.contract.openapi import problems_of
 from state_admin.rest.endpoint import Endpoint
 from tests.builders import alice, bob, mallory
+from tests.emptying import empty_tables
 from tests.project.running import wait_for
 
 # Beside the data of `make run`, never in it. The server starts with the first connection, so this
@@ -40,6 +42,7 @@ if os.environ.get("CI"):
 def pytest_configure() -> None:
     # A worker stops its PostgreSQL when it ends, which may take longer than 10 s on a slow machine.
     NodeManager.EXIT_TIMEOUT = 120
+    TransactionTestCase._fixture_teardown = lambda self: empty_tables()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

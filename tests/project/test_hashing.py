@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import pytest
-from django.contrib.auth.hashers import check_password, make_password
+from django.contrib.auth.hashers import PBKDF2PasswordHasher, check_password, make_password
 
 from project import hashing
+from project import settings as deployment
 from project.hashing import MOST_WAITING, Busy, HashingQueue, QueuedPasswordHasher
 from tests.project.running import wait_for
 
@@ -116,13 +117,17 @@ def test_hasher__every_hash_and_check__passes_through_the_queue(
         return work()
 
     monkeypatch.setattr(hashing.QUEUE, "run", run)
-    monkeypatch.setattr(QueuedPasswordHasher, "iterations", 10)
     encoded = make_password("secret")
     with hashing.ranked(4):
         assert check_password("secret", encoded)
     assert not check_password("other", encoded)
     assert ranks == [0, 4, 0]
     assert MOST_WAITING > 0
+
+
+def test_hasher__of_the_deployment__is_queued_and_as_costly_as_djangos() -> None:
+    assert deployment.PASSWORD_HASHERS == ["project.hashing.QueuedPasswordHasher"]
+    assert QueuedPasswordHasher.iterations == PBKDF2PasswordHasher.iterations >= 1_000_000
 
 
 def test_hasher__thread__leaves_the_processor_to_others() -> None:

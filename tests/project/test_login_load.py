@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from project.hashing import MOST_WAITING, QueuedPasswordHasher
+from project.hashing import MOST_WAITING
 from state_admin.models import LoginAttempt
 from state_admin.services.logins import set_password
 from tests.builders import Person
@@ -41,9 +41,8 @@ def sign_in(server: Running, name: str, password: str, address: str) -> int:
 
 
 def test_login__hashes_stand_still__api_answers_and_a_person_gets_in(
-    alice: Person, start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
+    alice: Person, start: Start, folder: Path
 ) -> None:
-    monkeypatch.setattr(QueuedPasswordHasher, "iterations", 10)  # as in tests.project.sample_login
     set_password(user=alice.user, password=GOOD)
     addresses = [f"10.0.0.{number}" for number in range(ATTACKERS)]
     LoginAttempt.objects.bulk_create(

@@ -12,7 +12,6 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
 from project import hashing
-from project.hashing import QueuedPasswordHasher
 from state_admin.models import LoginAttempt, User
 from state_admin.services import logins
 from state_admin.services.errors import RateLimited, Unavailable
@@ -22,11 +21,6 @@ from tests.services.racing import race, split
 
 GOOD, WRONG = "correct horse battery staple", "wrong"
 HERE, ELSEWHERE = "192.0.2.1", "198.51.100.1"
-
-
-@pytest.fixture(autouse=True)
-def few_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(QueuedPasswordHasher, "iterations", 10)
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ TEAM_SCHEMA = {
 
 MERGE_PATCH = "application/merge-patch+json"
 
-# Loading the middleware looks at every static file: once is enough for all calls.
+# Loading the middleware once is enough for all calls.
 _HANDLER = ClientHandler(enforce_csrf_checks=False)
 
 

@@ -20,9 +20,14 @@ from project.settings import *  # noqa: E402, F403
 from tests.patience import PATIENCE  # noqa: E402
 
 # Files as they are in static/, under their own names: the manifest exists only after collectstatic.
-STORAGES["staticfiles"] = {  # noqa: F405
-    "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+STORAGES = {
+    **STORAGES,  # noqa: F405
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
+# Where collectstatic has not run, WhiteNoise has no folder to warn about; where it has, none to list.
+STATIC_ROOT = None
+
+PASSWORD_HASHERS = ["tests.hashing.QuickPasswordHasher"]
 
 # What a test prepares may take long; a lock is waited for without end only by a test that hangs.
 _options = DATABASES["default"]["OPTIONS"]  # noqa: F405

@@ -49,11 +49,6 @@ def browser_type_launch_args() -> dict[str, Any]:
 
 @pytest.fixture
 def server(live_server: LiveServer, settings: Settings) -> LiveServer:
-    # The live server serves files as they lie in static/, under their own names.
-    settings.STORAGES = {
-        **settings.STORAGES,
-        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    }
     settings.SITE_URL = live_server.url
     return live_server
 

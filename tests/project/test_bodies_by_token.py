@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.test import override_settings
 
+from project import settings as deployment
 from project import startup
 from tests.builders import Person, make_namespace, make_token
 from tests.mcp.asking import MCP
@@ -44,7 +46,9 @@ def server(
         begun.append(Running(tmp_path_factory.mktemp("bodies"), *arguments, **env))
         return begun[-1]
 
-    startup.collect_static()  # the page of a refused form needs it
+    # The page of a refused form needs it.
+    with override_settings(STATIC_ROOT=deployment.STATIC_ROOT, STORAGES=deployment.STORAGES):
+        startup.collect_static()
     with django_db_blocker.unblock():
         web = web_on_this_database(
             begin,

@@ -13,13 +13,12 @@ from django.db import connection
 from django.test import Client
 from django.test.client import ClientHandler
 from django.test.utils import CaptureQueriesContext
-from pytest_django import Settings
 
 from state_admin.domain.access import Role
 from state_admin.models import hot
 from tests.builders import Person, make_person
 
-# Loading the middleware looks at every static file: once is enough for all pages.
+# Loading the middleware once is enough for all pages.
 _HANDLER = ClientHandler(enforce_csrf_checks=False)
 
 BASELINE = Path(__file__).with_name("query_counts.json")
@@ -31,15 +30,6 @@ def browser_of(person: Person) -> Client:
     client = person.browser()
     client.handler = _HANDLER
     return client
-
-
-@pytest.fixture(autouse=True)
-def static_files_by_their_own_names(settings: Settings) -> None:
-    """Hashed names exist only after collectstatic, which tests do without."""
-    settings.STORAGES = {
-        **settings.STORAGES,
-        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    }
 
 
 @pytest.fixture

@@ -26,15 +26,15 @@ from .entries import answer_versions, read_patch
 
 @handles(contract.LIST_CONFIG)
 def list_config(call: Endpoint, kind: str) -> HttpResponse:
-    known = namespaces.definition(call.actor, Kind(kind).namespace, fresh=True)
-    rows = Entry.objects.filter(namespace_id=known.id).live().select_related("namespace")
+    definition = namespaces.find_definition(call.actor, Kind(kind).namespace, fresh=True)
+    rows = Entry.objects.filter(namespace_id=definition.id).live().select_related("namespace")
     if call.query.prefix:
         rows = rows.filter(key__startswith=call.query.prefix)
     with_value = call.query.include == "value"
 
     def show(row: Entry) -> contract.RecordRow:
         return contract.RecordRow.of(
-            row, valid=is_valid(row, known), with_value=with_value, kind=kind, id=row.key
+            row, valid=is_valid(row, definition), with_value=with_value, kind=kind, id=row.key
         )
 
     return answer_rows(call, rows, show, by="key")
@@ -99,7 +99,7 @@ def delete_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
 def read_config_history(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
     config.check_id(record_id)
     namespace = Kind(kind).namespace
-    namespaces.definition(call.actor, namespace, fresh=True)
+    namespaces.find_definition(call.actor, namespace, fresh=True)
     rows = EntryRevision.objects.visible_to(call.actor).of_key(namespace, record_id)
     if call.query.cursor is None and not rows.exists():
         raise NotFound(f"config not found: {kind}/{record_id}")

@@ -146,7 +146,7 @@ def restore_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
 @handles(contract.READ_HISTORY)
 def read_history(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     entries.check_address(namespace, key)
-    namespaces.definition(call.actor, namespace, fresh=True)
+    namespaces.find_definition(call.actor, namespace, fresh=True)
     rows = EntryRevision.objects.visible_to(call.actor).of_key(namespace, key)
     return answer_versions(call, rows)
 

@@ -13,7 +13,7 @@ from state_admin.domain.access import Actor
 from state_admin.domain.values import JSON
 from state_admin.models import EntryRevision
 
-from .namespaces import definition
+from .namespaces import find_definition
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def blame_entry(*, actor: Actor, namespace: str, key: str) -> list[Attribution]:
     """Attribute the present value, [] when there is none. Reads the history newest first and only
     as far back as the oldest path that still stands; what was compacted away cannot be blamed and
     counts for the oldest version kept."""
-    definition(actor, namespace, fresh=True)
+    find_definition(actor, namespace, fresh=True)
     rows = EntryRevision.objects.of_entry(actor, namespace, key).order_by("-version")
 
     def history() -> Iterator[tuple[EntryRevision, JSON, bool]]:

@@ -27,7 +27,7 @@ from .config_secrets import keep_secrets
 from .entries import ANY, PatchKind, Precondition, WriteResult
 from .entry_views import EntryView
 from .errors import BadRequest, Conflict, Invalid, NotFound
-from .namespaces import definition
+from .namespaces import find_definition
 
 _TIMEOUT_SECS: Final[int] = config.SCHEMAS[Kind.PROVIDERS]["properties"]["timeout_secs"]["default"]
 
@@ -133,7 +133,7 @@ def check_record(*, actor: Actor, kind: Kind, identity: str, value: Raw) -> None
         kind, entry_views.read_entry(actor=actor, namespace=kind.namespace, key=identity)
     )
     sealed, _ = _seal(actor, kind, identity, values.load(value.text), held)
-    entries.check_value(definition(actor, kind.namespace, fresh=True), sealed)
+    entries.check_value(find_definition(actor, kind.namespace, fresh=True), sealed)
 
 
 def patch_record(
@@ -295,9 +295,9 @@ def _change(
 
     with transaction.atomic():
         _hold_registry(actor, kind)
-        known = definition(actor, kind.namespace, fresh=True)
+        definition = find_definition(actor, kind.namespace, fresh=True)
         result = entries.rewrite_value(
-            actor, known, identity, precondition, rewrite, reason, operation
+            actor, definition, identity, precondition, rewrite, reason, operation
         )
         _settle(actor, kind, identity, result, written)
     return result
@@ -306,7 +306,7 @@ def _change(
 def _hold_registry(actor: Actor, kind: Kind) -> None:
     """Keep other writes of the workspace's registry out until the end of the transaction. Raises
     NotRegistered for a kind that the actor does not see."""
-    definition(actor, kind.namespace)
+    find_definition(actor, kind.namespace)
     names = [each.namespace for each in Kind]
     rows = Namespace.objects.filter(workspace_id=actor.workspace_id, name__in=names)
     list(rows.order_by("name").select_for_update(no_key=True).values_list("pk"))

@@ -51,30 +51,30 @@ class Collision:
     def members(self) -> dict[str, Any]:
         """The members of the problem document."""
         sides = show_sides(base=self.base, theirs=self.theirs, yours=self.yours)
-        shown: dict[str, Any] = {"mergeable": self.mergeable, **sides}
+        members: dict[str, Any] = {"mergeable": self.mergeable, **sides}
         if self.base is not None:
-            shown["clashes"] = [
+            members["clashes"] = [
                 _show(clash) if sides else {"pointer": clash.pointer}
                 for clash in self.clashes[:MAX_CLASHES]
             ]
-        return shown
+        return members
 
 
 def collide(
-    actor: Actor, known: Definition, current: EntryView, expected: int, yours: str | None
+    actor: Actor, definition: Definition, current: EntryView, expected: int, yours: str | None
 ) -> Collision:
     """The conflict of a write to the version `expected` with the current entry."""
-    return compare(read_base(actor, known, current.key, expected), current, yours)
+    return compare(read_base(actor, definition, current.key, expected), current, yours)
 
 
-def read_base(actor: Actor, known: Definition, key: str, version: int) -> str | None:
+def read_base(actor: Actor, definition: Definition, key: str, version: int) -> str | None:
     """The value at a version, as JSON text; version 0, a missing entry, reads as the default. None:
     it never was, was compacted away or redacted."""
     if version == 0:
-        return known.default
-    rows = EntryRevision.objects.visible_to(actor).of_key(known.name, key)
-    held = rows.filter(version=version, redacted_at=None).values_list("value", flat=True)
-    return held.first()
+        return definition.default
+    rows = EntryRevision.objects.visible_to(actor).of_key(definition.name, key)
+    texts = rows.filter(version=version, redacted_at=None).values_list("value", flat=True)
+    return texts.first()
 
 
 def compare(base: str | None, current: EntryView, yours: str | None) -> Collision:

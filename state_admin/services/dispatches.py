@@ -60,15 +60,15 @@ class Interruption:
 
 
 def find_dispatch(actor: Actor, dispatch_id: str) -> Dispatch:
-    found = (
+    dispatch = (
         Dispatch.objects.visible_to(actor)
         .select_related("thread", "run")
         .filter(public_id=dispatch_id)
         .first()
     )
-    if found is None:
+    if dispatch is None:
         raise NotFound(f"dispatch not found: {dispatch_id}")
-    return found
+    return dispatch
 
 
 def enqueue_dispatch(
@@ -84,10 +84,10 @@ def enqueue_dispatch(
     max_attempts: int = mailbox.DEFAULT_MAX_ATTEMPTS,
     reason: str = "",
 ) -> Dispatch:
-    """Put work into a thread's mailbox, under its present epoch. `available_at` None: now.
+    """Put work into the mailbox of a thread, in its current epoch. `available_at` None: now.
 
-    `agent_id` says for whom; left out, it is the run's. Invalid for a run of another thread. While a
-    dispatch with the same `dedupe_key` is queued or claimed: Conflict with its `dispatch_id`.
+    `agent_id` defaults to that of the run. Raises Invalid for a run of another thread, and Conflict
+    with `dispatch_id` while a dispatch with the same `dedupe_key` is queued or claimed.
     """
     require(actor, Role.EDITOR)
     try:
@@ -115,12 +115,12 @@ def enqueue_dispatch(
                     max_attempts=max_attempts,
                 )
         except IntegrityError as error:
-            held = Dispatch.objects.get(thread=thread, dedupe_key=dedupe_key, status__in=OPEN)
-            raise _duplicate(held) from error
-        told = dispatches_sql.refresh([thread.pk], actor.name)
+            duplicate = Dispatch.objects.get(thread=thread, dedupe_key=dedupe_key, status__in=OPEN)
+            raise _duplicate(duplicate) from error
+        changed = dispatches_sql.refresh([thread.pk], actor.name)
         dispatch = find_dispatch(actor, public_id)
         _record(actor, "enqueue", dispatch, reason, priority=priority)
-        if told:
+        if changed:
             journal.align_feed_clock(actor)
     return dispatch
 
@@ -135,11 +135,11 @@ def claim_dispatches(
     lease_seconds: int = mailbox.DEFAULT_LEASE_SECONDS,
     reason: str = "",
 ) -> Claims:
-    """Claim the first dispatch in line of up to `limit` threads in which none is claimed, by
-    priority, then age; with `thread_id` of that one, with `agent_id` where it is that agent's turn.
+    """Claim the first dispatch in the queue, by priority and then age, of up to `limit` threads that
+    have no claimed one. `thread_id`: only of this thread. `agent_id`: only if it is for this agent.
 
-    First brings back what has become due, so that nothing depends on the sweep. May answer fewer
-    than there are while others hold their mailboxes; never the same twice.
+    First returns expired claims to their queues, so that this does not depend on the sweep. May claim
+    fewer than there are, because it skips locked mailboxes. No dispatch is claimed twice at a time.
     """
     require(actor, Role.EDITOR)
     thread = find_thread(actor, thread_id) if thread_id else None
@@ -149,7 +149,7 @@ def claim_dispatches(
             due = dispatches_sql.lock_due(actor.workspace_id, _DUE_AT_ONCE)
         else:
             due = dispatches_sql.lock_mailbox(thread.pk)
-        _, told = _settle(actor.workspace_id, due)
+        _, changed = _settle(actor.workspace_id, due)
         claimed = dispatches_sql.claim(
             actor,
             thread=thread.pk if thread else None,
@@ -169,7 +169,7 @@ def claim_dispatches(
             ],
             reason=reason,
         )
-        if told:
+        if changed:
             journal.align_feed_clock(actor)
     return Claims(got, token)
 
@@ -182,28 +182,28 @@ def extend_dispatch(
     lease_seconds: int = mailbox.DEFAULT_LEASE_SECONDS,
     reason: str = "",
 ) -> Dispatch:
-    """Let the lease end `lease_seconds` from now. Conflict when the claim does not stand, or the
-    thread was interrupted."""
+    """Let the lease end `lease_seconds` from now. Raises Conflict if the claim is no longer valid or
+    the thread was interrupted."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
-        held = _lock_claim(actor, dispatch_id, claim_token)
-        _refuse_superseded(held)
+        dispatch = _lock_claim(actor, dispatch_id, claim_token)
+        _refuse_superseded(dispatch)
         until = Now() + timedelta(seconds=lease_seconds)
-        return _move(actor, "extend", held, reason, lease_until=until)
+        return _move(actor, "extend", dispatch, reason, lease_until=until)
 
 
 def ack_dispatch(*, actor: Actor, dispatch_id: str, claim_token: str, reason: str = "") -> Dispatch:
-    """Finish a claimed dispatch as delivered. That the work succeeded is for the run to say.
+    """Finish a claimed dispatch as delivered. Whether the work succeeded is recorded in the run.
 
-    Conflict as for extend. A lease that has ended but was not taken back yet still counts: the work
-    is done, and to do it again would help nobody.
+    Raises Conflict as extend_dispatch does. An expired lease is accepted as long as nobody else has
+    claimed the dispatch, because the work is done.
     """
     require(actor, Role.EDITOR)
     with transaction.atomic():
-        held = _lock_claim(actor, dispatch_id, claim_token)
-        _refuse_superseded(held)
+        dispatch = _lock_claim(actor, dispatch_id, claim_token)
+        _refuse_superseded(dispatch)
         return _move(
-            actor, "ack", held, reason, status=DispatchStatus.ACKED, finished_at=Now(), **FREE
+            actor, "ack", dispatch, reason, status=DispatchStatus.ACKED, finished_at=Now(), **FREE
         )
 
 
@@ -216,46 +216,48 @@ def nack_dispatch(
     retry_after: int | None = None,
     reason: str = "",
 ) -> Dispatch:
-    """Give a claimed dispatch back: into line again after `retry_after` seconds (None: 250 ms,
-    doubling with each failure up to 30 s), or to the dead letters when its attempts are used up.
+    """Return a claimed dispatch to the queue after `retry_after` seconds (None: 250 ms, doubling with
+    each failure up to 30 s), or to the dead letters after its last attempt.
 
-    Of an interrupted thread it only lets go: the dispatch is superseded.
+    If the thread was interrupted, the dispatch becomes superseded instead.
     """
     require(actor, Role.EDITOR)
     with transaction.atomic():
-        held = _lock_claim(actor, dispatch_id, claim_token)
-        failures = held.attempts + 1
-        fate: dict[str, Any] = {"finished_at": Now()}
-        if _is_superseded(held):
-            fate["status"] = DispatchStatus.SUPERSEDED
-        elif mailbox.is_exhausted(failures, held.max_attempts):
-            fate["status"] = DispatchStatus.DEAD
+        dispatch = _lock_claim(actor, dispatch_id, claim_token)
+        failures = dispatch.attempts + 1
+        outcome: dict[str, Any] = {"finished_at": Now()}
+        if _is_superseded(dispatch):
+            outcome["status"] = DispatchStatus.SUPERSEDED
+        elif mailbox.is_exhausted(failures, dispatch.max_attempts):
+            outcome["status"] = DispatchStatus.DEAD
         else:
-            rest = mailbox.pause_after(failures)
+            pause = mailbox.pause_after(failures)
             if retry_after is not None:
-                rest = timedelta(seconds=retry_after)
-            fate = {"status": DispatchStatus.QUEUED, "available_at": Now() + rest}
+                pause = timedelta(seconds=retry_after)
+            outcome = {"status": DispatchStatus.QUEUED, "available_at": Now() + pause}
         return _move(
-            actor, "nack", held, reason, attempts=failures, last_error=error, **fate, **FREE
+            actor, "nack", dispatch, reason, attempts=failures, last_error=error, **outcome, **FREE
         )
 
 
 def cancel_dispatch(*, actor: Actor, dispatch_id: str, reason: str = "") -> Dispatch:
-    """Take a queued dispatch out of the line. Conflict when it is not queued: a claimed one is
-    its worker's, see interrupt."""
+    """Remove a dispatch from the queue. Raises Conflict if it is not queued. For a claimed one, see
+    interrupt_thread."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
-        held = lock_dispatch(actor, dispatch_id)
-        if held.status != DispatchStatus.QUEUED:
-            raise Conflict(f"dispatch is not queued: {dispatch_id}", dispatch_status=held.status)
+        dispatch = lock_dispatch(actor, dispatch_id)
+        if dispatch.status != DispatchStatus.QUEUED:
+            raise Conflict(
+                f"dispatch is not queued: {dispatch_id}", dispatch_status=dispatch.status
+            )
         return _move(
-            actor, "cancel", held, reason, status=DispatchStatus.CANCELLED, finished_at=Now()
+            actor, "cancel", dispatch, reason, status=DispatchStatus.CANCELLED, finished_at=Now()
         )
 
 
 def interrupt_thread(*, actor: Actor, thread_id: str, reason: str = "") -> Interruption:
-    """Begin a new epoch: all that is queued is superseded. What is claimed stays its worker's,
-    who can no longer extend or ack it; until they let go, or their lease ends, the thread waits."""
+    """Begin a new epoch: all queued dispatches are superseded. A claimed one can no longer be extended
+    or acked. The thread waits until its worker nacks it or its lease ends."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
         thread = find_thread(actor, thread_id)
@@ -286,16 +288,16 @@ def wake_run(actor: Actor, run: Run) -> Dispatch:
 
 
 def settle_mailboxes() -> dict[str, int]:
-    """The sweep: take back what dead workers held, and find who is next where time alone decides."""
+    """The sweep: return expired claims to their queues, and update queues whose next dispatch is due."""
     settled = returned = 0
     for workspace_id in dispatches_sql.workspaces_with_due():
         while True:
             with transaction.atomic():
                 due = dispatches_sql.lock_due(workspace_id, _DUE_AT_ONCE)
-                number, told = _settle(workspace_id, due)
-                if told:
+                expired, changed = _settle(workspace_id, due)
+                if changed:
                     journal.align_feed_clock(system_actor(workspace_id, "mailbox"))
-            returned += number
+            returned += expired
             settled += len(due)
             if len(due) < _DUE_AT_ONCE:
                 break
@@ -303,18 +305,18 @@ def settle_mailboxes() -> dict[str, int]:
 
 
 def anything_due() -> bool:
-    """Whether the sweep would find something: one probe per workspace."""
+    """Whether the sweep has something to do."""
     return bool(dispatches_sql.workspaces_with_due())
 
 
 def _settle(workspace_id: int, threads: Sequence[int]) -> tuple[int, bool]:
-    """Bring locked mailboxes up to date; answers how many leases had ended, and whether the feed
-    was told anything."""
+    """Update locked mailboxes. Returns how many claims had expired, and whether the change feed got
+    rows."""
     if not threads:
         return 0, False
     actor = system_actor(workspace_id, "mailbox")
     returned = dispatches_sql.take_back(threads)
-    told = dispatches_sql.refresh(threads, actor.name)
+    changed = dispatches_sql.refresh(threads, actor.name)
     traces = [
         journal.Trace(
             "dispatch.expire",
@@ -326,7 +328,7 @@ def _settle(workspace_id: int, threads: Sequence[int]) -> tuple[int, bool]:
         for one in returned
     ]
     journal.record(actor, traces)
-    return len(returned), told or bool(returned)
+    return len(returned), changed or bool(returned)
 
 
 def lock_dispatch(actor: Actor, dispatch_id: str) -> Dispatch:
@@ -343,28 +345,28 @@ def _lock_mailbox(thread: Thread) -> Mailbox:
 
 
 def _lock_claim(actor: Actor, dispatch_id: str, claim_token: str) -> Dispatch:
-    held = lock_dispatch(actor, dispatch_id)
+    dispatch = lock_dispatch(actor, dispatch_id)
     digest = access_models.digest(claim_token)
-    if not hmac.compare_digest(held.claim_digest, digest):
+    if not hmac.compare_digest(dispatch.claim_digest, digest):
         raise Conflict(
             f"the claim is no longer valid: {dispatch_id}",
             hint=(
                 "The claim token is wrong, or the lease expired and the dispatch returned to "
                 "the queue."
             ),
-            dispatch_status=held.status,
+            dispatch_status=dispatch.status,
         )
-    return held
+    return dispatch
 
 
-def _is_superseded(held: Dispatch) -> bool:
-    return held.epoch < Mailbox.objects.get(thread=held.thread_id).epoch
+def _is_superseded(dispatch: Dispatch) -> bool:
+    return dispatch.epoch < Mailbox.objects.get(thread=dispatch.thread_id).epoch
 
 
-def _refuse_superseded(held: Dispatch) -> None:
-    if _is_superseded(held):
+def _refuse_superseded(dispatch: Dispatch) -> None:
+    if _is_superseded(dispatch):
         raise Conflict(
-            f"dispatch superseded: {held.public_id}",
+            f"dispatch superseded: {dispatch.public_id}",
             hint="The thread was interrupted. Stop processing and nack the dispatch.",
         )
 
@@ -379,22 +381,22 @@ def _find_run(thread: Thread, run_id: str) -> Run:
     return run
 
 
-def _duplicate(held: Dispatch) -> Conflict:
+def _duplicate(dispatch: Dispatch) -> Conflict:
     return Conflict(
-        f"dispatch already enqueued: {held.dedupe_key}",
+        f"dispatch already enqueued: {dispatch.dedupe_key}",
         hint="A dispatch with this dedupe_key is still open.",
-        dispatch_id=held.public_id,
-        dispatch_status=held.status,
+        dispatch_id=dispatch.public_id,
+        dispatch_status=dispatch.status,
     )
 
 
-def _move(actor: Actor, verb: str, held: Dispatch, reason: str, **columns: Any) -> Dispatch:
-    """Change a dispatch whose mailbox is locked, and answer it as it is then."""
-    Dispatch.objects.filter(pk=held.pk).update(updated_at=Now(), **columns)
-    told = dispatches_sql.refresh([held.thread_id], actor.name)
-    moved = find_dispatch(actor, held.public_id)
+def _move(actor: Actor, verb: str, dispatch: Dispatch, reason: str, **columns: Any) -> Dispatch:
+    """Change a dispatch whose mailbox is locked. Returns the changed dispatch."""
+    Dispatch.objects.filter(pk=dispatch.pk).update(updated_at=Now(), **columns)
+    changed = dispatches_sql.refresh([dispatch.thread_id], actor.name)
+    moved = find_dispatch(actor, dispatch.public_id)
     _record(actor, verb, moved, reason, status=moved.status)
-    if told:
+    if changed:
         journal.align_feed_clock(actor)
     return moved
 

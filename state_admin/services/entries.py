@@ -28,9 +28,9 @@ from .errors import (
     TooLarge,
     VersionConflict,
 )
-from .namespaces import Definition, definition
+from .namespaces import Definition, find_definition
 
-# A write is repeated this often when the namespace's schema changed between check and store.
+# Attempts of a write if the schema of the namespace, or the entry, changes between check and store.
 _ATTEMPTS = 4
 
 PatchKind = Literal["merge", "json", "update"]
@@ -38,7 +38,7 @@ PatchKind = Literal["merge", "json", "update"]
 
 @dataclass(frozen=True)
 class WriteResult:
-    """The outcome of a write. `created`: the entry did not exist; `changed`: a version was made."""
+    """The result of a write. `created`: the entry did not exist. `changed`: a version was created."""
 
     entry: EntryView
     created: bool
@@ -47,9 +47,9 @@ class WriteResult:
 
 @dataclass(frozen=True)
 class Precondition:
-    """What must hold for a write to land. `version` 0 means "does not exist"; `merge` lets a write
-    whose version is stale land all the same when nobody changed the same paths. `changed` skips a
-    write that would leave value, tags and pin as they are and sets no time to live."""
+    """The condition of a write. `version`: the version that the entry must have; 0: it must not exist.
+    `merge`: accept an older version if nobody has changed the same paths since. `changed`: skip a
+    write that would not change value, tags or pin and sets no time to live."""
 
     version: int | None = None
     changed: bool = False
@@ -81,10 +81,9 @@ def put_entry(
     reason: str = "",
     operation: Operation = Operation.PUT,
 ) -> WriteResult:
-    """Store `value`. One SQL statement beside the lookup of a definition that is not cached yet.
+    """Store `value`, in one SQL statement if the definition of the namespace is cached.
 
-    Without `ttl_seconds` the namespace's applies; 0 is no expiry, whatever the namespace says. Tags
-    and pinned stay as they are unless given.
+    `ttl_seconds` None: that of the namespace; 0: no expiry. `tags` and `pinned` None: unchanged.
     Raises NotRegistered, Invalid (schema, limits), TooLarge, VersionConflict.
     """
     require(actor, Role.EDITOR)
@@ -103,47 +102,49 @@ def put_entries(
 ) -> list[WriteResult] | None:
     """Store many values at distinct (namespace, key), unconditionally, in one statement.
 
-    None: a namespace changed meanwhile, or a quota must be watched, and nothing was written;
-    write one by one instead. Raises what put_entry raises, with the `index` of the first that is
-    refused.
+    None: nothing was written, because a namespace changed meanwhile or a quota applies; write them
+    one by one instead. Raises what put_entry raises, with the `index` of the first refused value.
     """
     require(actor, Role.EDITOR)
     if quotas.limited(actor):
         return None
-    known: list[Definition] = []
+    definitions: list[Definition] = []
     for index, (namespace, _, value) in enumerate(puts):
         try:
             require_open(namespace)
-            known.append(definition_for(actor, namespace, value))
+            definitions.append(definition_for(actor, namespace, value))
         except Problem as problem:
             problem.data["index"] = index
             raise
     rows = [
-        new_entry(found, key, value.text)
-        for found, (_, key, value) in zip(known, puts, strict=True)
+        new_entry(definition, key, value.text)
+        for definition, (_, key, value) in zip(definitions, puts, strict=True)
     ]
     parameters = {**journal.parameters(actor, reason), "operation": Operation.PUT.value}
     written = entries_sql.put_entries(parameters, rows)
     if not written:
         return None
-    outcomes = [written[found.id, key] for found, (_, key, _) in zip(known, puts, strict=True)]
+    stored = [
+        written[definition.id, key]
+        for definition, (_, key, _) in zip(definitions, puts, strict=True)
+    ]
     return [
         WriteResult(written_view(actor, new, row), row.created)
-        for new, row in zip(rows, outcomes, strict=True)
+        for new, row in zip(rows, stored, strict=True)
     ]
 
 
-def new_entry(known: Definition, key: str, text: str) -> NewEntry:
-    """What entries_sql.put_entries takes, from a value that check_value has passed."""
+def new_entry(definition: Definition, key: str, text: str) -> NewEntry:
+    """The row for entries_sql.put_entries. The value must have passed check_value."""
     return NewEntry(
-        namespace_id=known.id,
-        namespace=known.name,
-        schema_version=known.schema_version,
+        namespace_id=definition.id,
+        namespace=definition.name,
+        schema_version=definition.schema_version,
         key=key,
         value=text,
         size=len(text.encode()),
         tokens=tokens.estimate_value(text),
-        ttl=known.ttl_seconds,
+        ttl=definition.ttl_seconds,
     )
 
 
@@ -157,18 +158,18 @@ def patch_entry(
     precondition: Precondition = ANY,
     reason: str = "",
 ) -> WriteResult:
-    """Change the stored value on the server, so that no write is lost; start from the default when
-    it is missing. Raises Invalid (the patch, or its result), Conflict (`test` failed)."""
+    """Change the stored value on the server, so that no concurrent write is lost. An absent entry
+    starts with the default. Raises Invalid (the patch, or its result) and Conflict (`test` failed)."""
     require(actor, Role.EDITOR)
     require_open(namespace)
-    known = definition(actor, namespace)
+    definition = find_definition(actor, namespace)
 
     def change(before: EntryView) -> Raw:
         text = values.dump(apply_patch(kind, values.load(before.value), operations))
         return Raw(text, values.load(text))
 
     return rewrite_value(
-        actor, known, key, precondition, change, reason, Operation.PATCH, pure=True
+        actor, definition, key, precondition, change, reason, Operation.PATCH, pure=True
     )
 
 
@@ -181,9 +182,9 @@ def restore_entry(
     precondition: Precondition = ANY,
     reason: str = "",
 ) -> WriteResult:
-    """Write a new version whose value equals an old one. What is the entry's and not the value's
-    stays, as under a patch: tags, pin and expiry. Without an expiry the namespace's applies, as to
-    any write. NotFound when that version held no value."""
+    """Write a new version with the value of an old one. Tags, pin and expiry of the entry do not
+    change. Without an expiry, the time to live of the namespace applies, as to any write. Raises
+    NotFound if that version has no value."""
     require(actor, Role.EDITOR)
     require_open(namespace)
     old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
@@ -191,9 +192,9 @@ def restore_entry(
         raise NotFound(f"version {version} of {namespace}/{key} has no value")
     value = Raw(old.value, values.load(old.value))
     reason = reason or f"restored version {version}"
-    known = definition(actor, namespace)
+    definition = find_definition(actor, namespace)
     return rewrite_value(
-        actor, known, key, precondition, lambda _: value, reason, Operation.RESTORE, pure=True
+        actor, definition, key, precondition, lambda _: value, reason, Operation.RESTORE, pure=True
     )
 
 
@@ -206,7 +207,7 @@ def delete_entry(
     reason: str = "",
     operation: Operation = Operation.DELETE,
 ) -> int:
-    """Delete if it is there; answers the version that the deletion made, or 0 for no change."""
+    """Delete the entry if it exists. Returns the version of the deletion, or 0 if it did not exist."""
     require(actor, Role.EDITOR)
     require_open(namespace)
     return delete_value(actor, namespace, key, precondition, reason, operation)
@@ -221,14 +222,14 @@ def delete_value(
     operation: Operation = Operation.DELETE,
 ) -> int:
     """delete_entry for services that may write reserved namespaces."""
-    known = definition(actor, namespace)
+    definition = find_definition(actor, namespace)
     expected = precondition.version
     for _ in range(_ATTEMPTS):
         written = entries_sql.delete_entry(
             {
                 **journal.parameters(actor, reason),
-                "namespace_id": known.id,
-                "namespace": known.name,
+                "namespace_id": definition.id,
+                "namespace": definition.name,
                 "key": key,
                 "operation": operation.value,
                 "expected": precondition.version,
@@ -238,14 +239,14 @@ def delete_value(
         )
         if written is not None:
             return written.version
-        now = read_entry(actor=actor, namespace=namespace, key=key)
-        if precondition.version is not None and now.version != precondition.version:
-            collision = collide(actor, known, now, precondition.version, None)
+        current = read_entry(actor=actor, namespace=namespace, key=key)
+        if precondition.version is not None and current.version != precondition.version:
+            collision = collide(actor, definition, current, precondition.version, None)
             if not precondition.merge or not collision.mergeable:
-                raise VersionConflict(expected or 0, now.version, collision=collision)
-            # The value is still the one that was read, or deleted as wanted.
-            precondition = replace(precondition, version=now.version)
-        if precondition.version is None or not now.exists:
+                raise VersionConflict(expected or 0, current.version, collision=collision)
+            # The value has not changed, or is deleted already.
+            precondition = replace(precondition, version=current.version)
+        if precondition.version is None or not current.exists:
             return 0
     raise Conflict("the entry changes too often; retry")
 
@@ -262,15 +263,15 @@ def store_value(
     *,
     explain_conflict: bool = True,
 ) -> WriteResult:
-    """put_entry for services that may write reserved namespaces, with all attributes given.
+    """put_entry for services that may write reserved namespaces. `attributes` must be complete.
 
-    Without `explain_conflict` a VersionConflict comes without the values, and nothing is merged.
+    Without `explain_conflict`, a VersionConflict has no values and nothing is merged.
     """
     expected = precondition.version
     changed = precondition.changed and attributes["ttl"] is None
     for attempt in range(_ATTEMPTS):
-        known = definition_for(actor, namespace, value, fresh=attempt > 0)
-        new = new_entry(known, key, value.text)
+        definition = definition_for(actor, namespace, value, fresh=attempt > 0)
+        new = new_entry(definition, key, value.text)
         only = "missing" if precondition.version == 0 else "changed" if changed else "any"
         parameters = {
             **journal.parameters(actor, reason),
@@ -291,28 +292,31 @@ def store_value(
                 _count(actor, new, written)
             return WriteResult(written_view(actor, new, written), written.created)
         # Nothing was written: the schema changed meanwhile, or the precondition does not hold.
-        if definition(actor, namespace, fresh=True).schema_version != known.schema_version:
+        if (
+            find_definition(actor, namespace, fresh=True).schema_version
+            != definition.schema_version
+        ):
             continue
         # A second statement: the snapshot of the first may be older than the winner's commit.
-        now = read_entry(actor=actor, namespace=namespace, key=key)
-        if precondition.version is not None and now.version != precondition.version:
+        current = read_entry(actor=actor, namespace=namespace, key=key)
+        if precondition.version is not None and current.version != precondition.version:
             if not explain_conflict:
-                raise VersionConflict(expected or 0, now.version)
-            collision = collide(actor, known, now, precondition.version, value.text)
+                raise VersionConflict(expected or 0, current.version)
+            collision = collide(actor, definition, current, precondition.version, value.text)
             if precondition.merge and collision.mergeable:
-                # Nobody touched the same paths: both land, on top of what is there now.
+                # Nobody changed the same paths: write the merged value over the current version.
                 value = Raw(values.dump(collision.merged), collision.merged)
-                precondition = replace(precondition, version=now.version)
+                precondition = replace(precondition, version=current.version)
                 continue
-            raise VersionConflict(expected or 0, now.version, collision=collision)
-        if changed and now.exists:
-            return WriteResult(now, created=False, changed=False)
+            raise VersionConflict(expected or 0, current.version, collision=collision)
+        if changed and current.exists:
+            return WriteResult(current, created=False, changed=False)
     raise Conflict("the namespace or the entry changes too often; retry")
 
 
 def rewrite_value(
     actor: Actor,
-    known: Definition,
+    definition: Definition,
     key: str,
     precondition: Precondition,
     change: Callable[[EntryView], Raw],
@@ -321,26 +325,26 @@ def rewrite_value(
     *,
     pure: bool = False,
 ) -> WriteResult:
-    """Read, compute, store, so that nobody can write between. Keeps the expiry.
+    """Read, compute and store, without a write of others between. Keeps the expiry.
 
-    A `pure` change is computed without a lock first and stored if the entry is still the same, so
-    that nobody waits for the computation. Where another write came between, and for every other
-    change, the row is locked while `change` runs.
+    A `pure` change is first computed without a lock and stored if the entry is unchanged, so that no
+    one waits for the computation. After a concurrent write, and for any other change, the row is
+    locked while `change` runs.
 
-    With a version that is stale, `change` is computed on that one, to explain the conflict or,
-    with `merge`, to join it with what others wrote since.
+    If the version of `precondition` is not the current one, `change` is computed on that version, to
+    explain the conflict or, with `merge`, to merge it with the later writes.
     """
 
     def compute(before: EntryView) -> Raw:
         if precondition.version is None or before.version == precondition.version:
             return change(before)
-        return _join(actor, known, before, precondition, change)
+        return _join(actor, definition, before, precondition, change)
 
     def store(before: EntryView, value: Raw, *, explain_conflict: bool) -> WriteResult:
         attributes = {"ttl": None, "expires_at": before.expires_at, "tags": None, "pinned": None}
         return store_value(
             actor,
-            known.name,
+            definition.name,
             key,
             value,
             Precondition(before.version, precondition.changed),
@@ -351,48 +355,48 @@ def rewrite_value(
         )
 
     if pure:
-        before = read_entry(actor=actor, namespace=known.name, key=key)
+        before = read_entry(actor=actor, namespace=definition.name, key=key)
         value = compute(before)
         with contextlib.suppress(VersionConflict):
             return store(before, value, explain_conflict=False)
     for _ in range(_ATTEMPTS):
         with transaction.atomic():
-            held = (
-                Entry.objects.filter(namespace_id=known.id, key=key)
+            locked = (
+                Entry.objects.filter(namespace_id=definition.id, key=key)
                 .live()
                 .select_for_update()
                 .exists()
             )
-            before = read_entry(actor=actor, namespace=known.name, key=key)
-            if before.exists and not held:
+            before = read_entry(actor=actor, namespace=definition.name, key=key)
+            if before.exists and not locked:
                 continue  # created between the two statements: lock it and read it again
             value = compute(before)
             try:
                 return store(before, value, explain_conflict=True)
             except VersionConflict:
-                if held:
-                    raise  # it expired while we held it; the next attempt is the caller's
+                if locked:
+                    raise  # it expired while it was locked; the caller may retry
     raise Conflict("the entry changes too often; retry")
 
 
 def _join(
     actor: Actor,
-    known: Definition,
+    definition: Definition,
     before: EntryView,
     precondition: Precondition,
     change: Callable[[EntryView], Raw],
 ) -> Raw:
-    """What a change to the version of `precondition` makes of the current entry. VersionConflict unless
-    they are to be joined and can be."""
+    """Merge a change, made to the version of `precondition`, with the current entry. Raises
+    VersionConflict if they cannot be merged, or `precondition` does not ask for it."""
     version = precondition.version or 0
-    base = read_base(actor, known, before.key, version)
-    shown = show_sides(base=base, theirs=before.value if before.exists else None)
+    base = read_base(actor, definition, before.key, version)
+    sides = show_sides(base=base, theirs=before.value if before.exists else None)
     if base is None:  # the change cannot be computed
-        raise VersionConflict(version, before.version, mergeable=False, **shown)
+        raise VersionConflict(version, before.version, mergeable=False, **sides)
     try:
         yours = change(replace(before, exists=True, value=base, version=version))
     except Problem:  # it does not apply to its own base
-        raise VersionConflict(version, before.version, **shown) from None
+        raise VersionConflict(version, before.version, **sides) from None
     collision = compare(base, before, yours.text)
     if precondition.merge and collision.mergeable:
         return Raw(values.dump(collision.merged), collision.merged)
@@ -417,20 +421,20 @@ def apply_patch(kind: PatchKind, document: JSON, operations: JSON) -> JSON:
 
 
 def _check_quota(actor: Actor, namespace: str, key: str, size: int) -> None:
-    """Refuse what would not fit. Only when room is short does it look whether the write replaces
-    something: a replacement that does not grow always fits."""
+    """Refuse a write that exceeds a quota. A replacement that is not larger always fits, so the
+    current entry is read only when the quota is nearly used."""
     entries_left, bytes_left = quotas.room(actor, "entries"), quotas.room(actor, "bytes")
     if (entries_left is None or entries_left >= 1) and (bytes_left is None or bytes_left >= size):
         return
-    held = read_entry(actor=actor, namespace=namespace, key=key)
-    if not held.exists:
+    current = read_entry(actor=actor, namespace=namespace, key=key)
+    if not current.exists:
         quotas.check_room(actor, "entries", 1)
-    if size > held.size_bytes:
-        quotas.check_room(actor, "bytes", size - held.size_bytes)
+    if size > current.size_bytes:
+        quotas.check_room(actor, "bytes", size - current.size_bytes)
 
 
 def _count(actor: Actor, new: NewEntry, written: entries_sql.Written) -> None:
-    """Add what a write made to the usage. The version before it is always kept, with its size."""
+    """Add a write to the usage. The previous version, with its size, is always in the history."""
     grown = new.size
     if not written.created:
         rows = EntryRevision.objects.filter(entry_id=written.entry_id, version=written.version - 1)
@@ -439,49 +443,49 @@ def _count(actor: Actor, new: NewEntry, written: entries_sql.Written) -> None:
 
 
 def check_entry(*, actor: Actor, namespace: str, value: Raw) -> None:
-    """Raise what put_entry would say of `value`, without writing. NotRegistered, Invalid, TooLarge."""
+    """Raise what put_entry would raise for `value` (NotRegistered, Invalid, TooLarge), without writing."""
     require(actor, Role.EDITOR)
     require_open(namespace)
-    check_value(definition(actor, namespace, fresh=True), value)
+    check_value(find_definition(actor, namespace, fresh=True), value)
 
 
 def definition_for(actor: Actor, namespace: str, value: Raw, *, fresh: bool = False) -> Definition:
-    """The definition that `value` satisfies. Raises NotRegistered, and what check_value raises, as
-    the database has it: another process may have changed what is cached here."""
-    known = definition(actor, namespace, fresh=fresh)
+    """The definition of the namespace, which `value` satisfies. Raises NotRegistered and what
+    check_value raises, but only after a look at the database: the cached definition may be old."""
+    definition = find_definition(actor, namespace, fresh=fresh)
     try:
-        check_value(known, value)
+        check_value(definition, value)
     except (Invalid, TooLarge):
-        newest = known if fresh else definition(actor, namespace, fresh=True)
-        if newest == known:
+        newest = definition if fresh else find_definition(actor, namespace, fresh=True)
+        if newest == definition:
             raise
         check_value(newest, value)
         return newest
-    return known
+    return definition
 
 
-def check_value(known: Definition, value: Raw) -> None:
-    """Refuse a value that is too large, cannot be kept, or does not satisfy the schema."""
+def check_value(definition: Definition, value: Raw) -> None:
+    """Refuse a value that is too large, cannot be stored, or does not satisfy the schema."""
     size = len(value.text.encode())
-    if size > known.max_value_bytes:
+    if size > definition.max_value_bytes:
         raise TooLarge(
             (
-                f"the value has {size} bytes; the limit of {known.name} is "
-                f"{known.max_value_bytes} bytes"
+                f"the value has {size} bytes; the limit of {definition.name} is "
+                f"{definition.max_value_bytes} bytes"
             ),
-            limit=known.max_value_bytes,
+            limit=definition.max_value_bytes,
             actual=size,
         )
     try:
         values.check(value)
     except values.RefusedJSON as refused:
         raise Invalid("the value cannot be stored", refused.faults) from refused
-    faults = known.validator.faults(value.value)
+    faults = definition.validator.faults(value.value)
     if faults:
         raise Invalid(
-            f"the value does not satisfy the schema of {known.name}",
+            f"the value does not satisfy the schema of {definition.name}",
             faults,
-            schema_version=known.schema_version,
+            schema_version=definition.schema_version,
         )
 
 

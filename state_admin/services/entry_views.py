@@ -15,7 +15,7 @@ from state_admin.models import Entry, EntryRevision, entries_sql
 from state_admin.models.entries_sql import Address
 
 from .errors import Gone, NotFound, NotRegistered
-from .namespaces import Definition, definition
+from .namespaces import Definition, find_definition
 
 
 @dataclass(frozen=True)
@@ -84,45 +84,49 @@ def read_past(
 ) -> EntryView:
     """The entry at a version, or at a time. Raises NotFound if the version never existed, and Gone if
     history compaction removed it."""
-    known = definition(actor, namespace, fresh=True)
+    definition = find_definition(actor, namespace, fresh=True)
     history = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
-    newest = Entry.objects.filter(namespace_id=known.id, key=key).values_list("version").first()
+    newest = (
+        Entry.objects.filter(namespace_id=definition.id, key=key).values_list("version").first()
+    )
     last: int = newest[0] if newest else 0
     if at_version is not None:
-        found = history.filter(version=at_version).first()
-        if found is None and at_version > last:
+        revision = history.filter(version=at_version).first()
+        if revision is None and at_version > last:
             raise NotFound(f"no version {at_version} of {namespace}/{key}")
-        lost = found is None
+        lost = revision is None
     else:
-        found = history.as_of(at).order_by("-version").first() if at else None
-        following = found.version + 1 if found else 1
+        revision = history.as_of(at).order_by("-version").first() if at else None
+        following = revision.version + 1 if revision else 1
         lost = following <= last and not history.filter(version=following).exists()
     if lost:
         raise Gone(
             f"the requested version of {namespace}/{key} was removed by history compaction",
             hint="The history policy of the namespace sets how many versions are retained.",
         )
-    gone = found is None or found.value is None
-    if not gone and at is not None and found is not None:
-        gone = found.expires_at is not None and found.expires_at <= at
-    if found is None or gone:
-        return EntryView(namespace, key, False, known.default, found.version if found else 0)
-    text = found.value or "null"
+    gone = revision is None or revision.value is None
+    if not gone and at is not None and revision is not None:
+        gone = revision.expires_at is not None and revision.expires_at <= at
+    if revision is None or gone:
+        return EntryView(
+            namespace, key, False, definition.default, revision.version if revision else 0
+        )
+    text = revision.value or "null"
     return EntryView(
         namespace=namespace,
         key=key,
         exists=True,
         value=text,
-        version=found.version,
-        valid=_valid(known, found.schema_version, text),
-        schema_version=found.schema_version,
-        updated_at=found.at,
-        expires_at=found.expires_at,
-        size_bytes=found.size_bytes,
+        version=revision.version,
+        valid=_valid(definition, revision.schema_version, text),
+        schema_version=revision.schema_version,
+        updated_at=revision.at,
+        expires_at=revision.expires_at,
+        size_bytes=revision.size_bytes,
         estimated_tokens=tokens.estimate_value(text),
-        actor=found.actor_name,
-        redacted_at=found.redacted_at,
-        redacted_by=found.redacted_by,
+        actor=revision.actor_name,
+        redacted_at=revision.redacted_at,
+        redacted_by=revision.redacted_by,
     )
 
 
@@ -139,10 +143,10 @@ def view(actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow) -> E
     """The view of a row of entries_sql."""
     valid = True
     if row.exists and row.schema_version != row.namespace_schema_version:
-        known = definition(actor, namespace)
-        if known.schema_version != row.namespace_schema_version:
-            known = definition(actor, namespace, fresh=True)
-        valid = _valid(known, row.schema_version, row.value)
+        definition = find_definition(actor, namespace)
+        if definition.schema_version != row.namespace_schema_version:
+            definition = find_definition(actor, namespace, fresh=True)
+        valid = _valid(definition, row.schema_version, row.value)
     return EntryView(
         namespace=namespace,
         key=key,
@@ -163,14 +167,16 @@ def view(actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow) -> E
     )
 
 
-def is_valid(row: Entry, known: Definition) -> bool:
+def is_valid(row: Entry, definition: Definition) -> bool:
     """Whether the current schema accepts the value of a row."""
-    return _valid(known, row.schema_version, row.value or "null")
+    return _valid(definition, row.schema_version, row.value or "null")
 
 
-def _valid(known: Definition, schema_version: int, text: str) -> bool:
+def _valid(definition: Definition, schema_version: int, text: str) -> bool:
     """Whether the current schema accepts a stored value, which was valid under `schema_version`."""
-    return schema_version == known.schema_version or known.validator.accepts(values.load(text))
+    return schema_version == definition.schema_version or definition.validator.accepts(
+        values.load(text)
+    )
 
 
 def _redaction(row: entries_sql.EntryRow, key: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from .actors import require, require_open
 from .entries import PatchKind, WriteResult, apply_patch, definition_for, new_entry, written_view
 from .entry_views import EntryView
 from .errors import Problem
-from .namespaces import definition
+from .namespaces import find_definition
 
 # Patching a larger value would delay the other calls.
 _LARGEST_PATCHED = 64 * 1024
@@ -128,7 +128,7 @@ def _prepare(write: JoinedWrite, before: EntryView | None) -> JoinedPut | None:
         )
     if value is None:
         return None
-    if not definition(write.actor, write.namespace).validator.is_light(value.value):
+    if not find_definition(write.actor, write.namespace).validator.is_light(value.value):
         return None
     known = definition_for(write.actor, write.namespace, value)
     new = new_entry(known, write.key, value.text)

@@ -15,7 +15,7 @@ from state_admin.models.reads import RunReadQuerySet
 from . import snapshots
 from .entries import check_address
 from .errors import Conflict, Gone, Invalid, NotFound, NotRegistered
-from .namespaces import definition
+from .namespaces import find_definition
 from .runs import find_run
 from .snapshots import Read, Snapshot
 
@@ -151,8 +151,8 @@ def readers_of(
 def explain_reads(actor: Actor, reads: Sequence[Read]) -> None:
     """Raise for the first read that could not have happened: NotRegistered, or Invalid."""
     for index, read in enumerate(reads):
-        known = definition(actor, read.namespace, fresh=True)
-        entry = Entry.objects.filter(namespace_id=known.id, key=read.key).first()
+        definition = find_definition(actor, read.namespace, fresh=True)
+        entry = Entry.objects.filter(namespace_id=definition.id, key=read.key).first()
         newest = entry.version if entry else 0
         if read.version > newest:
             fault = Fault(f"/reads/{index}/version", f"the newest version is {newest}")

@@ -18,7 +18,7 @@ from state_admin.models.entries import EntryQuerySet
 
 from .batching import split_by_size
 from .entry_views import is_valid
-from .namespaces import Definition, define, definition
+from .namespaces import Definition, define, find_definition
 
 MOST_OPENED = 2000
 _OPENED_AT_ONCE = 200
@@ -59,8 +59,8 @@ def list_namespace(
     after: str | None = None,
 ) -> Listed:
     """Up to `limit` entries of a namespace, by key; those below the key `before`. NotRegistered."""
-    known = definition(actor, namespace, fresh=True)
-    rows = Entry.objects.filter(namespace_id=known.id).live()
+    definition = find_definition(actor, namespace, fresh=True)
+    rows = Entry.objects.filter(namespace_id=definition.id).live()
     rows = rows.order_by("-key" if last_first else "key").select_related("namespace")
     if filters.prefix:
         rows = rows.filter(key__startswith=filters.prefix)
@@ -74,9 +74,9 @@ def list_namespace(
     if filters.tags:
         rows = rows.filter(tags__contains=list(filters.tags))
     if filters.valid is not None:
-        return _judge_in_turn(rows, known, filters.valid, last_first, limit, after)
+        return _judge_in_turn(rows, definition, filters.valid, last_first, limit, after)
     found = list(_behind(rows, last_first, after)[: limit + 1])
-    shown = [(row, is_valid(row, known)) for row in found[:limit]]
+    shown = [(row, is_valid(row, definition)) for row in found[:limit]]
     return Listed(shown, shown[-1][0].key if len(found) > limit else None)
 
 
@@ -123,7 +123,7 @@ def list_entries(
 
 def _judge_in_turn(
     rows: EntryQuerySet,
-    known: Definition,
+    definition: Definition,
     valid: bool,
     last_first: bool,
     limit: int,
@@ -132,14 +132,14 @@ def _judge_in_turn(
     """Those of `rows` that are valid, or not. Only what was written under another schema version
     than the present one can be invalid."""
     if not valid:
-        rows = rows.exclude(schema_version=known.schema_version)
+        rows = rows.exclude(schema_version=definition.schema_version)
     shown: list[tuple[Entry, bool]] = []
     opened, size = 0, limit + 1
     while True:
         behind = _behind(rows, last_first, after).values_list("id", "size_bytes", "key")
         places = list(behind[:size])
         for row in _open(rows, [place[:2] for place in places]):
-            if is_valid(row, known) is valid:
+            if is_valid(row, definition) is valid:
                 if len(shown) == limit:
                     return Listed(shown, shown[-1][0].key)
                 shown.append((row, valid))

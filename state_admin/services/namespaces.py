@@ -62,31 +62,31 @@ _definitions: dict[tuple[int, str], Definition] = {}
 _DEFINITIONS_KEPT = 10_000
 
 
-def definition(actor: Actor, name: str, *, fresh: bool = False) -> Definition:
-    """The definition of a registered namespace that `actor` may see; else NotRegistered.
+def find_definition(actor: Actor, name: str, *, fresh: bool = False) -> Definition:
+    """The definition of a registered namespace that `actor` may see. Raises NotRegistered.
 
-    `fresh` reads the database even when a definition is cached.
+    `fresh`: read the database even if a definition is cached.
     """
     if not actor.sees_namespace(name):
         raise NotRegistered(name)
-    at = (actor.workspace_id, name)
-    known = None if fresh else _definitions.get(at)
-    if known is not None:
-        return known
+    address = (actor.workspace_id, name)
+    cached = None if fresh else _definitions.get(address)
+    if cached is not None:
+        return cached
     row = Namespace.objects.visible_to(actor).registered().filter(name=name).first()
     if row is None:
-        _definitions.pop(at, None)
+        _definitions.pop(address, None)
         raise NotRegistered(name)
     if len(_definitions) >= _DEFINITIONS_KEPT:
         _definitions.clear()
-    compiled = define(row)
-    _definitions[at] = compiled
-    return compiled
+    definition = define(row)
+    _definitions[address] = definition
+    return definition
 
 
 def reserve_namespaces(actor: Actor) -> None:
-    """Give a new workspace the namespaces of the config registry. The caller owns the transaction
-    and leaves the trail."""
+    """Give a new workspace the namespaces of the config registry. The caller owns the transaction and
+    writes the audit."""
     content = {kind: values.dump(config.SCHEMAS[kind]) for kind in config.Kind}
     rows = Namespace.objects.bulk_create(
         Namespace(workspace_id=actor.workspace_id, name=kind.namespace, schema=schema)
@@ -105,7 +105,7 @@ def reserve_namespaces(actor: Actor) -> None:
 
 
 def define(row: Namespace) -> Definition:
-    """The definition that a row holds, registered or not."""
+    """The definition in a row, which may be unregistered."""
     return Definition(
         id=row.pk,
         name=row.name,
@@ -144,7 +144,7 @@ def register_namespace(
     require(actor, Role.ADMIN)
     _check_name(actor, name)
     if max_value_bytes == DEFAULT_MAX_VALUE_BYTES:
-        max_value_bytes = None  # what is read back and written again is no change
+        max_value_bytes = None  # writing back the default that was read is no change
     content = {
         "schema": schema.text,
         "default": default.text,
@@ -156,51 +156,51 @@ def register_namespace(
         "history_keep_seconds": history_keep_seconds,
     }
     sized = {column: content[column] for column in ("schema", "max_value_bytes")}
-    named = Namespace.objects.filter(workspace_id=actor.workspace_id, name=name)
-    check_patterns(schema, max_value_bytes or DEFAULT_MAX_VALUE_BYTES, named, sized)
+    rows = Namespace.objects.filter(workspace_id=actor.workspace_id, name=name)
+    check_patterns(schema, max_value_bytes or DEFAULT_MAX_VALUE_BYTES, rows, sized)
     validator = _check_definition(schema, default)
 
     if dry_run:
-        found = Namespace.objects.filter(workspace_id=actor.workspace_id, name=name).first()
-        if found is None:
+        row = Namespace.objects.filter(workspace_id=actor.workspace_id, name=name).first()
+        if row is None:
             _refuse_owned(None, plugin, expected_version)
             return Registered(Namespace(name=name, **content), True, True, Violations(0, []))
-        _refuse_owned(found, plugin, expected_version)
-        return Registered(found, False, differs(found, content), find_violations(found, validator))
+        _refuse_owned(row, plugin, expected_version)
+        return Registered(row, False, differs(row, content), find_violations(row, validator))
     with transaction.atomic():
-        held, created = Namespace.objects.select_for_update(no_key=True).get_or_create(
+        namespace, created = Namespace.objects.select_for_update(no_key=True).get_or_create(
             workspace_id=actor.workspace_id, name=name, defaults=content
         )
-        _refuse_owned(None if created else held, plugin, expected_version)
-        changed = differs(held, content)
-        revived = held.unregistered_at is not None
+        _refuse_owned(None if created else namespace, plugin, expected_version)
+        changed = differs(namespace, content)
+        revived = namespace.unregistered_at is not None
         if changed:
             for column, value in content.items():
-                setattr(held, column, value)
-            held.schema_version += 1
+                setattr(namespace, column, value)
+            namespace.schema_version += 1
         if changed or revived:
-            held.unregistered_at = None
-            Namespace.objects.filter(pk=held.pk).update(
+            namespace.unregistered_at = None
+            Namespace.objects.filter(pk=namespace.pk).update(
                 **content,
-                schema_version=held.schema_version,
+                schema_version=namespace.schema_version,
                 unregistered_at=None,
                 updated_at=Now(),
             )
         if created or changed:
             NamespaceVersion.objects.create(
-                namespace=held,
-                schema_version=held.schema_version,
+                namespace=namespace,
+                schema_version=namespace.schema_version,
                 schema=schema.text,
                 default=default.text,
                 **journal.stamp(actor, reason),
             )
         if created or changed or revived:
             action = "namespace.register" if created or revived else "namespace.change"
-            trace = journal.Trace(action, namespace=name, version=held.schema_version)
+            trace = journal.Trace(action, namespace=name, version=namespace.schema_version)
             journal.record(actor, [trace], reason=reason)
-            held.refresh_from_db()
+            namespace.refresh_from_db()
     _definitions.pop((actor.workspace_id, name), None)
-    return Registered(held, created or revived, changed)
+    return Registered(namespace, created or revived, changed)
 
 
 def ensure_namespace(
@@ -214,26 +214,26 @@ def ensure_namespace(
     dry_run: bool = False,
     **settings: Any,
 ) -> Registered:
-    """Register `name` if it is not registered, else accept what is registered, unchanged.
+    """Register `name` if it is not registered. A registered namespace is returned unchanged.
 
-    Raises SchemaConflict when the registered schema or default is not compatible with the given
-    one (domain/evolution.py); None is compatible with everything. `settings`, the other arguments
-    of register_namespace, count only when the namespace is created.
+    Raises SchemaConflict if the registered schema or default is not compatible with the given one
+    (domain/evolution.py). None is compatible with everything. `settings`, the other arguments of
+    register_namespace, are used only to create the namespace.
     """
     require(actor, Role.ADMIN)
     _check_name(actor, name)
     created = schema or Raw("{}", {}), default or Raw("null", None)
-    if default is None:  # what a missing value would be is checked when it is created
+    if default is None:  # whether null satisfies the schema is checked on creation
         _compile(created[0])
     else:
         _check_definition(*created)
     while True:
-        held = Namespace.objects.visible_to(actor).registered().filter(name=name).first()
-        if held is not None:
-            _refuse_owned(held, plugin, expected_version)
-            if faults := _differences(held, schema, default):
-                raise SchemaConflict(name, held.schema_version, faults)
-            return Registered(held, False, False, Violations(0, []) if dry_run else None)
+        namespace = Namespace.objects.visible_to(actor).registered().filter(name=name).first()
+        if namespace is not None:
+            _refuse_owned(namespace, plugin, expected_version)
+            if faults := _differences(namespace, schema, default):
+                raise SchemaConflict(name, namespace.schema_version, faults)
+            return Registered(namespace, False, False, Violations(0, []) if dry_run else None)
         try:
             return register_namespace(
                 actor=actor,
@@ -248,25 +248,25 @@ def ensure_namespace(
         except VersionConflict:
             if expected_version is not None:
                 raise
-            # Somebody registered it since it was read: compare with theirs.
+            # It was registered meanwhile: compare with that definition.
 
 
-def _differences(held: Namespace, schema: Raw | None, default: Raw | None) -> list[Fault]:
-    """Why what is registered is not compatible with the given definition, [] if it is."""
-    registered = values.load(held.schema or "{}")
+def _differences(namespace: Namespace, schema: Raw | None, default: Raw | None) -> list[Fault]:
+    """Why the registered definition is not compatible with the given one; [] if it is."""
+    registered = values.load(namespace.schema or "{}")
     faults: list[Fault] = []
     if schema is not None:
         faults = evolution.schema_differences(registered, schema.value)
     if faults or default is None:
         return [Fault("/schema" + fault.pointer, fault.message) for fault in faults]
     faults = evolution.default_differences(
-        values.load(held.default or "null"),
+        values.load(namespace.default or "null"),
         default.value,
         registered,
         {} if schema is None else schema.value,
     )
     # Without a schema of its own, the default has to satisfy the registered one.
-    faults = faults or define(held).validator.faults(default.value)
+    faults = faults or define(namespace).validator.faults(default.value)
     return [Fault("/default" + fault.pointer, fault.message) for fault in faults]
 
 
@@ -284,9 +284,9 @@ def _check_definition(schema: Raw, default: Raw) -> schemas.Validator:
     return validator
 
 
-def _refuse_owned(held: Namespace | None, plugin: str, expected_version: int | None) -> None:
-    """Refuse to change what belongs to another plugin, or is not at the version expected."""
-    registered = held if held is not None and held.unregistered_at is None else None
+def _refuse_owned(namespace: Namespace | None, plugin: str, expected_version: int | None) -> None:
+    """Refuse to change a namespace of another plugin, or one that does not have the expected version."""
+    registered = namespace if namespace is not None and namespace.unregistered_at is None else None
     if registered is not None and registered.plugin and registered.plugin != plugin:
         raise Conflict(
             f"key already registered: {registered.name}",
@@ -297,86 +297,88 @@ def _refuse_owned(held: Namespace | None, plugin: str, expected_version: int | N
         raise VersionConflict(expected_version, actual, of="namespace")
 
 
-def differs(held: Model, content: Mapping[str, Any]) -> bool:
-    """Whether a stored definition is another than `content`; spaces in its JSON do not count."""
+def differs(row: Model, content: Mapping[str, Any]) -> bool:
+    """Whether a stored definition differs from `content`. White space in JSON is ignored."""
     return any(
-        getattr(held, column) != value
+        getattr(row, column) != value
         and not (
             column in ("schema", "default")
-            and values.dump(values.load(getattr(held, column))) == values.dump(values.load(value))
+            and values.dump(values.load(getattr(row, column))) == values.dump(values.load(value))
         )
         for column, value in content.items()
     )
 
 
 def unregister_namespace(*, actor: Actor, name: str, entries: str = "", reason: str = "") -> int:
-    """Take `name` out of use; answers how many live entries it held.
+    """Unregister `name`. Returns the number of its live entries.
 
-    With live entries the caller must choose: `entries="retain"` leaves them as orphans,
-    `"delete"` deletes them (their history stays). Otherwise Conflict.
+    If there are any, the caller must choose: `entries="retain"` leaves them as orphans, `"delete"`
+    deletes them (their history is kept). Otherwise, raises Conflict.
 
-    Writes take no lock on their namespace, so one that began before may land behind the
-    unregistration. It counts as there before: this waits for all that are under way, up to
-    LATE_SECONDS, and looks again. What came meanwhile is deleted too with `"delete"`; without a
-    choice the name is registered again, and the answer is the Conflict. Only what a transaction
-    writes that stays open for longer is left as an orphan. In a transaction of the caller's the
-    second look comes behind its commit.
+    Writes do not lock their namespace, so a write that began earlier may commit after the
+    unregistration. Therefore a second pass waits for all open transactions, up to LATE_SECONDS, and
+    treats late entries like the others: with `"delete"` they are deleted; without a choice the
+    namespace is registered again and Conflict is raised. Only entries of a transaction that stays
+    open for longer remain as orphans. In a transaction of the caller, the second pass runs after
+    its commit.
     """
     require(actor, Role.ADMIN)
-    held, count = withdraw_namespace(actor, name, entries, reason)
+    namespace, count = withdraw_namespace(actor, name, entries, reason)
     late: list[int] = []
     if entries != "retain":
         transaction.on_commit(
-            lambda: late.append(settle_namespaces(actor, [held], entries, reason))
+            lambda: late.append(settle_namespaces(actor, [namespace], entries, reason))
         )
     return count + sum(late)
 
 
 def withdraw_namespace(actor: Actor, name: str, entries: str, reason: str) -> tuple[Namespace, int]:
-    """The first look of unregister_namespace, for callers who see to the permission and the
-    second."""
+    """The first pass of unregister_namespace, for callers that check the role and start the second
+    pass (settle_namespaces)."""
     require_open(name)
     with transaction.atomic():
-        held = (
+        namespace = (
             Namespace.objects.visible_to(actor)
             .registered()
             .select_for_update(no_key=True)
             .filter(name=name)
             .first()
         )
-        if held is None:
+        if namespace is None:
             raise NotRegistered(name)
-        live = Entry.objects.filter(namespace=held).live()
+        live = Entry.objects.filter(namespace=namespace).live()
         count = live.count()
         if count and entries not in ("retain", "delete"):
             raise _still_holds(name, count)
         if entries == "delete":
             clear_entries(actor, live.values_list("namespace_id", "namespace__name", "key"), reason)
-        Namespace.objects.filter(pk=held.pk).update(unregistered_at=Now(), updated_at=Now())
-        held.refresh_from_db(fields=["unregistered_at"])
-        trace = journal.Trace("namespace.unregister", namespace=name, version=held.schema_version)
+        Namespace.objects.filter(pk=namespace.pk).update(unregistered_at=Now(), updated_at=Now())
+        namespace.refresh_from_db(fields=["unregistered_at"])
+        trace = journal.Trace(
+            "namespace.unregister", namespace=name, version=namespace.schema_version
+        )
         journal.record(actor, [trace], reason=reason)
         journal.align_feed_clock(actor)
     _definitions.pop((actor.workspace_id, name), None)
-    return held, count
+    return namespace, count
 
 
 def settle_namespaces(
     actor: Actor, withdrawn: Sequence[Namespace], entries: str, reason: str
 ) -> int:
-    """The second look of unregister_namespace, once the first is committed; answers how many
-    entries came late."""
+    """The second pass of unregister_namespace, after the commit of the first. Returns the number of
+    late entries."""
     database.wait_for_others(LATE_SECONDS)
-    return sum(_settle(actor, held, entries, reason) for held in withdrawn)
+    return sum(_settle(actor, namespace, entries, reason) for namespace in withdrawn)
 
 
-def _settle(actor: Actor, held: Namespace, entries: str, reason: str) -> int:
+def _settle(actor: Actor, namespace: Namespace, entries: str, reason: str) -> int:
     with transaction.atomic():
-        # Not if somebody has registered it meanwhile: they see what is there.
-        mine = Namespace.objects.filter(pk=held.pk, unregistered_at=held.unregistered_at)
+        # If the name was registered meanwhile, the late entries are visible and stay.
+        mine = Namespace.objects.filter(pk=namespace.pk, unregistered_at=namespace.unregistered_at)
         if not mine.select_for_update(no_key=True).exists():
             return 0
-        late = Entry.objects.filter(namespace=held).live()
+        late = Entry.objects.filter(namespace=namespace).live()
         if entries == "delete":
             rows = late.values_list("namespace_id", "namespace__name", "key")
             cleared = clear_entries(actor, rows, reason)
@@ -387,10 +389,10 @@ def _settle(actor: Actor, held: Namespace, entries: str, reason: str) -> int:
             return 0
         mine.update(unregistered_at=None, updated_at=Now())
         trace = journal.Trace(
-            "namespace.register", namespace=held.name, version=held.schema_version
+            "namespace.register", namespace=namespace.name, version=namespace.schema_version
         )
         journal.record(actor, [trace], reason="entries were written while it was unregistered")
-    raise _still_holds(held.name, count)
+    raise _still_holds(namespace.name, count)
 
 
 def _still_holds(name: str, count: int) -> Conflict:
@@ -402,7 +404,7 @@ def _still_holds(name: str, count: int) -> Conflict:
 
 
 def find_violations(namespace: Namespace, validator: schemas.Validator) -> Violations:
-    """The live entries of `namespace` that `validator` refuses. Streams; holds no lock."""
+    """The live entries of `namespace` that `validator` refuses. Streams them, without a lock."""
     count = 0
     first: list[dict[str, Any]] = []
     live = Entry.objects.filter(namespace=namespace).live().order_by("key")
@@ -438,15 +440,15 @@ def _check_name(actor: Actor, name: str) -> None:
 
 
 def check_patterns(
-    schema: Raw, max_value_bytes: int, named: QuerySet[Any], content: Mapping[str, Any]
+    schema: Raw, max_value_bytes: int, rows: QuerySet[Any], content: Mapping[str, Any]
 ) -> None:
-    """Refuse patterns that are too large for values of this size, unless `content` is what the row
-    of `named` already has. Raises Invalid."""
+    """Raise Invalid for patterns that are too large for values of this size, unless the row in `rows`
+    already has this `content`."""
     try:
         schemas.check_patterns(schema.text, max_value_bytes)
     except schemas.InvalidSchema as invalid:
-        held = named.first()
-        if held is None or differs(held, content):
+        row = rows.first()
+        if row is None or differs(row, content):
             raise Invalid("the schema is not valid", invalid.faults, within="/schema") from invalid
 
 

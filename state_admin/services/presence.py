@@ -8,7 +8,7 @@ from state_admin.models import presence
 from state_admin.models.presence import Editing
 
 from .actors import require
-from .namespaces import definition
+from .namespaces import find_definition
 
 
 def announce_editing(*, actor: Actor, namespace: str, key: str) -> list[Editing]:
@@ -18,7 +18,7 @@ def announce_editing(*, actor: Actor, namespace: str, key: str) -> list[Editing]
     changes nothing that anybody reads but as this hint.
     """
     require(actor, Role.ADMIN if config.kind_of(namespace) else Role.EDITOR)
-    definition(actor, namespace)
+    find_definition(actor, namespace)
     return presence.announce(
         workspace_id=actor.workspace_id, user_id=int(actor.id), namespace=namespace, key=key
     )

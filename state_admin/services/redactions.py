@@ -136,11 +136,11 @@ def _make_version(actor: Actor, entry: Entry, pointers: Sequence[str], reason: s
     text = None
     if not entry.deleted:
         text, _, _ = _redact(entry.value or "null", pointers)
-    known = define(entry.namespace)
-    fits = text is not None and known.validator.accepts(values.load(text))
+    definition = define(entry.namespace)
+    fits = text is not None and definition.validator.accepts(values.load(text))
     entry.value = text
     entry.version += 1
-    entry.schema_version = known.schema_version if fits else 0
+    entry.schema_version = definition.schema_version if fits else 0
     entry.size_bytes = len(text.encode()) if text is not None else 0
     entry.estimated_tokens = tokens.estimate_value(text) if text is not None else 0
     entry.actor_kind = actor.kind

@@ -26,7 +26,7 @@ from .actors import require, require_open
 from .batching import split_by_size
 from .entries import check_value, new_entry
 from .errors import BadRequest, Conflict, Invalid, Problem
-from .namespaces import Definition, definition
+from .namespaces import Definition, find_definition
 
 # Entries written since the moment that one restore takes: it is one transaction.
 MOST = 10_000
@@ -90,17 +90,17 @@ def restore_entries(
             limit=MOST,
         )
     report = Restored()
-    known: dict[str, Definition] = {}
+    definitions: dict[str, Definition] = {}
     with transaction.atomic():
         for ids in split_by_size(sized):
             if not dry_run:
                 moments_sql.lock_entries(ids)
-            plan = list(_plan(actor, known, moments_sql.compare(ids, at)))
+            plan = list(_plan(actor, definitions, moments_sql.compare(ids, at)))
             for step, _ in plan:
                 report.counts[step.action] += 1
             report.first += [step for step, _ in plan][: SHOWN - len(report.first)]
             if not dry_run:
-                _carry_out(actor, known, plan, reason or f"restored to {at.isoformat()}")
+                _carry_out(actor, definitions, plan, reason or f"restored to {at.isoformat()}")
         if not dry_run:
             journal.align_feed_clock(actor)
     return report
@@ -117,7 +117,7 @@ def _choose(
     rows = Entry.objects.visible_to(actor).open().filter(namespace__unregistered_at=None)
     if namespace:
         require_open(namespace)
-        rows = rows.filter(namespace_id=definition(actor, namespace, fresh=True).id)
+        rows = rows.filter(namespace_id=find_definition(actor, namespace, fresh=True).id)
     if key:
         rows = rows.filter(key=key)
     if prefix:
@@ -126,7 +126,7 @@ def _choose(
 
 
 def _plan(
-    actor: Actor, known: dict[str, Definition], moments: Sequence[EntryAtMoment]
+    actor: Actor, definitions: dict[str, Definition], moments: Sequence[EntryAtMoment]
 ) -> Iterator[_Planned]:
     """The steps; each namespace whose values are judged is read once, into `known`."""
     for each in moments:
@@ -143,10 +143,10 @@ def _plan(
         elif not _alike(each.then_value, each.value):
             action = "create" if each.value is None else "change"
             try:
-                if each.namespace not in known:
-                    known[each.namespace] = definition(actor, each.namespace, fresh=True)
+                if each.namespace not in definitions:
+                    definitions[each.namespace] = find_definition(actor, each.namespace, fresh=True)
                 value = Raw(each.then_value, values.load(each.then_value))
-                check_value(known[each.namespace], value)
+                check_value(definitions[each.namespace], value)
             except Problem as refused:
                 action, problem = "refuse", refused
         if action is not None:
@@ -162,7 +162,7 @@ def _alike(then: str, now: str | None) -> bool:
 
 
 def _carry_out(
-    actor: Actor, known: Mapping[str, Definition], plan: Sequence[_Planned], reason: str
+    actor: Actor, definitions: Mapping[str, Definition], plan: Sequence[_Planned], reason: str
 ) -> None:
     parameters = {
         **journal.parameters(actor, reason),
@@ -170,7 +170,7 @@ def _carry_out(
         "expired": False,
     }
     rows = [
-        new_entry(known[each.namespace], each.key, each.then_value)
+        new_entry(definitions[each.namespace], each.key, each.then_value)
         for step, each in plan
         if step.action in ("change", "create") and each.then_value is not None
     ]

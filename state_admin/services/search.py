@@ -17,7 +17,7 @@ from state_admin.models import search as search_models
 from .batching import split_by_size
 from .entry_views import is_valid
 from .errors import Invalid
-from .namespaces import define, definition
+from .namespaces import define, find_definition
 
 # What one search opens at most. A search that meets more candidates than that answers a short
 # page: the next one goes on from there.
@@ -74,9 +74,9 @@ def search_entries(
     rows = Entry.objects.visible_to(actor).live().filter(namespace__unregistered_at=None)
     home = search.home_of("w", actor.workspace_id)
     if namespace:
-        known = definition(actor, namespace, fresh=True)
-        rows = rows.filter(namespace_id=known.id)
-        home = search.home_of("n", known.id)
+        definition = find_definition(actor, namespace, fresh=True)
+        rows = rows.filter(namespace_id=definition.id)
+        home = search.home_of("n", definition.id)
     if prefix:
         rows = rows.filter(key__startswith=prefix)
     if scope_kind:

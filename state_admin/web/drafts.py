@@ -48,10 +48,10 @@ def read_value(text: str) -> Raw:
     return Raw(values.dump(values.load(raw.text)), raw.value)
 
 
-def refusal_of(known: Definition, stored: str) -> Problem | None:
+def refusal_of(definition: Definition, stored: str) -> Problem | None:
     """What saving a stored value again would say of it: the schema may have changed since."""
     try:
-        check_value(known, values.read(stored))
+        check_value(definition, values.read(stored))
     except (Invalid, TooLarge) as problem:
         return problem
     return None

@@ -22,7 +22,7 @@ from state_admin.services.blame import blame_entry
 from state_admin.services.entries import check_address
 from state_admin.services.entry_views import EntryView, read_entry
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
-from state_admin.services.namespaces import definition
+from state_admin.services.namespaces import find_definition
 
 from . import paging, snippets
 from .addresses import entry_action_url, entry_url, with_query
@@ -117,7 +117,7 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     if context["tab"] == "code":
         context["snippets"] = _snippets(now)
     if registered and not past and not shown.valid and not context["big"]:
-        refusal = refusal_of(definition(request.actor, namespace), shown.value)
+        refusal = refusal_of(find_definition(request.actor, namespace), shown.value)
         context["faults"] = refusal.data.get("errors", []) if refusal else []
     return render(request, "entries/detail.html", context, part="entry")
 

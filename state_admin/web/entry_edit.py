@@ -24,7 +24,7 @@ from state_admin.services.errors import (
     TooLarge,
     VersionConflict,
 )
-from state_admin.services.namespaces import Definition, definition
+from state_admin.services.namespaces import Definition, find_definition
 from state_admin.services.presence import announce_editing
 from state_admin.templatetags.json_html import pretty
 
@@ -67,25 +67,25 @@ class Draft:
 @require_http_methods(["GET", "POST"])
 @entry_page(role=Role.EDITOR)
 def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
-    known = definition(request.actor, namespace, fresh=True)
+    definition = find_definition(request.actor, namespace, fresh=True)
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
     if request.method == "GET":
         if len(now.value) > BIG and "whole" not in request.GET:
             return render(request, "entries/edit_big.html", {"entry": now}, part="entry")
         draft = Draft(pretty(values.load(now.value)), now.version, ", ".join(now.tags), now.pinned)
-        if not now.valid and (problem := refusal_of(known, now.value)):
+        if not now.valid and (problem := refusal_of(definition, now.value)):
             draft.message, draft.errors = heading_of(problem), marks_of(draft.text, problem)
-        return _form(request, known, now, draft)
+        return _form(request, definition, now, draft)
     draft = _draft(request.POST)
     try:
         return _save(request, now, draft)
     except VersionConflict as conflict:
         if conflict.collision is None:
             raise
-        return _conflict(request, known, conflict.collision, draft)
+        return _conflict(request, definition, conflict.collision, draft)
     except (Invalid, TooLarge, BadRequest) as problem:
         draft.message, draft.errors = heading_of(problem), marks_of(draft.text, problem)
-        return _form(request, known, now, draft, status=422)
+        return _form(request, definition, now, draft, status=422)
 
 
 @require_POST
@@ -174,20 +174,20 @@ def _ttl(draft: Draft, now: EntryView) -> int | None:
 
 
 def _form(
-    request: Request, known: Definition, now: EntryView, draft: Draft, *, status: int = 200
+    request: Request, definition: Definition, now: EntryView, draft: Draft, *, status: int = 200
 ) -> HttpResponse:
-    context = _frame(known, now) | {"draft": draft, "unsaved": status != 200}
+    context = _frame(definition, now) | {"draft": draft, "unsaved": status != 200}
     return render(request, "entries/edit.html", context, part="entry", status=status)
 
 
-def _frame(known: Definition, now: EntryView) -> dict[str, Any]:
+def _frame(definition: Definition, now: EntryView) -> dict[str, Any]:
     return {
         "entry": now,
-        "schema": pretty(values.load(known.schema)),
-        "default": pretty(values.load(known.default)),
-        "schema_version": known.schema_version,
-        "ttl_seconds": known.ttl_seconds,
-        "limit": known.max_value_bytes,
+        "schema": pretty(values.load(definition.schema)),
+        "default": pretty(values.load(definition.default)),
+        "schema_version": definition.schema_version,
+        "ttl_seconds": definition.ttl_seconds,
+        "limit": definition.max_value_bytes,
         "list_url": reverse("web:entry-list"),
         "save_url": entry_action_url("edit", now.namespace, now.key),
         "check_url": entry_action_url("check", now.namespace, now.key),
@@ -196,12 +196,12 @@ def _frame(known: Definition, now: EntryView) -> dict[str, Any]:
 
 
 def _conflict(
-    request: Request, known: Definition, collision: Collision, draft: Draft
+    request: Request, definition: Definition, collision: Collision, draft: Draft
 ) -> HttpResponse:
     """The sides of the refusal, merged where only one side changed a place."""
     now = collision.current
     page_url = entry_url(now.namespace, now.key)
-    context = _frame(known, now) | conflict_context(collision, draft.base, draft.text)
+    context = _frame(definition, now) | conflict_context(collision, draft.base, draft.text)
     context |= {
         "draft": draft,
         "part": "entry",
@@ -224,7 +224,7 @@ def entry_new(request: Request) -> HttpResponse:
     if namespace and key:
         try:
             check_address(namespace, key)
-            definition(request.actor, namespace, fresh=True)
+            find_definition(request.actor, namespace, fresh=True)
         except Problem as problem:
             error = problem.detail
         else:

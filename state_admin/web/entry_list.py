@@ -18,7 +18,7 @@ from state_admin.domain.search import Match
 from state_admin.models import Entry, Namespace, ViewPage
 from state_admin.models.browsing import EntryFilter, EntryLine, entry_page, scope_counts, window_end
 from state_admin.services.errors import Invalid, NotFound, NotRegistered
-from state_admin.services.namespaces import definition
+from state_admin.services.namespaces import find_definition
 from state_admin.services.search import search_entries
 
 from . import snippets
@@ -304,7 +304,7 @@ def _leaves(actor: Actor, filters: EntryListFilters) -> Leaves | None:
 def _valid(actor: Actor, line: EntryLine) -> bool:
     if line.value is None or not line.registered:
         return True
-    return definition(actor, line.namespace_name).validator.accepts(values.load(line.value))
+    return find_definition(actor, line.namespace_name).validator.accepts(values.load(line.value))
 
 
 def _empty(filters: EntryListFilters) -> dict[str, str]:

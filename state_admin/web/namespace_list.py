@@ -23,7 +23,7 @@ from state_admin.models.browsing import (
 from state_admin.models.counts import namespace_writes
 from state_admin.models.storage_sql import measured_bytes
 from state_admin.services.errors import NotFound
-from state_admin.services.namespaces import definition
+from state_admin.services.namespaces import find_definition
 from state_admin.services.storage import read_series
 from state_admin.templatetags.json_html import pretty
 from state_admin.templatetags.ui import size as shown_size
@@ -173,7 +173,7 @@ def _invalid(actor: Actor, name: str) -> tuple[list[tuple[str, str]], int]:
     were looked at: only those written under another schema can be among them."""
     stale = EntryFilter(name, stale=True)
     lines = entry_page(actor, stale, limit=_EXAMINED, window=COUNTED)
-    validator = definition(actor, name, fresh=True).validator
+    validator = find_definition(actor, name, fresh=True).validator
     found = [
         (line.key, str(faults[0]))
         for line in lines

@@ -117,7 +117,7 @@ def test_canary__everything_we_do__leaves_no_secret_anywhere(
 
 
 def test_stored_value__raw_secret__would_not_even_fit_the_schema(registry: Person) -> None:
-    known = namespaces.definition(registry.actor, "config.providers", fresh=True)
+    known = namespaces.find_definition(registry.actor, "config.providers", fresh=True)
     assert known.validator.faults({"id": "x", "adapter": "x", "api_key": SECRET})
 
 

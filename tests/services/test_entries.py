@@ -364,7 +364,7 @@ def test_write__definition_widened_behind_the_cache__lands(
 ) -> None:
     """Another process widened the namespace; this one still has the narrow definition."""
     make_namespace(alice.actor, **narrow)
-    namespaces.definition(alice.actor, "notes")
+    namespaces.find_definition(alice.actor, "notes")
     Namespace.objects.update(schema="{}", max_value_bytes=None, schema_version=2)
     verbs = {
         "put": lambda: put(alice.actor, "notes", "k", value),
@@ -410,7 +410,7 @@ def test_read__schema_changed_behind_the_cache__says_invalid_and_keeps_the_value
     Namespace.objects.update(schema='{"type": "integer"}', schema_version=2)
     assert (read(alice).valid, read(alice).value) == (False, '"text"')
     assert read(alice, "n").valid
-    known = namespaces.definition(alice.actor, "notes", fresh=True)
+    known = namespaces.find_definition(alice.actor, "notes", fresh=True)
     rows = {row.key: row for row in Entry.objects.all()}
     assert [entry_views.is_valid(rows[key], known) for key in ("k", "n")] == [False, True]
 

@@ -70,7 +70,7 @@ def test_any_verb__unregistered_behind_the_cache__leaves_the_orphan_alone(
     """Another process unregistered the namespace; this one still has its definition."""
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1)
-    namespaces.definition(alice.actor, "notes")
+    namespaces.find_definition(alice.actor, "notes")
     Namespace.objects.update(unregistered_at=Now())
     address = {"actor": alice.actor, "namespace": "notes", "key": "k"}
     verbs = {

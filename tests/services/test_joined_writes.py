@@ -158,14 +158,14 @@ def test_store_joined__schema_that_is_costly__is_left_to_put_entry(alice: Person
     schema = {"type": "array", "uniqueItems": True, "items": {"type": "object"}}
     make_namespace(alice.actor, "costly", schema, [])
     value = [{"n": n} for n in range(3000)]
-    light = namespaces.definition(alice.actor, "costly").validator.is_light(value)
+    light = namespaces.find_definition(alice.actor, "costly").validator.is_light(value)
     assert (store_joined([write(alice, "k", value, namespace="costly")]) == [None]) == (not light)
 
 
 def test_store_joined__schema_changed_elsewhere__writes_nothing_by_the_old_one(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = namespaces.definition(alice.actor, "notes")
+    old = namespaces.find_definition(alice.actor, "notes")
     Namespace.objects.filter(pk=old.id).update(schema_version=2)
     assert versions(store_joined([write(alice, "k", 1)])) == [None]
     assert not Entry.objects.exists()

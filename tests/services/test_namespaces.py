@@ -47,7 +47,7 @@ def test_register__other_content__is_a_new_schema_version_and_rewrites_no_entry(
     changed = register(alice, TEXT, "")
     assert (changed.changed, changed.namespace.schema_version) == (True, 2)
     assert NamespaceVersion.objects.filter(namespace=changed.namespace).count() == 2
-    read = namespaces.definition(alice.actor, "notes", fresh=True)
+    read = namespaces.find_definition(alice.actor, "notes", fresh=True)
     assert (read.schema_version, read.default) == (2, '""')
 
 

@@ -320,7 +320,7 @@ def test_uninstall__live_entries__need_a_choice(used: Person) -> None:
     uninstall(used, entries="retain")
     assert Entry.objects.live().count() == 1
     with pytest.raises(NotFound):
-        namespaces.definition(used.actor, "kit.notes", fresh=True)
+        namespaces.find_definition(used.actor, "kit.notes", fresh=True)
     install(used)
     uninstall(used, entries="delete")
     assert not Entry.objects.live().exists()

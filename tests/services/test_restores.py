@@ -139,7 +139,7 @@ def test_restore__schema_widened_behind_the_cache__restores(
     """Another process widened the namespace; this one still has the narrow definition."""
     narrow = {"properties": {"v": {"type": "string"}}}
     make_namespace(alice.actor, schema=narrow, default={})
-    namespaces.definition(alice.actor, "notes")
+    namespaces.find_definition(alice.actor, "notes")
     Namespace.objects.update(schema="{}", schema_version=3)
     report = restore_entries(actor=alice.actor, at=moment, scope_kind=ScopeKind.CUSTOM)
     assert report.counts == {"change": 1, "create": 1, "delete": 1, "refuse": 0}

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from state_admin.models import Entry, Namespace
-from state_admin.services.namespaces import definition
+from state_admin.services.namespaces import find_definition
 from state_admin.services.storage import measure_storage
 from state_admin.web import namespace_list
 from tests.builders import Person, make_namespace, put
@@ -24,7 +24,7 @@ def fields(**changes: Any) -> dict[str, Any]:
 def test_register__valid__is_there_for_programs(admin: Client, alice: Person) -> None:
     response = admin.post("/namespaces/+new", fields(ttl_seconds=60, description="Plans"))
     assert response["Location"] == "/namespaces/team"
-    known = definition(alice.actor, "team", fresh=True)
+    known = find_definition(alice.actor, "team", fresh=True)
     assert (known.schema, known.default, known.ttl_seconds) == ('{"type":"object"}', "{}", 60)
     page = admin.get("/namespaces/team").content.decode()
     assert "Registered team" in page

@@ -142,7 +142,7 @@ class Bridge:
                 if answer is None:
                     answer = await Exchange(self.wsgi, environ, receive, send).ask(self.threads)
             if answer is not None and answer.on_loop is not None:
-                await self._go_on(answer, answer.on_loop, environ, receive, send)
+                await self._continue(answer, answer.on_loop, environ, receive, send)
             elif answer is not None:
                 await _send(answer, send)
         except Problem as problem:
@@ -215,7 +215,7 @@ class Bridge:
         log.info("request.refused", problem=problem.slug, reason=str(problem))
         await _send(answer, send)
 
-    async def _go_on(
+    async def _continue(
         self,
         first: Answer,
         on_loop: OnLoop,
@@ -223,14 +223,14 @@ class Bridge:
         receive: Receive,
         send: Send,
     ) -> None:
-        """The answer waits without a thread: it is none of the requests that wait for one."""
+        """Continue a response on the event loop, where it waits without a thread."""
         self._check_channels()
 
         async def ask(extra: Mapping[str, Any]) -> Answer:
             again = {**environ, "wsgi.input": io.BytesIO(), **extra}
             answer = await Exchange(self.wsgi, again, receive, send).ask(self.threads)
             if answer is None:
-                raise TypeError("a view that lets its answer go on must not stream")
+                raise TypeError("a view with on_loop must not stream")
             return answer
 
         channel = Channel(first, on_loop, ask, self.threads, self._turns, receive, send)

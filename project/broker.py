@@ -44,16 +44,16 @@ _ONCE = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_ma
 
 def url() -> str:
     """BROKER_URL, or queues in our own database."""
-    given: str | None = settings.BROKER_URL
-    if given in (None, "", "pgmq://"):
+    configured: str | None = settings.BROKER_URL
+    if configured in (None, "", "pgmq://"):
         return _DATABASE
-    scheme, found, _ = str(given).partition("://")
+    scheme, found, _ = str(configured).partition("://")
     if not found or scheme not in _SCHEMES:
         raise BadSetting(
             "BROKER_URL must start with redis://, rediss://, amqp:// or amqps://; "
             "without it the jobs are queued in PostgreSQL"
         )
-    return str(given)
+    return str(configured)
 
 
 def uses_database() -> bool:

@@ -336,15 +336,15 @@ def list_settings() -> list[Setting]:
 def read_environment() -> Environment:
     """The environment as it is now. An empty variable counts as not set; commas separate the items
     of a list. BadSetting names a variable that is invalid, and never its value."""
-    given: dict[str, str | list[str]] = {}
+    variables: dict[str, str | list[str]] = {}
     for name, setting in _SETTINGS.items():
         text = (_read_secret(name) if setting.is_secret else os.environ.get(name, "")).strip()
         if text and setting.kind == _LIST:
-            given[name] = [item.strip() for item in text.split(",") if item.strip()]
+            variables[name] = [item.strip() for item in text.split(",") if item.strip()]
         elif text:
-            given[name] = text
+            variables[name] = text
     try:
-        return msgspec.convert(given, Environment, strict=False)
+        return msgspec.convert(variables, Environment, strict=False)
     except msgspec.ValidationError as error:
         setting = _SETTINGS[str(error).rpartition("$.")[2].partition("[")[0].rstrip("`")]
         raise BadSetting(f"{setting.name} must be {setting.kind}") from None
@@ -444,9 +444,9 @@ def read_secret_key() -> str:
 
     O_EXCL decides between processes that start together: the loser reads the winner's key.
     """
-    given = read_environment().secret_key
-    if given:
-        return given
+    configured = read_environment().secret_key
+    if configured:
+        return configured
     path = data_dir() / "secret_key"
     if not path.exists():
         draft = path.with_name(f".secret_key.{os.getpid()}")

@@ -50,14 +50,14 @@ def _describe_request(record: logging.LogRecord) -> dict[str, Any]:
     """The route rather than the path: a path may hold a key, or the secret of a login link."""
     request = getattr(record, "request", None)
     match = getattr(request, "resolver_match", None)
-    found = {
+    description = {
         "event": "request.failed",
         "status": getattr(record, "status_code", None),
         "method": getattr(request, "method", None),
         "route": match.route if match else None,
         "request_id": getattr(request, "META", {}).get("REQUEST_ID"),
     }
-    return {name: what for name, what in found.items() if what is not None}
+    return {name: what for name, what in description.items() if what is not None}
 
 
 def _format_exception(exc_info: ExcInfo) -> str:
@@ -125,13 +125,13 @@ def log_crashes() -> None:
         if not isinstance(error, KeyboardInterrupt):
             log.critical("process.crashed", exc_info=error)
 
-    def thread_crashed(found: threading.ExceptHookArgs) -> None:
-        if found.exc_value is not None and not isinstance(found.exc_value, SystemExit):
-            name = found.thread.name if found.thread else None
-            log.error("thread.crashed", thread=name, exc_info=found.exc_value)
+    def thread_crashed(crash: threading.ExceptHookArgs) -> None:
+        if crash.exc_value is not None and not isinstance(crash.exc_value, SystemExit):
+            name = crash.thread.name if crash.thread else None
+            log.error("thread.crashed", thread=name, exc_info=crash.exc_value)
 
-    def ignored(found: sys.UnraisableHookArgs) -> None:
-        log.error("error.ignored", exc_info=found.exc_value)
+    def ignored(crash: sys.UnraisableHookArgs) -> None:
+        log.error("error.ignored", exc_info=crash.exc_value)
 
     sys.excepthook = crashed
     threading.excepthook = thread_crashed

@@ -32,10 +32,10 @@ def single_sign_on() -> SingleSignOn | None:
     env = read_environment()
     issuer = env.oidc_issuer.rstrip("/")
     client_id, client_secret = env.oidc_client_id, env.oidc_client_secret
-    given = [bool(issuer), bool(client_id), bool(client_secret)]
-    if not any(given):
+    are_set = [bool(issuer), bool(client_id), bool(client_secret)]
+    if not any(are_set):
         return None
-    if not all(given):
+    if not all(are_set):
         raise BadSetting("OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together")
     address = urlsplit(issuer)
     loopback = address.hostname in ("127.0.0.1", "::1", "localhost")

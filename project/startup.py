@@ -99,12 +99,12 @@ def reach_database() -> None:
         raise BadSetting(_why_no_database(str(error))) from None
 
 
-def _why_no_database(said: str) -> str:
+def _why_no_database(message: str) -> str:
     where = connection.settings_dict
     if where.get("EMBEDDED"):
-        return f"The embedded PostgreSQL does not answer: {_last_line(said)}"
+        return f"The embedded PostgreSQL does not answer: {_last_line(message)}"
     server = f"{where['HOST'] or 'the local socket'}:{where['PORT'] or 5432}"
-    reason = _last_line(said)
+    reason = _last_line(message)
     if where["PASSWORD"]:
         reason = reason.replace(where["PASSWORD"], "…")
     return (
@@ -113,9 +113,9 @@ def _why_no_database(said: str) -> str:
     )
 
 
-def _last_line(said: str) -> str:
+def _last_line(output: str) -> str:
     """libpq's reason: the last line that is no hint, after the address it repeats."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     reasons = [line for line in lines if "failed:" in line or "error" in line.lower()] or lines
     return (reasons or ["no reason given"])[-1].rpartition("failed: ")[2].rstrip(".")
 

@@ -114,8 +114,8 @@ def _works(command: Sequence[str]) -> bool:
 
 def major_version(folder: Path, who: Identity) -> str:
     """`18` for the programs in this folder."""
-    said = who.run(folder / "postgres", "--version").stdout
-    match = re.search(r"\(PostgreSQL\) (\d+)", said)
+    output = who.run(folder / "postgres", "--version").stdout
+    match = re.search(r"\(PostgreSQL\) (\d+)", output)
     if match is None:
-        raise ClusterError(f"{folder / 'postgres'} does not start: {said.strip()[:300]}")
+        raise ClusterError(f"{folder / 'postgres'} does not start: {output.strip()[:300]}")
     return match[1]

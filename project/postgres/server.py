@@ -178,14 +178,14 @@ class Server:
                 folder.chmod(folder.stat().st_mode | 0o011)
         self._private_folder(draft, who)
         for locale in ("--locale=C.UTF-8", "--no-locale"):  # older macOS has no C.UTF-8
-            said = who.run(
+            output = who.run(
                 *(programs / "initdb", "-D", draft, "-U", "postgres"),
                 *("--auth=trust", "-E", "UTF8", "-N", locale),
             )
-            if said.returncode == 0:
+            if output.returncode == 0:
                 break
         else:
-            reason = (said.stdout.strip().splitlines() or ["no reason given"])[-1]
+            reason = (output.stdout.strip().splitlines() or ["no reason given"])[-1]
             raise ClusterError(f"PostgreSQL cannot create its files: {reason}")
         with (draft / "postgresql.conf").open("a") as conf:
             conf.write("\ninclude_if_exists = 'commonhold.conf'\n")
@@ -203,9 +203,9 @@ class Server:
 
     def _private_folder(self, folder: Path, who: binaries.Identity) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
         owners = {os.geteuid(), os.geteuid() if who.uid is None else who.uid}
-        if found.st_uid not in owners or not stat.S_ISDIR(found.st_mode):
+        if status.st_uid not in owners or not stat.S_ISDIR(status.st_mode):
             raise ClusterError(f"{folder} belongs to another user")
         if who.uid is not None:
             os.chown(folder, who.uid, who.gid or 0)

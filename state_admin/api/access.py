@@ -32,7 +32,7 @@ def get_usage(call: Endpoint) -> HttpResponse:
 @handles(contract.EXPLAIN_ACCESS)
 def explain(call: Endpoint) -> HttpResponse:
     query = call.query
-    found = explain_access(
+    explanation = explain_access(
         actor=call.actor,
         token_id=query.token_id,
         username=query.username,
@@ -40,4 +40,4 @@ def explain(call: Endpoint) -> HttpResponse:
         key=query.key or "",
         thread_id=query.thread_id or "",
     )
-    return answer(contract.Explanation.of(found))
+    return answer(contract.Explanation.of(explanation))

@@ -23,7 +23,7 @@ _FILTERS = {
 
 @handles(contract.LIST_AUDIT)
 def list_audit(call: Endpoint) -> HttpResponse:
-    given = {column: getattr(call.query, name) for name, column in _FILTERS.items()}
+    filters = {column: getattr(call.query, name) for name, column in _FILTERS.items()}
     rows = AuditRow.objects.visible_to(call.actor)
-    rows = rows.filter(**{column: value for column, value in given.items() if value})
+    rows = rows.filter(**{column: value for column, value in filters.items() if value})
     return answer_rows(call, rows, contract.AuditRow.of, created="at")

@@ -15,6 +15,6 @@ from state_admin.services.blame import blame_entry as attribute
 @handles(contract.BLAME_ENTRY)
 def blame_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     entries.check_address(namespace, key)
-    found = attribute(actor=call.actor, namespace=namespace, key=key)
-    items = list(map(contract.Attribution.of, found))
+    attributions = attribute(actor=call.actor, namespace=namespace, key=key)
+    items = list(map(contract.Attribution.of, attributions))
     return answer(base.Page(items=items, next_cursor=None))

@@ -28,8 +28,8 @@ def preview_compaction(call: Endpoint, thread_id: str) -> HttpResponse:
 
 
 def _accepted(actor: Actor, job: Compaction) -> HttpResponse:
-    found = compactions.find_compaction(actor, job.public_id)
-    response = answer(contract.Compaction.of(found), 202)
+    compaction = compactions.find_compaction(actor, job.public_id)
+    response = answer(contract.Compaction.of(compaction), 202)
     response["Location"] = f"/api/v1/compactions/{job.public_id}"
     return response
 
@@ -103,5 +103,5 @@ def retry_compaction(call: Endpoint, compaction_id: str) -> HttpResponse:
     job = compactions.retry_compaction(
         actor=call.actor, compaction_id=compaction_id, reason=call.reason
     )
-    found = compactions.find_compaction(call.actor, job.public_id)
-    return answer(contract.Compaction.of(found), 202)
+    compaction = compactions.find_compaction(call.actor, job.public_id)
+    return answer(contract.Compaction.of(compaction), 202)

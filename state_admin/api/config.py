@@ -42,10 +42,10 @@ def list_config(call: Endpoint, kind: str) -> HttpResponse:
 
 @handles(contract.READ_CONFIG)
 def read_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
-    found = config.read_record(actor=call.actor, kind=Kind(kind), identity=record_id)
-    if etags.not_modified(call.request, found.version):
-        return etags.unchanged(found.version)
-    return answer(contract.Record.of_kind(Kind(kind), found), etag=found.version)
+    record = config.read_record(actor=call.actor, kind=Kind(kind), identity=record_id)
+    if etags.not_modified(call.request, record.version):
+        return etags.unchanged(record.version)
+    return answer(contract.Record.of_kind(Kind(kind), record), etag=record.version)
 
 
 @handles(contract.WRITE_CONFIG)
@@ -58,8 +58,8 @@ def write_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
         precondition=etags.precondition(call.request),
         reason=call.reason,
     )
-    shown = contract.Record.of_kind(Kind(kind), written.entry)
-    return answer(shown, 201 if written.created else 200, etag=written.entry.version)
+    record = contract.Record.of_kind(Kind(kind), written.entry)
+    return answer(record, 201 if written.created else 200, etag=written.entry.version)
 
 
 @handles(contract.PATCH_CONFIG)
@@ -74,8 +74,8 @@ def patch_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
         precondition=etags.precondition(call.request),
         reason=call.reason,
     )
-    shown = contract.Record.of_kind(Kind(kind), written.entry)
-    return answer(shown, etag=written.entry.version)
+    record = contract.Record.of_kind(Kind(kind), written.entry)
+    return answer(record, etag=written.entry.version)
 
 
 @handles(contract.DELETE_CONFIG)
@@ -91,8 +91,8 @@ def delete_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
     )
     if not call.dry_run:
         return no_content()
-    named = list(map(contract.Dependent.of, done.dependents))
-    return answer(contract.Dependents(dependents=named, hidden=done.hidden))
+    dependents = list(map(contract.Dependent.of, done.dependents))
+    return answer(contract.Dependents(dependents=dependents, hidden=done.hidden))
 
 
 @handles(contract.READ_CONFIG_HISTORY)
@@ -116,12 +116,12 @@ def restore_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
         precondition=etags.precondition(call.request),
         reason=call.reason,
     )
-    shown = contract.Record.of_kind(Kind(kind), written.entry)
-    return answer(shown, etag=written.entry.version)
+    record = contract.Record.of_kind(Kind(kind), written.entry)
+    return answer(record, etag=written.entry.version)
 
 
 @handles(contract.LIST_CONFIG_DEPENDENTS)
 def list_config_dependents(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
-    found = config.find_dependents(actor=call.actor, kind=Kind(kind), identity=record_id)
-    items = list(map(contract.Dependent.of, found))
+    dependents = config.find_dependents(actor=call.actor, kind=Kind(kind), identity=record_id)
+    items = list(map(contract.Dependent.of, dependents))
     return answer(base.Page(items=items, next_cursor=None))

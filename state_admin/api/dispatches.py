@@ -26,13 +26,13 @@ from state_admin.services.errors import BadRequest, Invalid
 
 @handles(contract.ENQUEUE_DISPATCH)
 def enqueue_dispatch(call: Endpoint, thread_id: str) -> HttpResponse:
-    given = call.body(contract.NewDispatch).given()
+    fields = call.body(contract.NewDispatch).given()
     dispatch = dispatches.enqueue_dispatch(
         actor=call.actor,
         thread_id=thread_id,
-        available_at=_moment(given.pop("available_at", "")),
+        available_at=_moment(fields.pop("available_at", "")),
         reason=call.reason,
-        **given,
+        **fields,
     )
     response = answer(contract.Dispatch.of(dispatch), 201)
     response["Location"] = f"/api/v1/dispatches/{dispatch.public_id}"

@@ -12,6 +12,6 @@ from state_admin.services import erasures
 
 @handles(contract.ERASE)
 def erase(call: Endpoint) -> HttpResponse:
-    given = call.body(contract.ErasureRequest).given()
-    done = erasures.erase(actor=call.actor, dry_run=call.dry_run, **given)
+    fields = call.body(contract.ErasureRequest).given()
+    done = erasures.erase(actor=call.actor, dry_run=call.dry_run, **fields)
     return answer(contract.Erasure(erased=done.mark, counts=done.counts))

@@ -26,7 +26,7 @@ def read_knowledge(call: Endpoint, run_id: str) -> HttpResponse:
         raise BadRequest("choose step or revision, not both")
     page = pagination.read_page(call, str)
     namespace, _, key = (page.after or "").partition(_BETWEEN)
-    known = knowledge.read_knowledge(
+    known_state = knowledge.read_knowledge(
         actor=call.actor,
         run_id=run_id,
         step=query.step,
@@ -34,20 +34,22 @@ def read_knowledge(call: Endpoint, run_id: str) -> HttpResponse:
         after=(namespace, key),
         limit=page.limit + 1,
     )
-    shown, cursor = page.close(known.entries, lambda row: row.namespace + _BETWEEN + row.key)
+    entries, cursor = page.close(
+        known_state.entries, lambda row: row.namespace + _BETWEEN + row.key
+    )
     return answer(
         contract.Knowledge(
             run_id=run_id,
-            thread_id=known.run.thread.public_id,
-            step=known.revision.step,
-            steps=known.steps,
-            revision=known.revision.number,
-            at=time_of(known.revision.at),
-            exact=known.exact,
-            scopes=list(known.keys),
-            state=Snapshot.of(known.state) if known.state else None,
-            reads=list(map(contract.RunRead.of, known.reads)),
-            items=list(map(contract.KnownEntry.of, shown)),
+            thread_id=known_state.run.thread.public_id,
+            step=known_state.revision.step,
+            steps=known_state.steps,
+            revision=known_state.revision.number,
+            at=time_of(known_state.revision.at),
+            exact=known_state.exact,
+            scopes=list(known_state.keys),
+            state=Snapshot.of(known_state.state) if known_state.state else None,
+            reads=list(map(contract.RunRead.of, known_state.reads)),
+            items=list(map(contract.KnownEntry.of, entries)),
             next_cursor=cursor,
         )
     )
@@ -66,9 +68,9 @@ def list_readers(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     rows = knowledge.readers_of(call.actor, namespace, key, call.query.version)
     if page.after is not None:
         rows = rows.behind(*_place(page.after))
-    found = list(rows[: page.limit + 1])
-    shown, cursor = page.close(found, lambda row: f"{row.version}.{row.pk}")
-    return answer(Page(items=list(map(contract.EntryReader.of, shown)), next_cursor=cursor))
+    reads = list(rows[: page.limit + 1])
+    page_reads, cursor = page.close(reads, lambda row: f"{row.version}.{row.pk}")
+    return answer(Page(items=list(map(contract.EntryReader.of, page_reads)), next_cursor=cursor))
 
 
 def _place(after: str) -> tuple[int, int]:

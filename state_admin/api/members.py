@@ -71,8 +71,8 @@ def end_member_sessions(call: Endpoint, member_id: str) -> HttpResponse:
 
 def _invite(member: Membership, link: str) -> HttpResponse:
     url = settings.SITE_URL + reverse("web:login-once", args=[link]) if link else None
-    shown = contract.Member.of(member)
+    document = contract.Member.of(member)
     return answer_once(
-        contract.Invitation(member=shown, login_url=url),
-        kept=contract.Invitation(member=shown, login_url=None),
+        contract.Invitation(member=document, login_url=url),
+        kept=contract.Invitation(member=document, login_url=None),
     )

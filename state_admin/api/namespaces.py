@@ -46,16 +46,16 @@ def register_namespace(call: Endpoint, namespace: str) -> HttpResponse:
         **body.arguments(),
     }
     if call.query.if_exists == "accept":
-        for part, given in (("schema", body.schema), ("default", body.default)):
-            arguments[part] = None if given is UNSET else given
+        for part, raw in (("schema", body.schema), ("default", body.default)):
+            arguments[part] = None if raw is UNSET else raw
         registered = namespaces.ensure_namespace(**arguments)
     else:
         registered = namespaces.register_namespace(**arguments)
     if registered.violations is not None:
         return answer(_preview(registered.changed, registered.violations))
-    shown = contract.Namespace.of(registered.namespace)
+    document = contract.Namespace.of(registered.namespace)
     status = 201 if registered.created else 200
-    return answer(shown, status, etag=registered.namespace.schema_version)
+    return answer(document, status, etag=registered.namespace.schema_version)
 
 
 def _preview(would_change: bool, violations: namespaces.Violations) -> contract.RegistrationPreview:
@@ -75,7 +75,7 @@ def _preview(would_change: bool, violations: namespaces.Violations) -> contract.
 
 @handles(contract.UNREGISTER_NAMESPACE)
 def unregister_namespace(call: Endpoint, namespace: str) -> HttpResponse:
-    held = namespaces.unregister_namespace(
+    count = namespaces.unregister_namespace(
         actor=call.actor,
         name=namespace,
         entries=call.query.entries or "",
@@ -83,4 +83,4 @@ def unregister_namespace(call: Endpoint, namespace: str) -> HttpResponse:
     )
     if not call.dry_run:
         return no_content()
-    return answer(contract.NamespaceRemoval(held=contract.HeldEntries(entries=held)))
+    return answer(contract.NamespaceRemoval(held=contract.HeldEntries(entries=count)))

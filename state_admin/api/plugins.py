@@ -18,9 +18,9 @@ from state_admin.services.errors import Invalid
 @handles(contract.LIST_PLUGINS)
 def list_plugins(call: Endpoint) -> HttpResponse:
     rows = Plugin.objects.visible_to(call.actor)
-    shown, cursor = pagination.fetch_page(call, rows, by="name", created="installed_at")
-    parts = plugins.parts_of(call.actor, [row.name for row in shown])
-    items = [contract.PluginSummary.of(row, *parts[row.name]) for row in shown]
+    page_rows, cursor = pagination.fetch_page(call, rows, by="name", created="installed_at")
+    parts = plugins.parts_of(call.actor, [row.name for row in page_rows])
+    items = [contract.PluginSummary.of(row, *parts[row.name]) for row in page_rows]
     return answer(Page(items=items, next_cursor=cursor))
 
 

@@ -15,13 +15,13 @@ from state_admin.services.errors import Invalid
 
 @handles(contract.RESTORE_ENTRIES)
 def restore_entries(call: Endpoint) -> HttpResponse:
-    given = call.body(contract.Moment).given()
-    at = moments.read(given.pop("at"))
+    fields = call.body(contract.Moment).given()
+    at = moments.read(fields.pop("at"))
     if at is None:
         raise Invalid("at must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
-    if kind := given.pop("scope_kind", None):
-        given["scope_kind"] = ScopeKind(kind)
+    if kind := fields.pop("scope_kind", None):
+        fields["scope_kind"] = ScopeKind(kind)
     done = restores.restore_entries(
-        actor=call.actor, at=at, dry_run=call.dry_run, reason=call.reason, **given
+        actor=call.actor, at=at, dry_run=call.dry_run, reason=call.reason, **fields
     )
     return answer(contract.Restoration.of(at, done))

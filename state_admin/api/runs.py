@@ -31,22 +31,22 @@ from .threads import read_object
 _COST_PLACES = Decimal("0.000001")
 
 
-def _shown(call: Endpoint, run: Run) -> contract.Run:
+def _run_document(call: Endpoint, run: Run) -> contract.Run:
     return contract.Run.of(run, call.actor, runs.parents_of(call.actor, [run]))
 
 
 @handles(contract.START_RUN)
 def start_run(call: Endpoint, thread_id: str) -> HttpResponse:
-    given = call.body(contract.NewRun).given()
+    fields = call.body(contract.NewRun).given()
     run, created = runs.start_run(
         actor=call.actor,
         thread_id=thread_id,
-        run_id=given.pop("id", None),
-        metadata=read_object(given.pop("metadata", UNSET), "metadata"),
+        run_id=fields.pop("id", None),
+        metadata=read_object(fields.pop("metadata", UNSET), "metadata"),
         reason=call.reason,
-        **given,
+        **fields,
     )
-    return answer(_shown(call, run), 201 if created else 200, etag=run.last_revision)
+    return answer(_run_document(call, run), 201 if created else 200, etag=run.last_revision)
 
 
 @handles(contract.LIST_RUNS)
@@ -61,10 +61,10 @@ def list_runs(call: Endpoint) -> HttpResponse:
         rows = rows.filter(agent_id=query.agent_id)
     if query.stuck:
         rows = rows.stuck()
-    shown, cursor = pagination.fetch_page(call, rows)
+    page_runs, cursor = pagination.fetch_page(call, rows)
     # One query for the parents of all of them.
-    parents = runs.parents_of(call.actor, shown)
-    items = [contract.Run.of(row, call.actor, parents) for row in shown]
+    parents = runs.parents_of(call.actor, page_runs)
+    items = [contract.Run.of(row, call.actor, parents) for row in page_runs]
     return answer(Page(items=items, next_cursor=cursor))
 
 
@@ -80,7 +80,7 @@ def get_run(call: Endpoint, run_id: str) -> HttpResponse:
         FeedFilter(run=run_id),
         look=lambda: runs.find_run(call.actor, run_id),
         is_news=lambda run: run.last_revision > since,
-        show=lambda run: answer(_shown(call, run), etag=run.last_revision),
+        show=lambda run: answer(_run_document(call, run), etag=run.last_revision),
         memory=since,
     )
 
@@ -96,14 +96,14 @@ def change_run(call: Endpoint, run_id: str) -> HttpResponse:
         expected_revision=etags.expected_version(call.request),
         reason=call.reason,
     )
-    return answer(_shown(call, run), etag=run.last_revision)
+    return answer(_run_document(call, run), etag=run.last_revision)
 
 
 @handles(contract.HEARTBEAT_RUN)
 def heartbeat_run(call: Endpoint, run_id: str) -> HttpResponse:
     token = call.body(contract.Heartbeat).fencing_token
     return answer(
-        _shown(call, runs.heartbeat(actor=call.actor, run_id=run_id, fencing_token=token))
+        _run_document(call, runs.heartbeat(actor=call.actor, run_id=run_id, fencing_token=token))
     )
 
 
@@ -117,7 +117,7 @@ def take_lease(call: Endpoint, run_id: str) -> HttpResponse:
         only_if_free=body.only_if_free,
         reason=call.reason,
     )
-    return answer(_shown(call, run))
+    return answer(_run_document(call, run))
 
 
 @handles(contract.RELEASE_LEASE)
@@ -128,7 +128,7 @@ def release_lease(call: Endpoint, run_id: str) -> HttpResponse:
         fencing_token=call.query.fencing_token,
         reason=call.reason,
     )
-    return answer(_shown(call, run))
+    return answer(_run_document(call, run))
 
 
 @handles(contract.FAIL_RUN)
@@ -140,7 +140,7 @@ def fail_run(call: Endpoint, run_id: str) -> HttpResponse:
         expected_revision=etags.expected_version(call.request),
         reason=call.reason,
     )
-    return answer(_shown(call, run), etag=run.last_revision)
+    return answer(_run_document(call, run), etag=run.last_revision)
 
 
 @handles(contract.RESUME_RUN)
@@ -154,7 +154,7 @@ def resume_run(call: Endpoint, run_id: str) -> HttpResponse:
         fencing_token=body.fencing_token,
         reason=call.reason,
     )
-    return answer(_shown(call, run))
+    return answer(_run_document(call, run))
 
 
 @handles(contract.CANCEL_RUN)
@@ -165,7 +165,7 @@ def cancel_run(call: Endpoint, run_id: str) -> HttpResponse:
         expected_revision=etags.expected_version(call.request),
         reason=call.reason,
     )
-    return answer(_shown(call, run), etag=run.last_revision)
+    return answer(_run_document(call, run), etag=run.last_revision)
 
 
 @handles(contract.CANCEL_RUNS)
@@ -191,13 +191,13 @@ def commit(call: Endpoint, run_id: str) -> HttpResponse:
     committed = commits.commit(
         actor=call.actor, run_id=run_id, step=_read_step(body), reason=call.reason
     )
-    shown = commit_contract.Committed(
+    document = commit_contract.Committed(
         revision=committed.revision,
         touched_keys=list(committed.touched),
         message_count=committed.message_count,
-        run=_shown(call, committed.run),
+        run=_run_document(call, committed.run),
     )
-    return answer(shown, etag=committed.revision)
+    return answer(document, etag=committed.revision)
 
 
 def _read_step(body: commit_contract.Commit) -> Step:
@@ -238,32 +238,32 @@ def _updates(given: list[commit_contract.Update], pointer: str) -> tuple[Update,
     return tuple(updates)
 
 
-def _reads(given: list[commit_contract.EntryRead]) -> tuple[Read, ...]:
-    if len(given) > MOST_READS:
+def _reads(reads: list[commit_contract.EntryRead]) -> tuple[Read, ...]:
+    if len(reads) > MOST_READS:
         raise Invalid(
             "too many reads", [values.Fault("/reads", f"must have at most {MOST_READS} items")]
         )
-    for index, each in enumerate(given):
+    for index, each in enumerate(reads):
         try:
             entries.check_address(each.namespace, each.key)
         except Problem as bad:
             fault = values.Fault(f"/reads/{index}", bad.detail)
             raise Invalid("a read is not valid", [fault]) from bad
-    return tuple(Read(each.namespace, each.key, each.version) for each in given)
+    return tuple(Read(each.namespace, each.key, each.version) for each in reads)
 
 
 def _read_change(body: contract.RunFields, pointer: str = "") -> RunChange:
-    given = body.given()
-    given.pop("fencing_token", None)
+    fields = body.given()
+    fields.pop("fencing_token", None)
     for name in ("waiting", "termination_reason"):
-        if name in given:
-            values.check(given[name], f"/{name}")
-            given[name] = values.load(given[name].text)
-    if "cost_usd" in given:
-        given["cost_usd"] = _read_cost(given["cost_usd"], pointer)
-    if "metadata" in given:
-        given["metadata"] = read_object(given["metadata"], "metadata")
-    return RunChange(**given)
+        if name in fields:
+            values.check(fields[name], f"/{name}")
+            fields[name] = values.load(fields[name].text)
+    if "cost_usd" in fields:
+        fields["cost_usd"] = _read_cost(fields["cost_usd"], pointer)
+    if "metadata" in fields:
+        fields["metadata"] = read_object(fields["metadata"], "metadata")
+    return RunChange(**fields)
 
 
 def _read_cost(given: int | float | str, pointer: str) -> Decimal:

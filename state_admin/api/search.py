@@ -18,23 +18,23 @@ from state_admin.services.errors import Invalid
 
 @handles(contract.SEARCH)
 def search_entries(call: Endpoint) -> HttpResponse:
-    given = call.body(contract.Search).given()
-    where = _read_conditions(given.pop("where", []))
-    limit, cursor = given.pop("limit", None), given.pop("cursor", None)
+    fields = call.body(contract.Search).given()
+    where = _read_conditions(fields.pop("where", []))
+    limit, cursor = fields.pop("limit", None), fields.pop("cursor", None)
     page = page_of(
         limit=limit,
         cursor=cursor,
-        filters=[*sorted(given.items()), values.dump([list(each) for each in where])],
+        filters=[*sorted(fields.items()), values.dump([list(each) for each in where])],
         path=call.request.path,
     )
-    with_value = given.pop("include", None) == "value"
-    if kind := given.pop("scope_kind", None):
-        given["scope_kind"] = ScopeKind(kind)
-    found = search.search_entries(
-        actor=call.actor, where=where, limit=page.limit, after=page.after, **given
+    with_value = fields.pop("include", None) == "value"
+    if kind := fields.pop("scope_kind", None):
+        fields["scope_kind"] = ScopeKind(kind)
+    results = search.search_entries(
+        actor=call.actor, where=where, limit=page.limit, after=page.after, **fields
     )
-    items = [contract.Hit.of_hit(hit, with_value=with_value) for hit in found.hits]
-    cursor = None if found.after is None else page.cursor_to(found.after)
+    items = [contract.Hit.of_hit(hit, with_value=with_value) for hit in results.hits]
+    cursor = None if results.after is None else page.cursor_to(results.after)
     return answer(base.Page(items=items, next_cursor=cursor))
 
 

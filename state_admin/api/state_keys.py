@@ -39,7 +39,7 @@ def register_state_key(call: Endpoint, name: str) -> HttpResponse:
 
 @handles(contract.UNREGISTER_STATE_KEY)
 def unregister_state_key(call: Endpoint, name: str) -> HttpResponse:
-    held = unregister(
+    count = unregister(
         actor=call.actor,
         name=name,
         clear=call.query.values == "clear",
@@ -47,5 +47,5 @@ def unregister_state_key(call: Endpoint, name: str) -> HttpResponse:
         reason=call.reason,
     )
     if call.dry_run:
-        return answer(contract.StateKeyRemoval(held=contract.StateKeyValues.of(held)))
+        return answer(contract.StateKeyRemoval(held=contract.StateKeyValues.of(count)))
     return no_content()

@@ -25,8 +25,8 @@ def list_storage(call: Endpoint) -> HttpResponse:
         limit=page.limit + 1,
         after=_place(page.after),
     )
-    shown, cursor = page.close(levels, _position)
-    return answer(Page(items=list(map(contract.Storage.of, shown)), next_cursor=cursor))
+    page_levels, cursor = page.close(levels, _position)
+    return answer(Page(items=list(map(contract.Storage.of, page_levels)), next_cursor=cursor))
 
 
 @handles(contract.MEASURE_NAMESPACE)

@@ -66,8 +66,8 @@ def create_thread(call: Endpoint) -> HttpResponse:
 
 
 def _answer_thread(call: Endpoint, row: Thread, *, created: bool = False) -> HttpResponse:
-    shown = contract.Thread.of(row, call.actor)
-    return answer(shown, 201 if created else 200, etag=row.version)
+    document = contract.Thread.of(row, call.actor)
+    return answer(document, 201 if created else 200, etag=row.version)
 
 
 @handles(contract.GET_THREAD)
@@ -78,19 +78,19 @@ def get_thread(call: Endpoint, thread_id: str) -> HttpResponse:
 @handles(contract.CHANGE_THREAD)
 def change_thread(call: Endpoint, thread_id: str) -> HttpResponse:
     media_type = (call.request.content_type or "").partition(";")[0].strip().lower()
-    given = call.body(contract.ThreadChange).given()
+    fields = call.body(contract.ThreadChange).given()
     for name in ("metadata", "compaction_policy"):
-        if name in given:
-            given[name] = read_object(given[name], name)
+        if name in fields:
+            fields[name] = read_object(fields[name], name)
     row = threads.change_thread(
         actor=call.actor,
         thread_id=thread_id,
-        policy=given.pop("compaction_policy", None),
-        reparent="parent_thread_id" in given,
+        policy=fields.pop("compaction_policy", None),
+        reparent="parent_thread_id" in fields,
         merge=merge_patch if media_type == contract.MERGE_PATCH else None,
         expected_version=etags.expected_version(call.request),
         reason=call.reason,
-        **given,
+        **fields,
     )
     return _answer_thread(call, row)
 
@@ -131,15 +131,15 @@ def delete_threads(call: Endpoint) -> HttpResponse:
 
 @handles(contract.FORK_THREAD)
 def fork_thread(call: Endpoint, thread_id: str) -> HttpResponse:
-    given = call.body(contract.NewFork).given()
-    if "metadata" in given:
-        given["metadata"] = read_object(given["metadata"], "metadata")
+    fields = call.body(contract.NewFork).given()
+    if "metadata" in fields:
+        fields["metadata"] = read_object(fields["metadata"], "metadata")
     row, created = forks.fork_thread(
         actor=call.actor,
         thread_id=thread_id,
-        fork_id=given.pop("id", None),
+        fork_id=fields.pop("id", None),
         reason=call.reason,
-        **given,
+        **fields,
     )
     return _answer_thread(call, row, created=created)
 
@@ -187,15 +187,15 @@ def append_messages(call: Endpoint, thread_id: str) -> HttpResponse:
         operations=operations,
         reason=call.reason,
     )
-    shown = message_contract.Appended(
+    document = message_contract.Appended(
         message_count=appended.thread.message_count,
         messages=[
             message_contract.AppendedMessage(id=name, seq=seq) for name, seq in appended.placed
         ],
     )
     if appended.outcomes:
-        shown.results = list(map(BatchResult.of, appended.outcomes))
-    return answer(shown, 201)
+        document.results = list(map(BatchResult.of, appended.outcomes))
+    return answer(document, 201)
 
 
 @handles(message_contract.READ_CONTEXT)

@@ -65,8 +65,8 @@ def revoke_token(call: Endpoint, token_id: str) -> HttpResponse:
 
 
 def _answer_secret(token: ApiToken, secret: str) -> HttpResponse:
-    shown = contract.Token.of(token)
+    document = contract.Token.of(token)
     return answer_once(
-        contract.CreatedToken(token=shown, secret=secret),
-        kept=contract.CreatedToken(token=shown, secret=None),
+        contract.CreatedToken(token=document, secret=secret),
+        kept=contract.CreatedToken(token=document, secret=None),
     )

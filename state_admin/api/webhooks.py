@@ -28,20 +28,20 @@ def _show(call: Endpoint, hook: Webhook) -> HttpResponse:
 
 
 def _show_with_secret(call: Endpoint, hook: Webhook, secret: str, status: int) -> HttpResponse:
-    shown = contract.WebhookWithSecret.of(hook, _url(hook, call.actor), secret=secret)
-    return answer_once(shown, status, kept=structs.replace(shown, secret=None))
+    document = contract.WebhookWithSecret.of(hook, _url(hook, call.actor), secret=secret)
+    return answer_once(document, status, kept=structs.replace(document, secret=None))
 
 
-def _filter_of(given: contract.WebhookFilter | UnsetType) -> Filter | None:
-    if given is UNSET:
+def _filter_of(body: contract.WebhookFilter | UnsetType) -> Filter | None:
+    if body is UNSET:
         return None
     return Filter(
-        kinds=tuple(given.kinds),
-        namespaces=tuple(given.namespaces),
-        key=given.key,
-        prefix=given.prefix,
-        thread=given.thread,
-        run=given.run,
+        kinds=tuple(body.kinds),
+        namespaces=tuple(body.namespaces),
+        key=body.key,
+        prefix=body.prefix,
+        thread=body.thread,
+        run=body.run,
     )
 
 
@@ -113,9 +113,9 @@ def resume_webhook(call: Endpoint, webhook_id: str) -> HttpResponse:
 
 @handles(contract.ROTATE_WEBHOOK_SECRET)
 def rotate_webhook_secret(call: Endpoint, webhook_id: str) -> HttpResponse:
-    given = call.body(contract.SecretRotation).given()
+    fields = call.body(contract.SecretRotation).given()
     hook, secret = webhooks.rotate_secret(
-        actor=call.actor, webhook_id=webhook_id, reason=call.reason, **given
+        actor=call.actor, webhook_id=webhook_id, reason=call.reason, **fields
     )
     return _show_with_secret(call, hook, secret, 200)
 

@@ -104,8 +104,8 @@ class Explanation(Answer):
     ]
 
     @classmethod
-    def of(cls, found: Explained) -> Self:
-        return cls(**vars(found))
+    def of(cls, explanation: Explained) -> Self:
+        return cls(**vars(explanation))
 
 
 class ExplainQuery(Query):

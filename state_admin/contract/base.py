@@ -191,15 +191,15 @@ class Operation:
     @cached_property
     def parameters(self) -> dict[str, dict[str, Any]]:
         """The JSON Schema of each query parameter, by name."""
-        found = dict(parameters_of(self.query))
+        parameters = dict(parameters_of(self.query))
         if self.dry_run is not None:
-            found["dry_run"] = _DRY_RUN
-        return found
+            parameters["dry_run"] = _DRY_RUN
+        return parameters
 
-    def read(self, given: Mapping[str, Any]) -> Query:
+    def read(self, query: Mapping[str, Any]) -> Query:
         """The query with converted parameters. A field has another name where it would be a Python
         keyword."""
-        return self.query(**{self._fields[name]: value for name, value in given.items()})
+        return self.query(**{self._fields[name]: value for name, value in query.items()})
 
     @cached_property
     def _fields(self) -> dict[str, str]:

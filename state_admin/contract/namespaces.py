@@ -140,11 +140,11 @@ class NamespaceDefinition(Body):
 
     def arguments(self) -> dict[str, Any]:
         """Those of services.namespaces.register_namespace."""
-        given = {"schema": Raw("{}", {}), "default": Raw("null", None), **self.given()}
-        history = given.pop("history", UNSET)
+        arguments = {"schema": Raw("{}", {}), "default": Raw("null", None), **self.given()}
+        history = arguments.pop("history", UNSET)
         if history is not UNSET:
-            given |= {f"history_{name}": limit for name, limit in history.given().items()}
-        return given
+            arguments |= {f"history_{name}": limit for name, limit in history.given().items()}
+        return arguments
 
 
 class NamespacePart(NamespaceDefinition, kw_only=True):

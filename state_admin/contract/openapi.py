@@ -152,7 +152,7 @@ TAGS: Final[dict[str, str]] = {
 def document(operations: Iterable[Operation], problems: Mapping[str, Any]) -> Schema:
     """The whole document. `problems`: the problem types by slug."""
     operations = list(operations)
-    found, components = paths(operations, problems)
+    path_items, components = paths(operations, problems)
     return {
         "openapi": "3.1.1",
         "info": {
@@ -165,7 +165,7 @@ def document(operations: Iterable[Operation], problems: Mapping[str, Any]) -> Sc
         },
         "servers": [{"url": "/", "description": "The server that serves this document."}],
         "tags": [{"name": name, "description": TAGS[name]} for name in TAGS],
-        "paths": found,
+        "paths": path_items,
         "components": {
             "schemas": components,
             "headers": _RESPONSE_HEADERS,
@@ -185,13 +185,13 @@ def paths(operations: Iterable[Operation], problems: Mapping[str, Any]) -> tuple
     components = {_component(name): _renamed(part) for name, part in components.items()}
     for part in components.values():
         _complete(part)
-    known = dict(zip(types, map(_renamed, schemas), strict=True))
-    found: Schema = {}
+    struct_schemas = dict(zip(types, map(_renamed, schemas), strict=True))
+    path_items: Schema = {}
     for op in operations:
-        found.setdefault(f"/api/v1{op.path}", {})[op.method.lower()] = _operation(
-            op, known, components, problems
+        path_items.setdefault(f"/api/v1{op.path}", {})[op.method.lower()] = _operation(
+            op, struct_schemas, components, problems
         )
-    return found, components
+    return path_items, components
 
 
 def _types_of(op: Operation) -> Iterator[Any]:
@@ -243,7 +243,10 @@ def _complete(component: Schema) -> None:
 
 
 def _operation(
-    op: Operation, known: Mapping[Any, Schema], components: Schema, problems: Mapping[str, Any]
+    op: Operation,
+    struct_schemas: Mapping[Any, Schema],
+    components: Schema,
+    problems: Mapping[str, Any],
 ) -> Schema:
     document: Schema = {
         "operationId": op.id,
@@ -251,12 +254,12 @@ def _operation(
         "summary": op.summary,
         "description": op.description or f"{op.summary}.",
         "parameters": list(_parameters(op)),
-        "responses": _responses(op, known, components, problems),
+        "responses": _responses(op, struct_schemas, components, problems),
         "security": [{"bearer": []}, *([{"session": []}] if op.session else [])],
     }
     if op.body is not None:
-        content: Schema = {"schema": known[op.body]}
-        if (example := example_of(known[op.body], components)) is not None:
+        content: Schema = {"schema": struct_schemas[op.body]}
+        if (example := example_of(struct_schemas[op.body], components)) is not None:
             content["example"] = example
         document["requestBody"] = {
             "required": op.body_required,
@@ -317,15 +320,18 @@ _PATH_DESCRIPTIONS: Final = {
 
 
 def _responses(
-    op: Operation, known: Mapping[Any, Schema], components: Schema, problems: Mapping[str, Any]
+    op: Operation,
+    struct_schemas: Mapping[Any, Schema],
+    components: Schema,
+    problems: Mapping[str, Any],
 ) -> Schema:
     answers: dict[int, list[Schema]] = {}
     for status, answer in op.answers.items():
-        answers[status] = [known[each] for each in _choices(answer)]
+        answers[status] = [struct_schemas[each] for each in _choices(answer)]
     if op.dry_run is not None:
-        mark = known[DryRun]
+        mark = struct_schemas[DryRun]
         marked = [
-            mark if each is DryRun else {"allOf": [mark, known[each]]}
+            mark if each is DryRun else {"allOf": [mark, struct_schemas[each]]}
             for each in _choices(op.dry_run)
         ]
         answers[200] = [*answers.get(200, []), *marked]

@@ -42,7 +42,7 @@ class RestoredEntry(Answer):
 
     @classmethod
     def of(cls, step: Step) -> Self:
-        shown = cls(
+        entry = cls(
             namespace=step.namespace,
             key=step.key,
             action=step.action,
@@ -50,9 +50,9 @@ class RestoredEntry(Answer):
             then_version=step.then_version,
         )
         if step.problem is not None:
-            shown.reason = step.problem.detail
-            shown.errors = [Fault(**each) for each in step.problem.data.get("errors", [])]
-        return shown
+            entry.reason = step.problem.detail
+            entry.errors = [Fault(**each) for each in step.problem.data.get("errors", [])]
+        return entry
 
 
 class Restoration(Answer):

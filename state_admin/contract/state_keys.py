@@ -129,8 +129,8 @@ class StateKeyValues(Answer):
     values: Annotated[int, doc("Number of values.", 2, ge=0)]
 
     @classmethod
-    def of(cls, held: HeldValues) -> Self:
-        return cls(threads=held.threads, values=held.values)
+    def of(cls, row: HeldValues) -> Self:
+        return cls(threads=row.threads, values=row.values)
 
 
 class StateKeyRemoval(Answer):

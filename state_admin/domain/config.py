@@ -204,10 +204,11 @@ _VALIDATORS: Final = {
 
 
 def faults(kind: Kind, identity: str, value: JSON) -> list[Fault]:
-    """Why a sealed value is no `kind` with this id; [] = it is one. No message holds a value."""
-    found = _VALIDATORS[kind].faults(value)
-    if found:
-        return found
+    """Why a sealed value is not a valid record of this kind and id; [] if it is. No message contains a
+    value."""
+    schema_faults = _VALIDATORS[kind].faults(value)
+    if schema_faults:
+        return schema_faults
     if value["id"] != identity:
         return [Fault("/id", "differs from the id in the path")]
     return [*_RULES[kind](value)]
@@ -283,15 +284,15 @@ def references(kind: Kind, value: JSON) -> list[Reference]:
     if not isinstance(value, dict):
         return []
     if kind is Kind.MODELS:
-        named = [("/provider_id", Kind.PROVIDERS, value.get("provider_id"))]
+        candidates = [("/provider_id", Kind.PROVIDERS, value.get("provider_id"))]
     elif kind is Kind.AGENTS:
         delegates = value.get("delegates")
         listed = delegates if isinstance(delegates, list) else []
-        named = [("/model_id", Kind.MODELS, value.get("model_id"))]
-        named += [(f"/delegates/{n}", Kind.AGENTS, each) for n, each in enumerate(listed)]
+        candidates = [("/model_id", Kind.MODELS, value.get("model_id"))]
+        candidates += [(f"/delegates/{n}", Kind.AGENTS, each) for n, each in enumerate(listed)]
     else:
-        named = []
-    return [Reference(at, target, name) for at, target, name in named if isinstance(name, str)]
+        candidates = []
+    return [Reference(at, target, name) for at, target, name in candidates if isinstance(name, str)]
 
 
 # Which kinds may name one of a kind.
@@ -345,24 +346,24 @@ SECRET_PLACES: Final = {kind: tuple(_secret_places(schema)) for kind, schema in 
 
 
 def markers(kind: Kind, value: JSON) -> dict[str, JSON]:
-    """What stands at the places of secrets, by pointer; a place that is not there is left out."""
-    found = {}
+    """The parts of the value in the places of secrets, by pointer. Absent places are left out."""
+    by_pointer = {}
     for pointer in SECRET_PLACES[kind]:
         try:
-            found[pointer] = json_pointers.find(value, json_pointers.parts_of(pointer))
+            by_pointer[pointer] = json_pointers.find(value, json_pointers.parts_of(pointer))
         except json_pointers.Mismatch:
             continue
-    return found
+    return by_pointer
 
 
 def seal(
-    kind: Kind, value: JSON, held: Mapping[str, JSON], make_id: Callable[[], str]
+    kind: Kind, value: JSON, stored: Mapping[str, JSON], make_id: Callable[[], str]
 ) -> tuple[JSON, list[Secret]]:
     """The value with markers in the places of its secrets, and the secrets that were written.
 
-    A string is a new secret; null and nothing mean none; any marker means the one that `held`, the
-    markers of now, has there. BadSecret for all else, and for a secret that stands elsewhere in
-    the value as well.
+    A string is a new secret. Null or absence means no secret. A marker keeps the secret that
+    `stored`, the current markers, has in that place. Raises BadSecret for anything else, and for a
+    secret that the value also contains elsewhere.
     """
     fresh: list[Secret] = []
     bad: list[Fault] = []
@@ -377,8 +378,8 @@ def seal(
             secret = Secret(make_id(), pointer, given)
             fresh.append(secret)
             value = json_pointers.replace(value, path, secret.marker)
-        elif isinstance(given, dict) and "$secret" in given and is_marker(held.get(pointer)):
-            value = json_pointers.replace(value, path, held[pointer])
+        elif isinstance(given, dict) and "$secret" in given and is_marker(stored.get(pointer)):
+            value = json_pointers.replace(value, path, stored[pointer])
         elif isinstance(given, dict) and "$secret" in given:
             bad.append(Fault(pointer, "no secret is stored here to keep"))
         else:
@@ -400,18 +401,18 @@ def seal(
 
 
 def is_marker(node: JSON) -> TypeGuard[dict[str, Any]]:
-    """Whether a node stands for a secret that is set."""
+    """Whether a node is the marker of a secret that is set."""
     return isinstance(node, dict) and isinstance(node.get("$secret"), str)
 
 
-def reseal(kind: Kind, value: JSON, held: Mapping[str, JSON]) -> JSON:
-    """An old value with the secrets of now: what is set stays, and nothing old comes back."""
+def reseal(kind: Kind, value: JSON, stored: Mapping[str, JSON]) -> JSON:
+    """An old value with the current secrets: those that are set are kept, and no old one returns."""
     there = markers(kind, value)
     for pointer in SECRET_PLACES[kind]:
         path = json_pointers.parts_of(pointer)
-        if is_marker(held.get(pointer)):
+        if is_marker(stored.get(pointer)):
             put = json_pointers.replace if pointer in there else json_pointers.add
-            value = put(value, path, held[pointer])
+            value = put(value, path, stored[pointer])
         elif pointer in there:
             value = json_pointers.remove(value, path)
     return value

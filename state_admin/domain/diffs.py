@@ -123,8 +123,8 @@ def _merged(base: JSON, theirs: JSON, yours: JSON, pointer: str, clashes: list[C
         ]
     names = ("base", "theirs", "yours")
     absent = tuple(name for name, side in zip(names, sides, strict=True) if side is MISSING)
-    shown = [None if side is MISSING else side for side in sides]
-    clashes.append(Clash(pointer, shown[0], shown[1], shown[2], absent))
+    known_sides = [None if side is MISSING else side for side in sides]
+    clashes.append(Clash(pointer, known_sides[0], known_sides[1], known_sides[2], absent))
     return theirs
 
 

@@ -231,10 +231,10 @@ class _Comparison:
 
 
 def _difference(pointer: str, old: Any, new: Any) -> Fault:
-    return Fault(pointer, f"registered: {_shown(old)}; offered: {_shown(new)}")
+    return Fault(pointer, f"registered: {_quote(old)}; offered: {_quote(new)}")
 
 
-def _shown(value: Any) -> str:
+def _quote(value: Any) -> str:
     if value is MISSING:
         return "nothing"
     text = dump(value)

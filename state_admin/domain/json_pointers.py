@@ -175,18 +175,18 @@ class WorkingCopy:
 
     def move(self, origin: _Path, path: _Path) -> None:
         """RFC 6902 `move`."""
-        found = find(self.document, origin, "from")
+        value = find(self.document, origin, "from")
         if origin == path:
             return
         if path[: len(origin)] == origin:
             raise Mismatch("a value cannot be moved into its own child", "path")
         self.remove(origin)
-        self.add(path, found)
+        self.add(path, value)
 
     def duplicate(self, origin: _Path, path: _Path) -> None:
         """RFC 6902 `copy`. Both places share the value until one of them changes."""
-        found = find(self.document, origin, "from")
-        stack = [found]
+        value = find(self.document, origin, "from")
+        stack = [value]
         while stack:
             node = stack.pop()
             self._budget.copy(node)
@@ -194,12 +194,12 @@ class WorkingCopy:
                 stack.extend(node.values() if isinstance(node, dict) else node)
                 self._copies.pop(id(node), None)
                 self._indexes.pop(id(node), None)
-        self.add(path, found)
+        self.add(path, value)
 
     def change(self, path: _Path, function: Callable[[JSON], JSON]) -> None:
         """Set the place to `function` of what it holds, MISSING where there is nothing yet."""
         parent, place = self._created(path)
-        self._set(parent, place, function(_held(parent, place)))
+        self._set(parent, place, function(_member_of(parent, place)))
 
     def put(self, path: _Path, value: JSON) -> None:
         """Set the place; missing parents become objects, `-` is the end of an array."""
@@ -209,13 +209,13 @@ class WorkingCopy:
     def merge(self, path: _Path, patch: dict[str, JSON]) -> None:
         """RFC 7396 on the object at the path; a missing one, or null, starts empty."""
         parent, place = self._created(path)
-        held = _held(parent, place)
-        if held is not MISSING and held is not None and not isinstance(held, dict):
-            raise Mismatch(f"merge needs an object, found {kind(held)}", "path")
+        member = _member_of(parent, place)
+        if member is not MISSING and member is not None and not isinstance(member, dict):
+            raise Mismatch(f"merge needs an object, found {kind(member)}", "path")
         self._merge(parent, place, patch)
 
     def _merge(self, parent: JSON, place: JSON, patch: dict[str, JSON]) -> None:
-        if not isinstance(_held(parent, place), dict):
+        if not isinstance(_member_of(parent, place), dict):
             self._set(parent, place, {})
         target = self._child(parent, place)
         for name, change in patch.items():
@@ -230,10 +230,10 @@ class WorkingCopy:
         """Append the items to the array at the path; a missing one, or null, starts empty.
         The verb `union` leaves out items that are equal to one already there."""
         parent, place = self._created(path)
-        held = _held(parent, place)
-        if held is not MISSING and held is not None and not isinstance(held, list):
-            raise Mismatch(f"{verb} needs an array, found {kind(held)}", "path")
-        if not isinstance(held, list):
+        member = _member_of(parent, place)
+        if member is not MISSING and member is not None and not isinstance(member, list):
+            raise Mismatch(f"{verb} needs an array, found {kind(member)}", "path")
+        if not isinstance(member, list):
             self._set(parent, place, [])
         array = self._child(parent, place)
         if verb == "append":
@@ -252,11 +252,11 @@ class WorkingCopy:
         """Remove every item equal to `item` from the array at the path; nothing where the path
         leads nowhere, or to null."""
         parent, place = self._created(path, create=False)
-        held = MISSING if parent is None else _held(parent, place)
-        if held is MISSING or held is None:
+        member = MISSING if parent is None else _member_of(parent, place)
+        if member is MISSING or member is None:
             return
-        if not isinstance(held, list):
-            raise Mismatch(f"remove with a value needs an array, found {kind(held)}", "path")
+        if not isinstance(member, list):
+            raise Mismatch(f"remove with a value needs an array, found {kind(member)}", "path")
         array = self._child(parent, place)
         index = self._index(array)
         key = self._budget.hash(item)
@@ -281,13 +281,13 @@ class WorkingCopy:
         node: JSON = self._root
         place: JSON = ""
         for part in path:
-            held = _held(node, place)
-            if held is MISSING or held is None:
+            member = _member_of(node, place)
+            if member is MISSING or member is None:
                 if not create:
                     return None, None
                 self._set(node, place, {})
-            elif not isinstance(held, (dict, list)):
-                raise Mismatch(f"'{part[:80]}' does not exist in {kind(held)}", "path")
+            elif not isinstance(member, (dict, list)):
+                raise Mismatch(f"'{part[:80]}' does not exist in {kind(member)}", "path")
             node = self._child(node, place)
             if isinstance(node, dict):
                 place = part
@@ -385,7 +385,7 @@ class _Index:
             del self.counts[key]
 
 
-def _held(parent: JSON, place: JSON) -> JSON:
+def _member_of(parent: JSON, place: JSON) -> JSON:
     """What is at the place; MISSING where nothing is."""
     if isinstance(parent, dict):
         return parent.get(place, MISSING)

@@ -186,10 +186,10 @@ def _listed(operations: JSON) -> list[JSON]:
 def _member(operation: JSON, name: str) -> str:
     if not isinstance(operation, dict):
         raise Mismatch(f"an operation must be an object, not {kind(operation)}")
-    found = operation.get(name)
-    if not isinstance(found, str):
+    value = operation.get(name)
+    if not isinstance(value, str):
         raise Mismatch(f"'{name}' must be a string", name)
-    return found
+    return value
 
 
 def _value(operation: dict[str, JSON]) -> JSON:

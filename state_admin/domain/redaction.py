@@ -18,19 +18,19 @@ def redact(value: JSON, pointers: Collection[str]) -> tuple[JSON, set[str]]:
     Without pointers the whole value goes. A place that holds a tombstone, or lies within one,
     counts as found: what stood there is gone. Raises json_pointers.Mismatch for no pointer at all.
     """
-    found = set()
+    matched = set()
     for pointer in pointers or ("",):
         path = json_pointers.parts_of(pointer)
         try:
-            held = json_pointers.find(value, path)
+            part = json_pointers.find(value, path)
         except json_pointers.Mismatch:
             if _lies_in_tombstone(value, path):
-                found.add(pointer)
+                matched.add(pointer)
             continue
-        found.add(pointer)
-        if not values.same(held, TOMBSTONE):
+        matched.add(pointer)
+        if not values.same(part, TOMBSTONE):
             value = json_pointers.replace(value, path, TOMBSTONE)
-    return value, found
+    return value, matched
 
 
 def holds_tombstone(text: str) -> bool:

@@ -86,16 +86,16 @@ class Walk:
     def faults(self, value: JSON, limit: int) -> list[Fault]:
         """At most `limit` faults, at least one. Where the steps run out, the last one names the place
         that was reached."""
-        found: list[Fault] = []
+        faults: list[Fault] = []
         seen: set[tuple[str, str]] = set()
         stack: list[_Part] = [("", value, "")]
         place = ""
         try:
-            while stack and len(found) < limit:
+            while stack and len(faults) < limit:
                 at, part, place = stack.pop()
                 node = find_pointer(self._schema, at)
                 if not isinstance(node, dict):  # `false`: `true` refuses nothing
-                    found.append(Fault(place, f"False schema does not allow {self._show(part)}"))
+                    faults.append(Fault(place, f"False schema does not allow {self._show(part)}"))
                     continue
                 if (at, place) in seen:
                     continue
@@ -105,11 +105,11 @@ class Walk:
                 deeper = [each for each in applied if not self._fits(each[0], each[1])]
                 if not (local or deeper):
                     local = [self._whole(at, node, part, place)]
-                found += local
+                faults += local
                 stack += reversed(deeper)
         except _OutOfSteps:
-            found.append(Fault(place, _GIVEN_UP))
-        return found[:limit]
+            faults.append(Fault(place, _GIVEN_UP))
+        return faults[:limit]
 
     def _fits(self, at: str, part: JSON) -> bool:
         validator = self._validator(at)

@@ -89,19 +89,19 @@ def fields_of(schema: JSON) -> list[Field] | None:
     return fields if 0 < len(fields) <= MOST_FIELDS else None
 
 
-def fields_over(schema: JSON, held: JSON) -> list[Field]:
-    """The fields by which `held`, an object, is edited. What may be null is left empty for it; a
-    member that has no other field, for its schema or for what stands there, is one of JSON."""
-    return list(_fields(schema, _Place(held=held, edits=True)))
+def fields_over(schema: JSON, value: JSON) -> list[Field]:
+    """The fields of a form that edits `value`, an object. A nullable field is empty for null. A member
+    whose schema or value fits no other field is edited as JSON."""
+    return list(_fields(schema, _Place(held=value, edits=True)))
 
 
 class _Beyond(Exception):
-    """The schema, or what is held, says more than a form can ask."""
+    """A form cannot represent the schema or the value."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a schema applies; `edits`: in a value that is there, of which `held` is this part."""
+    """Where a schema applies. `edits`: the form edits a value, of which `held` is this part."""
 
     pointer: str = ""
     label: str = "Answer"
@@ -197,7 +197,7 @@ def _leaf(schema: Mapping[str, Any], place: _Place, *, nullable: bool) -> Field:
             rules={rule: value for rule, value in schema.items() if rule in _RULES[kind]},
             nullable=nullable,
         )
-    if _shown(field, place.held) is None:
+    if _text_of(field, place.held) is None:
         raise _Beyond
     return field
 
@@ -234,75 +234,75 @@ def _default(schema: Mapping[str, Any], kind: str) -> str:
     return default if isinstance(default, str) else dump(default)
 
 
-def typed_of(fields: Sequence[Field], held: JSON) -> dict[str, str]:
-    """What stands in each field while the value is `held`, from which the fields were made."""
-    return {each.name: _shown(each, _at(held, each.name)) or "" for each in fields}
+def typed_of(fields: Sequence[Field], value: JSON) -> dict[str, str]:
+    """The text of each field for `value`. The fields must be those of fields_over for this value."""
+    return {each.name: _text_of(each, _at(value, each.name)) or "" for each in fields}
 
 
-def _at(held: JSON, pointer: str) -> JSON:
+def _at(value: JSON, pointer: str) -> JSON:
     try:
-        return json_pointers.find(held, json_pointers.parts_of(pointer))
+        return json_pointers.find(value, json_pointers.parts_of(pointer))
     except json_pointers.Mismatch:
         return MISSING
 
 
-def _shown(asked: Field, node: JSON) -> str | None:
-    """What stands in a field for a part of the value; None where it cannot show that."""
+def _text_of(field: Field, node: JSON) -> str | None:
+    """The text of a field for a part of the value. None: the field cannot represent it."""
     if node is MISSING:
         return ""
-    if node is None and asked.nullable:
-        return "null" if asked.kind == "lines" else ""
-    match asked.kind:
+    if node is None and field.nullable:
+        return "null" if field.kind == "lines" else ""
+    match field.kind:
         case "json":
             return dump(node)
         case "choice":
-            return dump(node) if _known(asked, [node]) else None
-        case "several" if isinstance(node, list) and _known(asked, node):
-            held = [dump(item) for item in node]
-            return "\n".join(text for text, _ in asked.choices if text in held)
+            return dump(node) if _are_choices(field, [node]) else None
+        case "several" if isinstance(node, list) and _are_choices(field, node):
+            items = [dump(item) for item in node]
+            return "\n".join(text for text, _ in field.choices if text in items)
         case "lines" if isinstance(node, list):
-            return _lines(asked, node)
+            return _lines(field, node)
         case "number" | "integer" if _is_number(dump(node)):
             return dump(node)
         case "date" if isinstance(node, str) and _is_date(node):
             return node
-        # A browser takes the line breaks out of what has but one line.
-        case "text" if isinstance(node, str) and (asked.long or not _BREAK.search(node)):
+        # Browsers remove line breaks from fields of one line.
+        case "text" if isinstance(node, str) and (field.long or not _BREAK.search(node)):
             return node
     return None
 
 
-def _known(asked: Field, nodes: list[JSON]) -> bool:
+def _are_choices(field: Field, nodes: list[JSON]) -> bool:
     texts = [dump(node) for node in nodes]
-    return len(set(texts)) == len(texts) and {*texts} <= {text for text, _ in asked.choices}
+    return len(set(texts)) == len(texts) and {*texts} <= {text for text, _ in field.choices}
 
 
-def _lines(asked: Field, items: list[JSON]) -> str | None:
-    if not items and asked.nullable:
+def _lines(field: Field, items: list[JSON]) -> str | None:
+    if not items and field.nullable:
         return "[]"
     for item in items:
         if not isinstance(item, str) or item != item.strip() or not item or _BREAK.search(item):
             return None
     text = "\n".join(items)
-    return None if text in _NO_LINES and asked.nullable else text
+    return None if text in _NO_LINES and field.nullable else text
 
 
 def compose(
     fields: Sequence[Field], typed: Mapping[str, str], held: JSON = None
 ) -> tuple[str, list[Fault]]:
-    """The JSON text of `held` (None: nothing yet) with what was typed in its places, by the names
-    of the fields, and what is wrong with it.
+    """The JSON text of `held` (None: no value yet) with the `typed` texts, by name of the field, and
+    their faults.
 
-    What still stands in a field as it did changes nothing: nothing stays nothing, null stays null.
-    An optional field left empty is left out, and its object with it when nothing else is there; a
-    required one is a fault, an empty list excepted. Numbers stay as they were written.
+    An unchanged field changes nothing: absent stays absent, and null stays null. An empty optional
+    field is left out, and so is its object if nothing else is in it. An empty required field is a
+    fault, unless it is a list. Numbers keep their spelling.
     """
     value = {} if held is None else held
     wrong: dict[str, list[Fault]] = {}
     for each in fields:
         text, path = _normal(typed.get(each.name, "")), json_pointers.parts_of(each.name)
         node = _at(value, each.name) if path else MISSING
-        if node is not MISSING and text == _normal(_shown(each, node) or ""):
+        if node is not MISSING and text == _normal(_text_of(each, node) or ""):
             continue
         if text.strip():
             part = _part(each, text)
@@ -332,44 +332,44 @@ def _without(value: JSON, path: list[str]) -> JSON:
     return json_pointers.remove(value, path)
 
 
-def _lacks(asked: Field, value: JSON, typed: Mapping[str, str]) -> bool:
+def _lacks(field: Field, value: JSON, typed: Mapping[str, str]) -> bool:
     """Whether the value has nothing where it must have something."""
-    if not asked.name:
-        return asked.kind not in _LISTS and not typed.get("", "").strip()
-    above = _at(value, asked.name.rpartition("/")[0])
-    node = _at(value, asked.name)
+    if not field.name:
+        return field.kind not in _LISTS and not typed.get("", "").strip()
+    above = _at(value, field.name.rpartition("/")[0])
+    node = _at(value, field.name)
     empty = node is MISSING or (isinstance(node, str) and not node.strip())
-    return empty and (asked.required or (asked.needed and isinstance(above, dict)))
+    return empty and (field.required or (field.needed and isinstance(above, dict)))
 
 
-def _part(asked: Field, text: str) -> str | list[Fault]:
+def _part(field: Field, text: str) -> str | list[Fault]:
     """The JSON text of one field."""
-    text = text if asked.kind == "text" else text.strip()
-    match asked.kind:
+    text = text if field.kind == "text" else text.strip()
+    match field.kind:
         case "lines":
             lines = [line.strip() for line in text.split("\n") if line.strip()]
-            return text if asked.nullable and text in _NO_LINES else dump(lines)
+            return text if field.nullable and text in _NO_LINES else dump(lines)
         case "choice" | "several":
-            chosen = text.split("\n") if asked.kind == "several" else [text]
-            if not {*chosen} <= {choice for choice, _ in asked.choices}:
-                return [Fault(asked.name, "must be one of the choices")]
-            return text if asked.kind == "choice" else f"[{','.join(chosen)}]"
+            chosen = text.split("\n") if field.kind == "several" else [text]
+            if not {*chosen} <= {choice for choice, _ in field.choices}:
+                return [Fault(field.name, "must be one of the choices")]
+            return text if field.kind == "choice" else f"[{','.join(chosen)}]"
         case "number" | "integer":
-            return text if _is_number(text) else [Fault(asked.name, "must be a number")]
+            return text if _is_number(text) else [Fault(field.name, "must be a number")]
         case "date" if not _is_date(text):
-            return [Fault(asked.name, "must be a date such as 2026-01-31")]
+            return [Fault(field.name, "must be a date such as 2026-01-31")]
         case "json":
-            return _json(asked, text)
+            return _json(field, text)
     return dump(text)
 
 
-def _json(asked: Field, text: str) -> str | list[Fault]:
+def _json(field: Field, text: str) -> str | list[Fault]:
     try:
         check(read(text))
     except MalformedJSON as malformed:
-        return [Fault(asked.name, str(malformed))]
+        return [Fault(field.name, str(malformed))]
     except RefusedJSON as refused:
-        return [Fault(asked.name + each.pointer, each.message) for each in refused.faults]
+        return [Fault(field.name + each.pointer, each.message) for each in refused.faults]
     return text
 
 

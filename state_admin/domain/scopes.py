@@ -47,7 +47,7 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise BadName(
             "a name is 1 to 128 characters: letters, digits, '_', '.', ':' and '-' of ASCII, "
-            f"the first one a letter, digit or '_'; got {_shown(name)}"
+            f"the first one a letter, digit or '_'; got {_quote(name)}"
         )
 
 
@@ -78,7 +78,7 @@ def _check_text(what: str, text: str, most: int) -> None:
         )
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     return ascii(text) if len(text) <= 80 else ascii(text[:80]) + "…"
 
 

@@ -37,10 +37,10 @@ def clean(text: str, max_tokens: int) -> str:
     text = _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = harmless(text, TAG).strip()
     most = 4 * max_tokens + 3
-    held = text.encode()
-    if len(held) <= most:
+    encoded = text.encode()
+    if len(encoded) <= most:
         return text
-    room = held[: most - len(_CUT.encode())].decode(errors="ignore")
+    room = encoded[: most - len(_CUT.encode())].decode(errors="ignore")
     whole_words = room.rpartition(" ")[0] if " " in room[-80:] else room
     return whole_words.rstrip() + _CUT
 

@@ -175,12 +175,12 @@ def _objects(named: dict[str, None], components: Schema) -> str:
     done = set(waiting)
     while waiting:
         name = waiting.pop(0)
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         schema = components[name]
         rows = [
             (
                 f"`{field}`" + (", required" if field in schema.get("required", ()) else ""),
-                _type(each, found),
+                _type(each, names),
                 each.get("description", ""),
             )
             for field, each in schema.get("properties", {}).items()
@@ -188,8 +188,8 @@ def _objects(named: dict[str, None], components: Schema) -> str:
         about = schema.get("description", "")
         table = _table(("Field", "Type", "Description"), rows) if rows else ""
         parts.append(f"### {name}\n\n" + (f"{about}\n\n" if about else "") + table)
-        waiting += [each for each in found if each not in done]
-        done |= found.keys()
+        waiting += [each for each in names if each not in done]
+        done |= names.keys()
     return "## Objects\n\n" + "".join(parts) if parts else ""
 
 

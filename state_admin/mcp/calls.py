@@ -33,59 +33,61 @@ def arguments_in(body: bytes) -> dict[str, Raw]:
     """The arguments of a tools/call, each with its exact text. BadRequest, Invalid."""
     try:
         params = values.members(values.read(body)).get("params", _EMPTY)
-        given = values.members(params).get("arguments", _EMPTY)
+        arguments = values.members(params).get("arguments", _EMPTY)
     except MalformedJSON as error:
         raise BadRequest(f"the body is not JSON: {error}") from error
     except RefusedJSON as refused:
         faults = [Fault(f.pointer.removeprefix(_ARGUMENTS), f.message) for f in refused.faults]
         raise Invalid("the arguments cannot be stored", faults) from refused
-    return values.members(given) if isinstance(given.value, dict) else {}
+    return values.members(arguments) if isinstance(arguments.value, dict) else {}
 
 
-def check_arguments(tool: Tool, given: Mapping[str, Raw]) -> None:
+def check_arguments(tool: Tool, arguments: Mapping[str, Raw]) -> None:
     """Invalid, with a pointer into the arguments to each fault. Unavailable: call it again."""
-    known, needed = tool.takes["properties"], tool.takes["required"]
+    properties, needed = tool.takes["properties"], tool.takes["required"]
     # By name: the library points at the whole for these two.
-    faults = [Fault(values.pointer_of(n), "unknown argument") for n in given if n not in known]
-    faults += [Fault(values.pointer_of(n), "is missing") for n in needed if n not in given]
-    for name, raw in given.items():
+    faults = [
+        Fault(values.pointer_of(n), "unknown argument") for n in arguments if n not in properties
+    ]
+    faults += [Fault(values.pointer_of(n), "is missing") for n in needed if n not in arguments]
+    for name, raw in arguments.items():
         try:
             values.check(raw, values.pointer_of(name))
         except RefusedJSON as refused:
             faults += refused.faults
     if not faults:
         try:
-            faults = tool.validator.faults({name: raw.value for name, raw in given.items()})
+            faults = tool.validator.faults({name: raw.value for name, raw in arguments.items()})
         except isolation.Busy as busy:
             raise Unavailable(str(busy), hint="Call it again.") from busy
     if faults:
         raise Invalid(
             f"the arguments of {tool.name} are not valid",
             faults,
-            hint=f"Allowed arguments: {', '.join(known)}. Correct them and call the tool again.",
+            hint=f"Allowed arguments: {', '.join(properties)}. Correct them and call the tool again.",
         )
 
 
-def request_of(tool: Tool, given: Mapping[str, Raw], caller: Caller) -> tuple[Message, bytes]:
+def request_of(tool: Tool, arguments: Mapping[str, Raw], caller: Caller) -> tuple[Message, bytes]:
     """The call of the API that a tool call is, as an ASGI scope and a body."""
-    place = {name: quote(given[name].value, safe="") for name in tool.in_path}
-    asked = {name: given[name].value for name in tool.query if name in given}
+    place = {name: quote(arguments[name].value, safe="") for name in tool.in_path}
+    asked = {name: arguments[name].value for name in tool.query if name in arguments}
     headers = {}
     content = b""
     if tool.body:
-        parts = (f'"{name}":{given[name].text}' for name in tool.body if name in given)
+        parts = (f'"{name}":{arguments[name].text}' for name in tool.body if name in arguments)
         content = ("{" + ",".join(parts) + "}").encode()
         headers["content-type"] = "application/json"
-    if "patch" in given:
-        content = given["patch"].text.encode()
-        kind = given["kind"].value if "kind" in given else "merge"
+    if "patch" in arguments:
+        content = arguments["patch"].text.encode()
+        kind = arguments["kind"].value if "kind" in arguments else "merge"
         headers["content-type"] = _MEDIA_TYPES[kind]
-    if "expected_version" in given:
-        version = given["expected_version"].value
+    if "expected_version" in arguments:
+        version = arguments["expected_version"].value
         name, tag = ("if-match", f'"{version}"') if version else ("if-none-match", "*")
         headers[name] = tag
-    if "reason" in given:
-        headers["change-reason"] = given["reason"].value
+    if "reason" in arguments:
+        headers["change-reason"] = arguments["reason"].value
     path = "/api/v1" + tool.operation.path.format(**place)
     query = urlencode(asked, doseq=True)
     scope = caller.scope_of(tool.operation.method, path, query, headers, len(content))

@@ -158,12 +158,12 @@ class Listening:
 
 def _addresses(uris: Iterable[str]) -> dict[Address, set[str]]:
     """The entries that URIs name, with all spellings of each. Those that name none are left out."""
-    found: dict[Address, set[str]] = {}
+    addresses: dict[Address, set[str]] = {}
     for uri in uris:
         address = address_in(uri)
         if address is not None:
-            found.setdefault(address, set()).add(uri)
-    return found
+            addresses.setdefault(address, set()).add(uri)
+    return addresses
 
 
 def _changed(rows: Iterable[FeedRow], addresses: dict[Address, set[str]]) -> list[str]:

@@ -71,8 +71,8 @@ def list_entries(caller: Caller, cursor: str | None) -> ListResourcesResult:
     rows = rows.filter(namespace__unregistered_at=None).select_related("namespace")
     if cursor is not None:
         rows = rows.filter(id__lt=_open(cursor))
-    found = list(rows.order_by("-id").defer("value")[: _PAGE + 1])
-    shown = found[:_PAGE]
+    fetched = list(rows.order_by("-id").defer("value")[: _PAGE + 1])
+    entries = fetched[:_PAGE]
     return ListResourcesResult(
         resources=[
             Resource(
@@ -82,9 +82,9 @@ def list_entries(caller: Caller, cursor: str | None) -> ListResourcesResult:
                 mime_type=_JSON,
                 size=row.size_bytes,
             )
-            for row in shown
+            for row in entries
         ],
-        next_cursor=_seal(shown[-1].pk) if len(found) > _PAGE else None,
+        next_cursor=_seal(entries[-1].pk) if len(fetched) > _PAGE else None,
     )
 
 

@@ -66,9 +66,9 @@ def _handlers(host: Host, listening: Listening) -> dict[str, Any]:
         body = await _request(ctx).body()
 
         def read() -> Any:
-            given = calls.arguments_in(body)
-            calls.check_arguments(tool, given)
-            return calls.request_of(tool, given, caller)
+            arguments = calls.arguments_in(body)
+            calls.check_arguments(tool, arguments)
+            return calls.request_of(tool, arguments, caller)
 
         try:
             scope, content = read() if len(body) <= _SMALL else await host.in_thread(read)

@@ -22,12 +22,12 @@ from .workspaces import Workspace
 def narrowed(actor: Actor) -> Q:
     """The rows about an actor's workspace that a narrowed token may see: those about namespaces
     and threads within its grant, and those about neither."""
-    seen = Q(workspace_id=actor.workspace_id)
+    visible = Q(workspace_id=actor.workspace_id)
     if actor.namespaces:
-        seen &= Q(namespace="") | Q(namespace__regex=glob_regex(actor.namespaces))
+        visible &= Q(namespace="") | Q(namespace__regex=glob_regex(actor.namespaces))
     if actor.thread_prefixes:
-        seen &= Q(thread="") | thread_prefix(actor.thread_prefixes, "thread")
-    return seen
+        visible &= Q(thread="") | thread_prefix(actor.thread_prefixes, "thread")
+    return visible
 
 
 class AuditQuerySet(models.QuerySet["AuditRow"]):
@@ -41,8 +41,8 @@ class AuditQuerySet(models.QuerySet["AuditRow"]):
     def about(self, subject: str) -> Self:
         """`namespace/key`, or a namespace, key, thread or run by its name."""
         namespace, _, key = subject.partition("/")
-        named = Q(namespace=subject) | Q(key=subject) | Q(thread=subject) | Q(run=subject)
-        return self.filter(named | Q(namespace=namespace, key=key) if key else named)
+        condition = Q(namespace=subject) | Q(key=subject) | Q(thread=subject) | Q(run=subject)
+        return self.filter(condition | Q(namespace=namespace, key=key) if key else condition)
 
     def since(self, moment: datetime) -> Self:
         return self.filter(at__gte=moment, pk__gte=id_at(self.model, "at", moment - OPEN))

@@ -67,11 +67,11 @@ class CompactionQuerySet(LeasedQuerySet["Compaction"]):
     def visible_to(self, actor: Actor) -> Self:
         rows = self.filter(workspace_id=actor.workspace_id)
         if actor.thread_prefixes:
-            seen = thread_prefix(actor.thread_prefixes, "thread__public_id")
-            rows = rows.filter(Q(thread=None) | seen)
+            visible = thread_prefix(actor.thread_prefixes, "thread__public_id")
+            rows = rows.filter(Q(thread=None) | visible)
         if actor.namespaces:
-            seen = Q(namespace__name__regex=glob_regex(actor.namespaces))
-            rows = rows.filter(Q(namespace=None) | seen)
+            visible = Q(namespace__name__regex=glob_regex(actor.namespaces))
+            rows = rows.filter(Q(namespace=None) | visible)
         return rows
 
     def of_its_own(self) -> Self:

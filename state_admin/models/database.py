@@ -122,13 +122,15 @@ def slow_statements(*, with_text: bool) -> Slow:
     return Slow(
         kept,
         [
-            Statement(_shown(text, with_text), calls, float(total), float(mean), process or "")
+            Statement(
+                _shorten_statement(text, with_text), calls, float(total), float(mean), process or ""
+            )
             for text, calls, total, mean, process in rows
         ],
     )
 
 
-def _shown(text: str | None, whole: bool) -> str:
+def _shorten_statement(text: str | None, whole: bool) -> str:
     text = (text or "").strip()
     if not whole:
         verb = text.partition(" ")[0]

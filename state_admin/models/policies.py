@@ -90,5 +90,5 @@ def read_layers(workspace_id: int, run_id: int | None) -> tuple[str, list[tuple[
     """The agent of a thread whose newest run is `run_id`, and what its workspace and it say:
     ("workspace" or "agent", JSON text), the workspace first."""
     rows = hot.fetch_all(_OF_THREAD, {"workspace": workspace_id, "run": run_id})
-    said = [("agent" if of else "workspace", body) for _, of, body in rows if body is not None]
-    return rows[0][0], said
+    layers = [("agent" if of else "workspace", body) for _, of, body in rows if body is not None]
+    return rows[0][0], layers

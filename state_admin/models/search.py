@@ -150,7 +150,7 @@ def find_candidates(
     # `+ 0` hides the order from the planner: it would walk all entries by it for a few candidates.
     rows = rows.filter(id__lt=end)
     newest = rows.order_by((F("id") + 0).desc()).values_list("id", "size_bytes")
-    found = []
+    sources = []
     # RawSQL, since no lookup says @@ or compares rows; what comes from outside is a parameter.
     if reach.filled_to != 0:
         indexed = list(newest.filter(id__in=RawSQL(_NEWEST, [end, query]))[:limit])
@@ -158,12 +158,12 @@ def find_candidates(
             indexed = list(newest.filter(id__in=RawSQL(_INDEXED, [query, end]))[:limit])
         changed = [workspace_id, str(reach.xid), reach.change_id]
         pending = newest.filter(id__in=RawSQL(_PENDING, changed))
-        found += [indexed, list(pending[:limit])]
+        sources += [indexed, list(pending[:limit])]
     if reach.filled_to is not None:
         unfilled = rows.filter(id__gt=reach.filled_to).order_by("-id")
-        found.append(list(unfilled.values_list("id", "size_bytes")[:limit]))
+        sources.append(list(unfilled.values_list("id", "size_bytes")[:limit]))
     unique: list[tuple[int, int]] = []
-    for each in merge(*found, reverse=True):
+    for each in merge(*sources, reverse=True):
         if not unique or unique[-1][0] != each[0]:
             unique.append(each)
     return unique[:limit]

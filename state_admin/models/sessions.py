@@ -48,10 +48,10 @@ class SessionStore(db.SessionStore):
 
     def _get_session_from_db(self) -> UserSession | None:
         rows = UserSession.objects.filter(expire_date__gt=timezone.now())
-        found = rows.filter(session_key=digest(str(self.session_key))).first()
-        if found is None:
+        row = rows.filter(session_key=digest(str(self.session_key))).first()
+        if row is None:
             self._session_key = None
-        return found
+        return row
 
     def exists(self, session_key: str) -> bool:
         return super().exists(digest(session_key))

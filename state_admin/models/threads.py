@@ -18,10 +18,10 @@ from .workspaces import Workspace
 
 def thread_prefix(prefixes: Iterable[str], column: str = "public_id") -> Q:
     """The condition that a thread id begins with one of `prefixes`."""
-    seen = Q()
+    condition = Q()
     for prefix in prefixes:
-        seen |= Q(**{f"{column}__startswith": prefix})
-    return seen
+        condition |= Q(**{f"{column}__startswith": prefix})
+    return condition
 
 
 class ThreadQuerySet(models.QuerySet["Thread"]):

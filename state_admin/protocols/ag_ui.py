@@ -52,7 +52,7 @@ class _Thread:
         before, self._state = self._state, self._read_state()
         seen = self._seq
         log = self._read_log(thread)
-        fresh = [said for said in log if said.seq > seen]
+        fresh = [message for message in log if message.seq > seen]
         events = ag_ui_events.message_events(fresh)
         if events is None or len(fresh) == MOST_MESSAGES:
             events = [ag_ui_events.messages_snapshot(log)]
@@ -61,8 +61,8 @@ class _Thread:
     def _read_state(self) -> JSON:
         """The reference's persisted state: what is not persistent does not leave the server."""
         snapshot = snapshots.read_snapshot(actor=self.actor, thread_id=self.thread_id)
-        held = {row.key: values.load(row.value) for row in snapshot.rows if row.persistent}
-        return {"revision": snapshot.revision, "extensions": held}
+        state = {row.key: values.load(row.value) for row in snapshot.rows if row.persistent}
+        return {"revision": snapshot.revision, "extensions": state}
 
     def _read_log(self, thread: Thread) -> list[parts.ThreadMessage]:
         if thread.message_count == self._seq:
@@ -96,7 +96,7 @@ class Onlooker(_Thread):
             events += self._tell_run(active, started=True, ended=False)
         return _encode(events)
 
-    def tell(self, rows: Sequence[FeedRow]) -> bytes:
+    def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
         thread = threads.find_thread(self.actor, self.thread_id)
         runs = self._runs(thread, rows)
         # What a run did stands between its beginning and its end.
@@ -108,14 +108,14 @@ class Onlooker(_Thread):
         for row in rows:
             if row.run:
                 kinds.setdefault(row.run, set()).add(row.kind)
-        found = {
+        runs = {
             run.public_id: run for run in Run.objects.filter(thread=thread, public_id__in=kinds)
         }
         return [
             told
             for run_id, seen in kinds.items()
-            if run_id in found
-            for told in self._tell_run(found[run_id], "run.start" in seen, "run.done" in seen)
+            if run_id in runs
+            for told in self._tell_run(runs[run_id], "run.start" in seen, "run.done" in seen)
         ]
 
     def _tell_run(self, run: Run, started: bool, ended: bool) -> list[Event]:
@@ -149,7 +149,7 @@ class Participant(_Thread):
         started = self._started(self._run_id, run)
         return _encode([started, *self._whole(thread), *self._ended(run)])
 
-    def tell(self, rows: Sequence[FeedRow]) -> bytes:
+    def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
         thread = threads.find_thread(self.actor, self.thread_id)
         run = Run.objects.filter(thread=thread, public_id=self._run_id).first()
         return _encode([*self._news(thread), *self._ended(run)])
@@ -176,13 +176,13 @@ def watch_thread(call: Endpoint, thread_id: str) -> HttpResponse:
 
 @handles(contract.JOIN_RUN)
 def join_run(call: Endpoint, thread_id: str) -> HttpResponse:
-    named = call.body(contract.RunAgentInput)
-    if named.thread_id != thread_id:
+    body = call.body(contract.RunAgentInput)
+    if body.thread_id != thread_id:
         raise Invalid(
             "threadId is not the thread of the path",
             [Fault("/threadId", f"must be {thread_id}")],
         )
-    run_id = threads.check_id(named.run_id)
+    run_id = threads.check_id(body.run_id)
     threads.find_thread(call.actor, thread_id)
     return answer_stream(call, thread_id, Participant(call.actor, thread_id, run_id))
 

@@ -41,41 +41,44 @@ def state_snapshot(state: JSON) -> Event:
 
 
 def messages_snapshot(log: Sequence[ThreadMessage]) -> Event:
-    return {"type": "MESSAGES_SNAPSHOT", "messages": [each for said in log for each in show(said)]}
+    return {
+        "type": "MESSAGES_SNAPSHOT",
+        "messages": [each for message in log for each in show(message)],
+    }
 
 
-def show(said: ThreadMessage) -> Iterator[dict[str, JSON]]:
+def show(message: ThreadMessage) -> Iterator[dict[str, JSON]]:
     """A message as AG-UI's clients keep it; reasoning is a message of its own before it."""
-    thoughts = [part.text for part in said.parts if isinstance(part, Reasoning)]
+    thoughts = [part.text for part in message.parts if isinstance(part, Reasoning)]
     if thoughts:
-        yield {"id": f"{said.id}:reasoning", "role": "reasoning", "content": "\n".join(thoughts)}
-    shown: dict[str, JSON] = {"id": said.id, "role": said.role}
-    if said.name and said.role != "tool":
-        shown["name"] = said.name
-    if said.role == "assistant":
-        if said.text or not said.calls:
-            shown["content"] = said.text
-        if said.calls:
-            shown["toolCalls"] = [
+        yield {"id": f"{message.id}:reasoning", "role": "reasoning", "content": "\n".join(thoughts)}
+    document: dict[str, JSON] = {"id": message.id, "role": message.role}
+    if message.name and message.role != "tool":
+        document["name"] = message.name
+    if message.role == "assistant":
+        if message.text or not message.calls:
+            document["content"] = message.text
+        if message.calls:
+            document["toolCalls"] = [
                 {
                     "id": call.id,
                     "type": "function",
                     "function": {"name": call.name, "arguments": call.arguments},
                 }
-                for call in said.calls
+                for call in message.calls
             ]
     else:
-        plain = said.role == "system" or said.is_plain
-        shown["content"] = said.text if plain else [*_parts(said)]
-    if said.role == "tool":
-        shown["toolCallId"] = said.answers
-        if said.failed:
-            shown["error"] = said.text
-    yield shown
+        plain = message.role == "system" or message.is_plain
+        document["content"] = message.text if plain else [*_parts(message)]
+    if message.role == "tool":
+        document["toolCallId"] = message.answers
+        if message.failed:
+            document["error"] = message.text
+    yield document
 
 
-def _parts(said: ThreadMessage) -> Iterator[dict[str, JSON]]:
-    for part in said.parts:
+def _parts(message: ThreadMessage) -> Iterator[dict[str, JSON]]:
+    for part in message.parts:
         if isinstance(part, File):
             family = part.media_type.split("/")[0]
             kind = family if family in ("image", "audio", "video") else "document"
@@ -94,34 +97,34 @@ def _parts(said: ThreadMessage) -> Iterator[dict[str, JSON]]:
 def message_events(log: Sequence[ThreadMessage]) -> list[Event] | None:
     """New messages as events of their kinds. None: they hold what only a snapshot can say."""
     events: list[Event] = []
-    for said in log:
-        if not said.is_plain or said.failed:
+    for message in log:
+        if not message.is_plain or message.failed:
             return None
-        if said.role == "tool":
+        if message.role == "tool":
             events.append(
                 {
                     "type": "TOOL_CALL_RESULT",
-                    "messageId": said.id,
-                    "toolCallId": said.answers,
-                    "content": said.text,
+                    "messageId": message.id,
+                    "toolCallId": message.answers,
+                    "content": message.text,
                     "role": "tool",
                 }
             )
             continue
-        if said.text:
-            opened = {"type": "TEXT_MESSAGE_START", "messageId": said.id, "role": said.role}
+        if message.text:
+            opened = {"type": "TEXT_MESSAGE_START", "messageId": message.id, "role": message.role}
             events += [
-                opened | ({"name": said.name} if said.name else {}),
-                {"type": "TEXT_MESSAGE_CONTENT", "messageId": said.id, "delta": said.text},
-                {"type": "TEXT_MESSAGE_END", "messageId": said.id},
+                opened | ({"name": message.name} if message.name else {}),
+                {"type": "TEXT_MESSAGE_CONTENT", "messageId": message.id, "delta": message.text},
+                {"type": "TEXT_MESSAGE_END", "messageId": message.id},
             ]
-        for call in said.calls:
+        for call in message.calls:
             events.append(
                 {
                     "type": "TOOL_CALL_START",
                     "toolCallId": call.id,
                     "toolCallName": call.name,
-                    "parentMessageId": said.id,
+                    "parentMessageId": message.id,
                 }
             )
             if call.arguments:
@@ -145,9 +148,11 @@ def run_finished(
     """How a run that is done or waiting ends for AG-UI; without a run: nothing is going on."""
     about = {"threadId": thread_id, "runId": run_id}
     if run is not None and run.status == RunStatus.WAITING:
-        asked = [_interrupt(ticket) for ticket in tickets]
-        asked = asked or [{"id": run_id, "reason": (run.waiting or {}).get("reason", "waiting")}]
-        outcome: JSON = {"type": "interrupt", "interrupts": asked}
+        interrupts = [_interrupt(ticket) for ticket in tickets]
+        interrupts = interrupts or [
+            {"id": run_id, "reason": (run.waiting or {}).get("reason", "waiting")}
+        ]
+        outcome: JSON = {"type": "interrupt", "interrupts": interrupts}
         return {"type": "RUN_FINISHED", **about, "outcome": outcome}
     ended = (run.termination_reason or {}) if run is not None else {}
     if ended.get("type") in ("error", "blocked"):
@@ -159,19 +164,19 @@ def run_finished(
 
 
 def _interrupt(ticket: Ticket) -> dict[str, JSON]:
-    shown: dict[str, JSON] = {
+    document: dict[str, JSON] = {
         "id": ticket.public_id,
         "reason": ticket.reason or "tool_approval",
         "metadata": {"tool_name": ticket.tool_name, "resume_mode": ticket.resume_mode},
     }
     if ticket.tool_call_id:
-        shown["toolCallId"] = ticket.tool_call_id
+        document["toolCallId"] = ticket.tool_call_id
     schema = values.load(ticket.response_schema) if ticket.response_schema else None
     if isinstance(schema, dict):
-        shown["responseSchema"] = schema
+        document["responseSchema"] = schema
     if ticket.expires_at:
-        shown["expiresAt"] = ticket.expires_at.isoformat()
-    return shown
+        document["expiresAt"] = ticket.expires_at.isoformat()
+    return document
 
 
 def closed(problem: Problem) -> Event:

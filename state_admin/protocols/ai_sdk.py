@@ -36,16 +36,16 @@ def read_log(thread: Thread, **where: Any) -> list[ThreadMessage]:
     rows = Message.objects.filter(thread=thread, **where).external().select_related("run")
     log = [parts.read(row) for row in rows.order_by("-seq")[:MOST_MESSAGES]][::-1]
     if len(log) == MOST_MESSAGES:
-        first = next((i for i, said in enumerate(log) if not ui_messages.answers(said)), 0)
+        first = next((i for i, message in enumerate(log) if not ui_messages.answers(message)), 0)
         log = log[first:]
     return log
 
 
 def read_tickets(thread: Thread, log: Sequence[ThreadMessage]) -> dict[str, Ticket]:
     """The newest ticket about each tool call of a log."""
-    calls = [call.id for said in log for call in said.calls]
-    found = Ticket.objects.filter(run__thread=thread, tool_call_id__in=calls).order_by("pk")
-    return {ticket.tool_call_id: ticket for ticket in found}
+    calls = [call.id for message in log for call in message.calls]
+    tickets = Ticket.objects.filter(run__thread=thread, tool_call_id__in=calls).order_by("pk")
+    return {ticket.tool_call_id: ticket for ticket in tickets}
 
 
 class Reply:
@@ -67,7 +67,7 @@ class Reply:
         self._seq = said.order_by("-seq").values_list("seq", flat=True).first() or 0
         return _encode([ui_messages.begin(self._seq, self.run), *self._news(thread)], self.over)
 
-    def tell(self, rows: Sequence[FeedRow]) -> bytes:
+    def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
         thread = threads.find_thread(self.actor, self.thread_id)
         return _encode(self._news(thread), self.over)
 
@@ -98,16 +98,16 @@ class Reply:
         events: list[ui_messages.Shape] = []
         rows = Message.objects.filter(thread=thread, seq__gt=self._seq).external()
         for row in rows.select_related("run").in_order():
-            said = parts.read(row)
-            if not ui_messages.answers(said):
+            message = parts.read(row)
+            if not ui_messages.answers(message):
                 self.over = True  # the next reply is another message
                 break
-            self._seq = said.seq
-            if said.role == "assistant":
-                events += ui_messages.step(said)
-                self._calls |= {call.id for call in said.calls}
-            elif said.answers in self._calls:
-                events.append(ui_messages.result(said))
+            self._seq = message.seq
+            if message.role == "assistant":
+                events += ui_messages.step(message)
+                self._calls |= {call.id for call in message.calls}
+            elif message.answers in self._calls:
+                events.append(ui_messages.result(message))
         return events
 
     def _questions(self) -> list[ui_messages.Shape]:
@@ -141,5 +141,5 @@ def stream_ui_message(call: Endpoint, thread_id: str) -> HttpResponse:
 
 
 def _encode(chunks: Sequence[ui_messages.Shape], over: bool) -> bytes:
-    told = b"".join(event(values.dump(chunk)) for chunk in chunks)
-    return told + _DONE if over else told
+    frames = b"".join(event(values.dump(chunk)) for chunk in chunks)
+    return frames + _DONE if over else frames

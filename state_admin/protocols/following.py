@@ -32,16 +32,16 @@ _PAGE = 500
 
 
 class Teller(Protocol):
-    """What one client is told about a thread. Remembers what it has told. Called in a thread that
-    may touch the database, one call at a time; NotFound when the thread is gone."""
+    """Encodes the events about a thread for one client, and remembers what it has sent. Called in a
+    thread that may query the database, one call at a time. Raises NotFound if the thread is deleted."""
 
-    over: bool  # whether there is nothing more to tell
+    over: bool  # whether the stream is complete
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
-        """The thread as it is. `missed`: changes since the client was here."""
+        """The current thread. `missed`: the changes since the client disconnected."""
 
-    def tell(self, rows: Sequence[FeedRow]) -> bytes:
-        """What changed since; `rows` are the changes."""
+    def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
+        """The events for new changes of the thread."""
 
     def close(self, why: str) -> bytes:
         """The closing event, for a reason in listeners.CLOSED."""
@@ -93,7 +93,7 @@ class ThreadStream:
                 rows = [row for row in rows if row.position > position]
                 if rows:
                     position, at = rows[-1].position, rows[-1].at
-                    told = functools.partial(self.teller.tell, rows)
+                    told = functools.partial(self.teller.encode_changes, rows)
                     await self._send(channel, told, _mark(position, at))
                 elif listener.closed:
                     self.close(listener.closed)
@@ -115,12 +115,12 @@ def missed(
     actor: Actor, filters: FeedFilter, after: Position | None, until: Position
 ) -> list[FeedRow]:
     """The beginnings and ends of runs behind `after`: the rest shows in what the thread is now."""
-    found: list[FeedRow] = []
+    rows: list[FeedRow] = []
     while after is not None:
         page = feed_sql.read_page(actor, after=after, until=until, filters=filters, limit=_PAGE)
-        found += [row for row in page if row.kind in ("run.start", "run.done")]
+        rows += [row for row in page if row.kind in ("run.start", "run.done")]
         after = page[-1].position if len(page) == _PAGE else None
-    return found
+    return rows
 
 
 def answer_stream(
@@ -144,7 +144,7 @@ def answer_stream(
         stream = ThreadStream(hub, actor, thread_id, teller, after)
         listener = Listener(actor, stream)
 
-        async def go_on(channel: Channel, first: Any) -> None:
+        async def continue_stream(channel: Channel, first: Any) -> None:
             try:
                 await listener.follow(channel)
             except (Unready, Problem, django.db.Error) as error:
@@ -152,7 +152,7 @@ def answer_stream(
                     error = Unavailable("the database does not respond")
                 await channel.answer(instead(first, view.handle_exception(error)))
 
-        response.on_loop = go_on
+        response.on_loop = continue_stream
     return response
 
 

@@ -89,7 +89,7 @@ def read(row: Message) -> ThreadMessage:
     body = values.load(row.body or "{}")
     name = body.get("name")
     calls = tuple(_calls(body.get("tool_calls") or ()))
-    known = {call.id for call in calls}
+    call_ids = {call.id for call in calls}
     blocks = body.get("content")
     inline = [block for block in blocks if _is_call(block)] if isinstance(blocks, list) else []
     return ThreadMessage(
@@ -100,7 +100,7 @@ def read(row: Message) -> ThreadMessage:
         run_id=row.run.public_id if row.run else None,
         at=row.created_at,
         parts=tuple(_parts(body)),
-        calls=calls + tuple(call for call in _calls(inline) if call.id not in known),
+        calls=calls + tuple(call for call in _calls(inline) if call.id not in call_ids),
         answers=row.answers,
         failed=body.get("is_error") is True or body.get("status") == "error",
     )

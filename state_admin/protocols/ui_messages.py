@@ -22,9 +22,9 @@ Tickets = Mapping[str, Ticket]
 _DECIDED = {TicketStatus.RESUMED: True, TicketStatus.CANCELLED: False}
 
 
-def answers(said: ThreadMessage) -> bool:
+def answers(message: ThreadMessage) -> bool:
     """Whether it belongs to the assistant's side."""
-    return said.role in ("assistant", "tool")
+    return message.role in ("assistant", "tool")
 
 
 def reply_id(before: int) -> str:
@@ -34,16 +34,21 @@ def reply_id(before: int) -> str:
 
 def show(log: Iterable[ThreadMessage], tickets: Tickets) -> list[Shape]:
     """The UI messages of a log, as `safeValidateUIMessages` takes them."""
-    shown: list[Shape] = []
+    messages: list[Shape] = []
     reply: Shape | None = None
     calls: dict[str, Shape] = {}
     before = 0
-    for said in log:
-        if not answers(said):
-            reply, before = None, said.seq
-            parts = [*_parts(said)] or [{"type": "text", "text": ""}]
-            shown.append(
-                {"id": said.id, "role": said.role, "metadata": _about(said), "parts": parts}
+    for message in log:
+        if not answers(message):
+            reply, before = None, message.seq
+            parts = [*_parts(message)] or [{"type": "text", "text": ""}]
+            messages.append(
+                {
+                    "id": message.id,
+                    "role": message.role,
+                    "metadata": _about(message),
+                    "parts": parts,
+                }
             )
             continue
         if reply is None:
@@ -51,32 +56,32 @@ def show(log: Iterable[ThreadMessage], tickets: Tickets) -> list[Shape]:
             reply = {
                 "id": reply_id(before),
                 "role": "assistant",
-                "metadata": _about(said),
+                "metadata": _about(message),
                 "parts": [],
             }
-            shown.append(reply)
-        if said.role == "tool":
-            if said.answers in calls:
-                calls[said.answers] |= _result(said)
-                calls[said.answers].pop("approval", None)
+            messages.append(reply)
+        if message.role == "tool":
+            if message.answers in calls:
+                calls[message.answers] |= _result(message)
+                calls[message.answers].pop("approval", None)
             continue
-        reply["parts"] += [{"type": "step-start"}, *_parts(said)]
-        for call in said.calls:
+        reply["parts"] += [{"type": "step-start"}, *_parts(message)]
+        for call in message.calls:
             calls[call.id] = _tool(call) | _approval(tickets.get(call.id))
             reply["parts"].append(calls[call.id])
-    return shown
+    return messages
 
 
-def _about(said: ThreadMessage) -> Shape:
-    return {"run_id": said.run_id, "created_at": said.at.isoformat()}
+def _about(message: ThreadMessage) -> Shape:
+    return {"run_id": message.run_id, "created_at": message.at.isoformat()}
 
 
-def _parts(said: ThreadMessage) -> Iterator[Shape]:
-    for index, part in enumerate(said.parts):
+def _parts(message: ThreadMessage) -> Iterator[Shape]:
+    for index, part in enumerate(message.parts):
         if isinstance(part, Text):
             yield {"type": "text", "text": part.text, "state": "done"}
         elif isinstance(part, Reasoning):
-            thought = {"id": _part_id(said, index), "text": part.text, "state": "done"}
+            thought = {"id": _part_id(message, index), "text": part.text, "state": "done"}
             yield {"type": "reasoning", **thought}
         elif isinstance(part, File):
             name = {"filename": part.name} if part.name else {}
@@ -85,9 +90,9 @@ def _parts(said: ThreadMessage) -> Iterator[Shape]:
             yield {"type": "data-block", "data": part.value}
 
 
-def _part_id(said: ThreadMessage, index: int) -> str:
+def _part_id(message: ThreadMessage, index: int) -> str:
     """What names a part in the stream, and a thought also in the message."""
-    return f"{said.seq}-{index}"
+    return f"{message.seq}-{index}"
 
 
 def _tool(call: ToolCall) -> Shape:
@@ -95,32 +100,32 @@ def _tool(call: ToolCall) -> Shape:
     return {"type": f"tool-{call.name}", **about}
 
 
-def _result(said: ThreadMessage) -> Shape:
-    if said.failed:
-        return {"state": "output-error", "errorText": said.text}
-    return {"state": "output-available", "output": _output(said)}
+def _result(message: ThreadMessage) -> Shape:
+    if message.failed:
+        return {"state": "output-error", "errorText": message.text}
+    return {"state": "output-available", "output": _output(message)}
 
 
-def _output(said: ThreadMessage) -> JSON:
+def _output(message: ThreadMessage) -> JSON:
     """What a tool returned: objects and lists as such, everything else as text."""
-    if said.text[:1] in ("{", "["):
+    if message.text[:1] in ("{", "["):
         try:
-            return values.load(said.text)
+            return values.load(message.text)
         except ValueError:
             pass
-    return said.text
+    return message.text
 
 
 def _approval(ticket: Ticket | None) -> Shape:
     """The state of a call without a result that a person is, or was, asked about."""
     if ticket is None or ticket.status == TicketStatus.VOID:
         return {}
-    asked: Shape = {"id": ticket.public_id}
+    approval: Shape = {"id": ticket.public_id}
     if ticket.status == TicketStatus.PENDING:
-        return {"state": "approval-requested", "approval": asked}
+        return {"state": "approval-requested", "approval": approval}
     approved = _DECIDED[TicketStatus(ticket.status)]
     state = "approval-responded" if approved else "output-denied"
-    return {"state": state, "approval": asked | {"approved": approved}}
+    return {"state": state, "approval": approval | {"approved": approved}}
 
 
 # In chunks -----------------------------------------------------------------------------------
@@ -136,19 +141,19 @@ def state_part(state: JSON) -> Shape:
     return {"type": "data-state", "id": "state", "data": state}
 
 
-def step(said: ThreadMessage) -> Iterator[Shape]:
+def step(message: ThreadMessage) -> Iterator[Shape]:
     """The chunks of an assistant's message."""
     yield {"type": "start-step"}
-    for index, part in enumerate(_parts(said)):
+    for index, part in enumerate(_parts(message)):
         kind = part["type"]
         if kind in ("text", "reasoning"):
-            name = _part_id(said, index)
+            name = _part_id(message, index)
             yield {"type": f"{kind}-start", "id": name}
             yield {"type": f"{kind}-delta", "id": name, "delta": part["text"]}
             yield {"type": f"{kind}-end", "id": name}
         else:
             yield part
-    for call in said.calls:
+    for call in message.calls:
         yield tool_call(call)
     yield {"type": "finish-step"}
 
@@ -158,10 +163,10 @@ def tool_call(call: ToolCall) -> Shape:
     return {"type": "tool-input-available", **about}
 
 
-def result(said: ThreadMessage) -> Shape:
-    part = _result(said)
+def result(message: ThreadMessage) -> Shape:
+    part = _result(message)
     kind = "tool-output-error" if part.pop("state") == "output-error" else "tool-output-available"
-    return {"type": kind, "toolCallId": said.answers, **part}
+    return {"type": kind, "toolCallId": message.answers, **part}
 
 
 def approval_request(ticket: Ticket) -> Shape:

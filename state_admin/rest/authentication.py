@@ -98,9 +98,9 @@ def actor_of_session(key: str, *, request_id: str = "") -> Actor | None:
         return None
     if settings.LOGIN_TOTP == "required" and not http.session.get("confirmed"):
         return None
-    chosen = http.session.get("workspace")
-    actor = actors.actor_of_user(user, chosen, request_id=request_id)
-    return actor or (actors.actor_of_user(user, request_id=request_id) if chosen else None)
+    slug = http.session.get("workspace")
+    actor = actors.actor_of_user(user, slug, request_id=request_id)
+    return actor or (actors.actor_of_user(user, request_id=request_id) if slug else None)
 
 
 class SessionStore(sessions.SessionStore):

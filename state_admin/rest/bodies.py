@@ -29,13 +29,13 @@ def decode(raw: Any, kind: type[T], pointer: str = "") -> T:
     if not isinstance(raw, Raw) or not isinstance(raw.value, dict):
         raise BadRequest("the body must be a JSON object", pointer=pointer)
     members = _members_of(kind)
-    given = _read_struct(members, raw) if members else raw.value
+    value = _read_struct(members, raw) if members else raw.value
     try:
-        body = msgspec.convert(given, kind)
+        body = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise _refusal(raw.value, kind, pointer, str(error)) from None
     # The database stores no NUL. Members of any JSON are checked where they are stored.
-    if "\\u0000" in raw.text and (faults := list(_nul_faults(given, pointer))):
+    if "\\u0000" in raw.text and (faults := list(_nul_faults(value, pointer))):
         raise Invalid("the request is not valid", faults)
     return body
 
@@ -113,14 +113,14 @@ def _read_values(readers: _Readers, raw: Raw) -> Any:
     return {name: _read(readers, each) for name, each in values.members(raw).items()}
 
 
-def _nul_faults(given: Any, pointer: str) -> Iterator[Fault]:
-    if isinstance(given, str) and "\0" in given:
+def _nul_faults(value: Any, pointer: str) -> Iterator[Fault]:
+    if isinstance(value, str) and "\0" in value:
         yield Fault(pointer, "the string holds NUL (U+0000)")
-    elif isinstance(given, dict):
-        for name, part in given.items():
+    elif isinstance(value, dict):
+        for name, part in value.items():
             yield from _nul_faults(part, pointer + values.pointer_of(name))
-    elif isinstance(given, list):
-        for index, part in enumerate(given):
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
             yield from _nul_faults(part, f"{pointer}/{index}")
 
 
@@ -139,24 +139,26 @@ def _validator_of(kind: type[msgspec.Struct]) -> Validator:
     return compile_schema(msgspec.json.encode(msgspec.json.schema(kind)).decode())
 
 
-def _refusal(value: JSON, kind: type[msgspec.Struct], pointer: str, said: str) -> Problem:
+def _refusal(value: JSON, kind: type[msgspec.Struct], pointer: str, message: str) -> Problem:
     """Why a body is refused, by the JSON Schema that the OpenAPI document has of it."""
-    found = _Differences([], [], [], [])
-    _compare(value, msgspec.inspect.type_info(kind), pointer, found)
-    if found.misplaced:
-        return BadRequest("the body must be a JSON object", pointer=found.misplaced[0])
-    if found.unknown:
+    differences = _Differences([], [], [], [])
+    _compare(value, msgspec.inspect.type_info(kind), pointer, differences)
+    if differences.misplaced:
+        return BadRequest("the body must be a JSON object", pointer=differences.misplaced[0])
+    if differences.unknown:
         return BadRequest(
-            f"unknown field: {', '.join(name for name, _ in found.unknown)}",
-            hint=f"Known fields: {', '.join(found.known)}.",
-            errors=[{"pointer": place, "message": "unknown field"} for _, place in found.unknown],
+            f"unknown field: {', '.join(name for name, _ in differences.unknown)}",
+            hint=f"Known fields: {', '.join(differences.known)}.",
+            errors=[
+                {"pointer": place, "message": "unknown field"} for _, place in differences.unknown
+            ],
         )
     wrong = [
         Fault(pointer + each.pointer, each.message)
         for each in _validator_of(kind).faults(value)
         if not each.message.endswith(("is a required property", "'anyOf' keyword"))
     ]
-    faults = [*found.missing, *wrong] or [_located(pointer, said)]
+    faults = [*differences.missing, *wrong] or [_located(pointer, message)]
     return Invalid("the request is not valid", faults)
 
 
@@ -177,7 +179,9 @@ def _located(pointer: str, said: str) -> Fault:
     return Fault(pointer + re.sub(r"\.(\w+)|\[(\d+)\]", r"/\1\2", place), message)
 
 
-def _compare(value: Any, info: msgspec.inspect.Type, pointer: str, found: _Differences) -> None:
+def _compare(
+    value: Any, info: msgspec.inspect.Type, pointer: str, differences: _Differences
+) -> None:
     """Collect how the members of objects differ from those of their structs."""
     options = [each for each in _options(info) if not isinstance(each, msgspec.inspect.NoneType)]
     if value is None:
@@ -186,24 +190,24 @@ def _compare(value: Any, info: msgspec.inspect.Type, pointer: str, found: _Diffe
     for part in options:
         if isinstance(part, msgspec.inspect.ListType) and isinstance(value, list):
             for index, item in enumerate(value):
-                _compare(item, part.item_type, f"{pointer}/{index}", found)
+                _compare(item, part.item_type, f"{pointer}/{index}", differences)
     part = options[0]
     # Of alternatives nobody knows which one was meant.
     if len(options) > 1 or not isinstance(part, msgspec.inspect.StructType):
         return
     if not isinstance(value, dict):
-        found.misplaced.append(pointer)
+        differences.misplaced.append(pointer)
         return
     fields = {each.encode_name: each for each in part.fields}
     if strangers := sorted(value.keys() - fields.keys()):
-        found.known.extend(fields)
-    found.unknown.extend((name, pointer + values.pointer_of(name)) for name in strangers)
+        differences.known.extend(fields)
+    differences.unknown.extend((name, pointer + values.pointer_of(name)) for name in strangers)
     for name, field in fields.items():
         place = pointer + values.pointer_of(name)
         if name in value:
-            _compare(value[name], field.type, place, found)
+            _compare(value[name], field.type, place, differences)
         elif field.required:
-            found.missing.append(Fault(place, "is required"))
+            differences.missing.append(Fault(place, "is required"))
 
 
 class RawParser(BaseParser):
@@ -246,9 +250,9 @@ def answer(data: msgspec.Struct, status: int = 200, *, etag: int | None = None) 
     return response
 
 
-def answer_once(shown: msgspec.Struct, status: int = 201, *, kept: msgspec.Struct) -> Response:
+def answer_once(document: msgspec.Struct, status: int = 201, *, kept: msgspec.Struct) -> Response:
     """An answer that shows a secret, once. `kept` is stored in its place for a repeated request."""
-    response = answer(shown, status)
+    response = answer(document, status)
     response.kept_content = msgspec.json.encode(kept)
     return response
 

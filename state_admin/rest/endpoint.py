@@ -130,8 +130,8 @@ class Endpoint(APIView):
             response = work()
         else:
             response = idempotency.once(request, work, check, whose)
-        if left := self.allowance:
-            problems.add_rate_limit(response, left.limit, left.remaining, left.reset)
+        if allowance := self.allowance:
+            problems.add_rate_limit(response, allowance.limit, allowance.remaining, allowance.reset)
         return response
 
     def _count(self, outcome: CallKind) -> None:

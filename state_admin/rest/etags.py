@@ -16,13 +16,13 @@ _TAG = re.compile(r'(?:W/)?"(\d{1,18})"\Z')
 
 def version_in(header: str, text: str) -> int:
     """The version that an entity tag names. Ours are `"<version>"`, nothing else."""
-    found = _TAG.match(text.strip())
-    if found is None:
+    match = _TAG.match(text.strip())
+    if match is None:
         raise BadRequest(
             f"{header} is not a valid ETag: {text[:40]}",
             hint='Send the ETag of a response unchanged, with its quotes, for example "41".',
         )
-    return int(found.group(1))
+    return int(match.group(1))
 
 
 def precondition(request: Request) -> Precondition:

@@ -60,14 +60,14 @@ def answer_news(
     `filters`: the changes after which looking again may be worthwhile.
     """
     seconds = view.query.wait
-    found = look()
+    result = look()
     hub = hub_of(view.request)
     if seconds and hub is None:
         deadline = time.monotonic() + seconds
-        while not is_news(found) and time.monotonic() < deadline:
+        while not is_news(result) and time.monotonic() < deadline:
             time.sleep(_POLL)
-            found = look()
-    response = show(found)
-    if seconds and hub is not None and not is_news(found):
+            result = look()
+    response = show(result)
+    if seconds and hub is not None and not is_news(result):
         response.on_loop = LongPoll(hub, view.actor, filters, seconds, {_MEMORY: memory})
     return response

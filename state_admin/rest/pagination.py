@@ -52,9 +52,9 @@ class Page:
 def read_page(view: Endpoint, position: type[int] | type[str] = int) -> Page:
     """The page that the query asks for; `position` is what the list is ordered by.
     BadRequest for a cursor that is not ours, or was made for other filters."""
-    given = view.request.query_params.lists()
+    parameters = view.request.query_params.lists()
     filters = _fingerprint(
-        sorted((k, v) for k, vs in given if k not in ("cursor", "limit") for v in vs),
+        sorted((k, v) for k, vs in parameters if k not in ("cursor", "limit") for v in vs),
         view.request.path,
     )
     query = view.query
@@ -71,8 +71,8 @@ def answer_rows(
     created: str = "created_at",
 ) -> HttpResponse:
     """One page of `rows`, each shown as `show(row)`; see fetch_page."""
-    shown, cursor = fetch_page(call, rows, by=by, created=created)
-    return answer(contract.Page(items=list(map(show, shown)), next_cursor=cursor))
+    page_rows, cursor = fetch_page(call, rows, by=by, created=created)
+    return answer(contract.Page(items=list(map(show, page_rows)), next_cursor=cursor))
 
 
 def fetch_page(
@@ -89,8 +89,8 @@ def fetch_page(
         rows = creation_times.between(rows, created, query.created_after, query.created_before)
     if page.after is not None:
         rows = rows.filter(**{f"{by}__{'lt' if descends else 'gt'}": page.after})
-    found = list(rows.order_by(f"-{by}" if descends else by)[: page.limit + 1])
-    return page.close(found, attrgetter(by.replace("__", ".")))
+    fetched = list(rows.order_by(f"-{by}" if descends else by)[: page.limit + 1])
+    return page.close(fetched, attrgetter(by.replace("__", ".")))
 
 
 def page_of(*, limit: int | None, cursor: str | None, filters: Any, path: str) -> Page:

@@ -19,13 +19,13 @@ Shape = Mapping[str, Any]
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
-def read_query(declared: Mapping[str, Shape], required: Set[str], given: QueryDict) -> Any:
+def read_query(declared: Mapping[str, Shape], required: Set[str], parameters: QueryDict) -> Any:
     """The declared parameters of a query string by name, converted to their types; absent ones
     only if their schema has a default.
 
     BadRequest names the parameter that is undeclared, missing, repeated or malformed.
     """
-    undeclared = sorted(given.keys() - declared.keys())
+    undeclared = sorted(parameters.keys() - declared.keys())
     if undeclared:
         allowed = ", ".join(declared)
         raise BadRequest(
@@ -37,8 +37,8 @@ def read_query(declared: Mapping[str, Shape], required: Set[str], given: QueryDi
         )
     query: dict[str, Any] = {}
     for name, schema in declared.items():
-        if name in given:
-            query[name] = _read(name, schema, given.getlist(name))
+        if name in parameters:
+            query[name] = _read(name, schema, parameters.getlist(name))
         elif "default" in schema:
             query[name] = schema["default"]
         elif name in required:

@@ -78,8 +78,8 @@ def _module_of(operation: Operation) -> str:
 
 
 def _route(template: str) -> str:
-    def converted(found: re.Match[str]) -> str:
-        name = found[1]
+    def converted(match: re.Match[str]) -> str:
+        name = match[1]
         return f"<{_CONVERTERS.get(name, 'segment')}:{name}>"
 
     return re.sub(r"\{(\w+)\}", converted, template)

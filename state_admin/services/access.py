@@ -89,19 +89,19 @@ def explain_access(
     if (token_id is None) == (username is None):
         raise Invalid("exactly one of token_id and username is required")
     if token_id is not None:
-        found = _explain_token(actor, token_id, namespace, thread_id)
+        explanation = _explain_token(actor, token_id, namespace, thread_id)
     else:
-        found = _explain_user(actor, username or "")
+        explanation = _explain_user(actor, username or "")
     if key:
-        found.reasons.append(
+        explanation.reasons.append(
             "permissions do not depend on the key: they apply to the whole namespace"
         )
     if config.kind_of(namespace):
-        found.reasons.append(
+        explanation.reasons.append(
             f"{namespace} is reserved: only admins can write to it, through the config API"
         )
-        found = replace(found, may_write=found.may_administer)
-    return found
+        explanation = replace(explanation, may_write=explanation.may_administer)
+    return explanation
 
 
 def _explain_token(actor: Actor, token_id: int, namespace: str, thread_id: str) -> Explanation:
@@ -109,7 +109,7 @@ def _explain_token(actor: Actor, token_id: int, namespace: str, thread_id: str) 
     if token is None:
         raise NotFound(f"token not found: {token_id}")
     role = Role(token.role)
-    asked = Actor(
+    caller = Actor(
         kind="token",
         id=str(token.pk),
         name=token.name,
@@ -131,12 +131,12 @@ def _explain_token(actor: Actor, token_id: int, namespace: str, thread_id: str) 
     reasons.append(f"its role is {role.value}: {_WORDS[role]}")
     sees = live
     if namespace:
-        within = asked.sees_namespace(namespace)
+        within = caller.sees_namespace(namespace)
         sees = sees and within
         globs = ", ".join(token.namespaces) or "all namespaces"
         reasons.append(f"{namespace} is {'within' if within else 'outside'} its grant: {globs}")
     if thread_id:
-        within = asked.sees_thread(thread_id)
+        within = caller.sees_thread(thread_id)
         sees = sees and within
         prefixes = ", ".join(token.thread_prefixes) or "all threads"
         reasons.append(f"{thread_id} is {'within' if within else 'outside'} its grant: {prefixes}")

@@ -68,17 +68,19 @@ def change_entries(
     if action in ("tag", "untag") and not (0 < len(tag) <= 64 and "\0" not in tag):
         raise Invalid("a tag must have 1 to 64 characters")
     names = {each.namespace for each in seen}
-    known = {row.name: row for row in Namespace.objects.visible_to(actor).filter(name__in=names)}
-    left: list[Skipped] = []
+    namespaces = {
+        row.name: row for row in Namespace.objects.visible_to(actor).filter(name__in=names)
+    }
+    skipped: list[Skipped] = []
     pending: dict[tuple[int, str], Seen] = {}
     for each in seen:
-        namespace = known.get(each.namespace)
+        namespace = namespaces.get(each.namespace)
         if namespace is None:
-            left.append(Skipped(each.namespace, each.key, "the entry no longer exists"))
+            skipped.append(Skipped(each.namespace, each.key, "the entry no longer exists"))
         elif config.kind_of(each.namespace):
-            left.append(Skipped(each.namespace, each.key, "its namespace is reserved"))
+            skipped.append(Skipped(each.namespace, each.key, "its namespace is reserved"))
         elif namespace.unregistered_at and action != "delete":
-            left.append(Skipped(each.namespace, each.key, "its namespace is not registered"))
+            skipped.append(Skipped(each.namespace, each.key, "its namespace is not registered"))
         else:
             pending[namespace.pk, each.key] = each
     operation = Operation.DELETE if action == "delete" else Operation.PATCH
@@ -100,7 +102,7 @@ def change_entries(
     for row in changed:
         each = pending.pop((row.namespace_id, row.key))
         done.append(Done(each.namespace, each.key, row.version, row.expired_at))
-    return BulkResult(sorted(done), left + _explain(actor, action, pending))
+    return BulkResult(sorted(done), skipped + _explain(actor, action, pending))
 
 
 def _explain(actor: Actor, action: Action, pending: dict[tuple[int, str], Seen]) -> list[Skipped]:
@@ -115,13 +117,13 @@ def _explain(actor: Actor, action: Action, pending: dict[tuple[int, str], Seen])
             key__in=[key for _, key in pending],
         )
     )
-    held = {
+    current = {
         (row[0], row[1]): row[2:]
         for row in rows.values_list("namespace_id", "key", "version", "actor_name", "tags")
     }
-    left = []
+    skipped = []
     for address, each in pending.items():
-        version, writer, tags = held.get(address, (0, "", []))
+        version, writer, tags = current.get(address, (0, "", []))
         if not version:
             why = "the entry no longer exists"
         elif version != each.version:
@@ -130,5 +132,5 @@ def _explain(actor: Actor, action: Action, pending: dict[tuple[int, str], Seen])
             why = f"the entry already has the maximum of {MOST_TAGS} tags"
         else:
             why = "no change needed"
-        left.append(Skipped(each.namespace, each.key, why))
-    return left
+        skipped.append(Skipped(each.namespace, each.key, why))
+    return skipped

@@ -50,10 +50,10 @@ def clear_matching(
     rows = Entry.objects.visible_to(actor).open().live()
     if namespace:
         require_open(namespace)
-        known = Namespace.objects.visible_to(actor).registered().filter(name=namespace).first()
-        if known is None:
+        row = Namespace.objects.visible_to(actor).registered().filter(name=namespace).first()
+        if row is None:
             raise NotRegistered(namespace)
-        rows = rows.filter(namespace=known)
+        rows = rows.filter(namespace=row)
     if prefix:
         rows = rows.filter(key__startswith=prefix)
     if scope_kind:

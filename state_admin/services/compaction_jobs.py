@@ -116,7 +116,7 @@ def _do(job: Compaction) -> CompactionStatus:
     try:
         summary, detail = _summarize(job, policy, _request(thread, planned, policy))
     except SummaryFailed as failed:
-        return _give_way(job, failed)
+        return _retry_or_end(job, failed)
     job.summary_text = rules.clean(summary.text, policy.summary_max_tokens)
     body = rules.wrap(job.summary_text)
     job.tokens_after = tokens.estimate_message(body)
@@ -155,17 +155,20 @@ def _summarize(job: Compaction, policy: Policy, request: SummaryRequest) -> tupl
             job.model = engine.model.upstream_model[:128]
         return _ask(job, engine, request), ""
     except SummaryFailed as failed:
-        if policy.fallback is None or _has_another_try(job, failed):
+        if policy.fallback is None or _can_retry(job, failed):
             raise
         job.provider = job.model = job.instructions = ""
         engine = summaries.fallback_engine()
         summary = _ask(job, engine, request)
-        return summary, f"written by {summary.summarizer} as a fallback: {_words(failed)}"
+        return (
+            summary,
+            f"written by {summary.summarizer} as a fallback: {_describe_failure(failed)}",
+        )
 
 
 def _ask(job: Compaction, engine: summaries.Engine, request: SummaryRequest) -> Summary:
-    """The summary. Shows whom the job is waiting for, holds it for as long as that may take, and
-    adds what each answer cost to it. Raises SummaryFailed."""
+    """The summary. Records the model that the job waits for, extends the lease for that time, and adds
+    the cost of the answer to the job. Raises SummaryFailed."""
     until = Now() + LEASE + timedelta(seconds=engine.seconds)
     _enter(job, Phase.ASKING, lease_expires_at=until, provider=job.provider, model=job.model)
     try:
@@ -178,7 +181,7 @@ def _ask(job: Compaction, engine: summaries.Engine, request: SummaryRequest) -> 
 
 
 def _charge(job: Compaction, answer: Summary | SummaryFailed) -> None:
-    """Whoever holds the job by now, and whatever becomes of it: the answer was paid for."""
+    """Add the cost of an answer to the job, even if another worker holds it by now."""
     cost, read, written = answer.cost_usd or Decimal(0), answer.input_tokens, answer.output_tokens
     if cost or read or written:
         Compaction.objects.filter(pk=job.pk).update(
@@ -188,25 +191,25 @@ def _charge(job: Compaction, answer: Summary | SummaryFailed) -> None:
         )
 
 
-def _give_way(job: Compaction, failed: SummaryFailed) -> CompactionStatus:
-    """Queue again, later, or end without a summary."""
-    words = _words(failed)
+def _retry_or_end(job: Compaction, failed: SummaryFailed) -> CompactionStatus:
+    """Queue the job again for later, or end it without a summary."""
+    words = _describe_failure(failed)
     if isinstance(failed, summaries.Closed):
         if failed.until is None:
             return _finish(job, CompactionStatus.SKIPPED, words)
         # Nothing was tried: the attempt does not count.
         return _queue_again(job, words, failed.until, attempts=job.attempts - 1)
-    if not _has_another_try(job, failed):
+    if not _can_retry(job, failed):
         return _finish(job, CompactionStatus.FAILED, words)
     pause = retries.pause_before_retry(job.attempts, base=RETRY_SECONDS, retry_after=failed.after)
     return _queue_again(job, words, Now() + timedelta(seconds=pause), attempts=job.attempts)
 
 
-def _has_another_try(job: Compaction, failed: SummaryFailed) -> bool:
+def _can_retry(job: Compaction, failed: SummaryFailed) -> bool:
     return failed.retry and job.attempts < MAX_ATTEMPTS
 
 
-def _words(failed: SummaryFailed) -> str:
+def _describe_failure(failed: SummaryFailed) -> str:
     return f"{failed}: {failed.quote}" if failed.quote else str(failed)
 
 

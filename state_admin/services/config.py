@@ -85,10 +85,10 @@ def check_id(identity: str) -> None:
 def read_record(*, actor: Actor, kind: Kind, identity: str) -> EntryView:
     """A record, with markers in place of its secrets. Raises NotFound."""
     check_id(identity)
-    found = entry_views.read_entry(actor=actor, namespace=kind.namespace, key=identity)
-    if not found.exists:
+    entry = entry_views.read_entry(actor=actor, namespace=kind.namespace, key=identity)
+    if not entry.exists:
         raise NotFound(f"config not found: {kind}/{identity}")
-    return found
+    return entry
 
 
 def put_record(
@@ -112,11 +112,11 @@ def put_record(
         values.check(value)
     except values.RefusedJSON as refused:
         raise Invalid("the value cannot be stored", refused.faults) from refused
-    given = values.load(value.text)
+    document = values.load(value.text)
     with transaction.atomic():
         _hold_registry(actor, kind)
-        held = _markers(kind, _hold_entry(actor, kind, identity))
-        sealed, fresh = _seal(actor, kind, identity, given, held)
+        markers = _markers(kind, _hold_entry(actor, kind, identity))
+        sealed, fresh = _seal(actor, kind, identity, document, markers)
         attributes = {"ttl": None, "expires_at": None, "tags": None, "pinned": None}
         result = entries.store_value(
             actor, kind.namespace, identity, sealed, precondition, attributes, reason, Operation.PUT
@@ -129,10 +129,10 @@ def check_record(*, actor: Actor, kind: Kind, identity: str, value: Raw) -> None
     """Raise what put_record would raise for `value`, without writing. No message contains a value."""
     require(actor, Role.ADMIN)
     check_id(identity)
-    held = _markers(
+    markers = _markers(
         kind, entry_views.read_entry(actor=actor, namespace=kind.namespace, key=identity)
     )
-    sealed, _ = _seal(actor, kind, identity, values.load(value.text), held)
+    sealed, _ = _seal(actor, kind, identity, values.load(value.text), markers)
     entries.check_value(find_definition(actor, kind.namespace, fresh=True), sealed)
 
 
@@ -204,23 +204,23 @@ def delete_record(
     check_id(identity)
     with transaction.atomic():
         _hold_registry(actor, kind)
-        named, hidden = _dependents(actor, kind, identity)
+        dependents, hidden = _dependents(actor, kind, identity)
         if dry_run:
-            return ConfigDeletion(0, named, hidden)
-        if (named or hidden) and not force:
+            return ConfigDeletion(0, dependents, hidden)
+        if (dependents or hidden) and not force:
             raise Conflict(
-                f"{kind}/{identity} is referenced by {len(named) + hidden} other records",
+                f"{kind}/{identity} is referenced by {len(dependents) + hidden} other records",
                 hint=(
                     "Change them first, or delete with force=true, which leaves their references "
                     "dangling."
                 ),
-                dependents=[vars(each) for each in named],
+                dependents=[vars(each) for each in dependents],
                 hidden=hidden,
             )
         version = entries.delete_value(actor, kind.namespace, identity, precondition, reason)
         if entry := _entry(actor, kind, identity):
             keep_secrets(entry, kind, [])
-    return ConfigDeletion(version, named, hidden)
+    return ConfigDeletion(version, dependents, hidden)
 
 
 def find_dependents(*, actor: Actor, kind: Kind, identity: str) -> list[Dependent]:
@@ -288,8 +288,8 @@ def _change(
     def rewrite(before: EntryView) -> Raw:
         if not (before.exists or revive):
             raise NotFound(f"config not found: {kind}/{identity}")
-        held = _markers(kind, before)
-        sealed, fresh = _seal(actor, kind, identity, change(before), held)
+        markers = _markers(kind, before)
+        sealed, fresh = _seal(actor, kind, identity, change(before), markers)
         written[:] = fresh
         return sealed
 
@@ -324,18 +324,18 @@ def _entry(actor: Actor, kind: Kind, identity: str) -> Entry | None:
     return rows.filter(namespace__name=kind.namespace, key=identity).first()
 
 
-def _markers(kind: Kind, held: EntryView) -> dict[str, JSON]:
-    return config.markers(kind, values.load(held.value)) if held.exists else {}
+def _markers(kind: Kind, entry: EntryView) -> dict[str, JSON]:
+    return config.markers(kind, values.load(entry.value)) if entry.exists else {}
 
 
 def _seal(
-    actor: Actor, kind: Kind, identity: str, value: JSON, held: dict[str, JSON]
+    actor: Actor, kind: Kind, identity: str, value: JSON, markers: dict[str, JSON]
 ) -> tuple[Raw, list[Secret]]:
     """The value as it may be stored, checked, and the secrets that were taken out of it."""
     if isinstance(value, dict):
         value = {"id": identity, **value}
     try:
-        value, fresh = config.seal(kind, value, held, uuid7)
+        value, fresh = config.seal(kind, value, markers, uuid7)
     except config.BadSecret as bad:
         raise Invalid("a secret is not valid", bad.faults) from bad
     faults = config.faults(kind, identity, value)
@@ -366,20 +366,20 @@ def _dangling(actor: Actor, kind: Kind, identity: str, value: JSON) -> list[Faul
 
 def _dependents(actor: Actor, kind: Kind, identity: str) -> tuple[list[Dependent], int]:
     """Those that the actor sees, and how many it does not."""
-    found: list[Dependent] = []
+    dependents: list[Dependent] = []
     for other in config.NAMED_BY[kind]:
         rows = Entry.objects.filter(namespace__workspace_id=actor.workspace_id).live()
         rows = rows.filter(namespace__name=other.namespace)
         if other is kind:
             rows = rows.exclude(key=identity)
         for key, text in rows.order_by("key").values_list("key", "value"):
-            found += [
+            dependents += [
                 Dependent(other, key, each.pointer)
                 for each in config.references(other, values.load(text or "null"))
                 if (each.kind, each.id) == (kind, identity)
             ]
-    seen = [each for each in found if actor.sees_namespace(each.kind.namespace)]
-    return seen, len(found) - len(seen)
+    visible = [each for each in dependents if actor.sees_namespace(each.kind.namespace)]
+    return visible, len(dependents) - len(visible)
 
 
 def _settle(

@@ -46,8 +46,8 @@ def find_provider_secret(
     )
     if provider is None:
         raise NotFound(f"config not found: {Kind.PROVIDERS}/{provider_id}")
-    held = config.markers(Kind.PROVIDERS, values.load(provider.value or "null"))
-    marker = held.get(pointer)
+    markers = config.markers(Kind.PROVIDERS, values.load(provider.value or "null"))
+    marker = markers.get(pointer)
     if not config.is_marker(marker):
         return None
     row = _rows().filter(entry=provider, public_id=marker["$secret"]).first()
@@ -64,8 +64,8 @@ def keep_secrets(entry: Entry, kind: Kind, fresh: Sequence[Secret]) -> None:
     holds the entry's row, as written, in its transaction."""
     named = []
     if entry.value is not None:
-        held = config.markers(kind, values.load(entry.value))
-        named = [marker["$secret"] for marker in held.values() if config.is_marker(marker)]
+        markers = config.markers(kind, values.load(entry.value))
+        named = [marker["$secret"] for marker in markers.values() if config.is_marker(marker)]
     ConfigSecret.objects.filter(entry=entry).exclude(public_id__in=named).delete()
     ConfigSecret.objects.bulk_create(
         ConfigSecret(

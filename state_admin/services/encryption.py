@@ -60,8 +60,8 @@ def encrypt(purpose: str, plain: str, place: bytes = b"") -> Encrypted:
 
 def decrypt(purpose: str, encrypted: Encrypted, place: bytes = b"") -> str:
     """The plain text. Raises UnknownKey or Altered."""
-    named = (each for each in _secrets() if _key_id(purpose, each) == encrypted.key_id)
-    secret = next(named, None)
+    matching = (each for each in _secrets() if _key_id(purpose, each) == encrypted.key_id)
+    secret = next(matching, None)
     if secret is None:
         raise UnknownKey
     nonce, rest = encrypted.ciphertext[:_NONCE_BYTES], encrypted.ciphertext[_NONCE_BYTES:]

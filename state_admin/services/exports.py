@@ -82,10 +82,16 @@ def import_snapshot(
         if unknown and unknown_keys == "error":
             faults = [Fault(_place(name), "no such state key is registered") for name in unknown]
             _refuse(faults, f"unknown key: {unknown[0]}")
-        taken = {name: (slots[name], raw) for name, raw in extensions.items() if name in slots}
-        faults = [fault for name, held in taken.items() for fault in _value_faults(*held, name)]
+        accepted = {name: (slots[name], raw) for name, raw in extensions.items() if name in slots}
+        faults = [
+            fault
+            for name, (slot, raw) in accepted.items()
+            for fault in _value_faults(slot, raw, name)
+        ]
         _refuse(faults, "the snapshot does not satisfy the schemas of its state keys")
-        target = {name: snapshots.new_value(slot, raw.text) for name, (slot, raw) in taken.items()}
+        target = {
+            name: snapshots.new_value(slot, raw.text) for name, (slot, raw) in accepted.items()
+        }
         writes = snapshots.changes_to(thread, target, merge=mode == "merge")
         if thread.latest_run_id is not None:
             writes.pop(LIFECYCLE, None)
@@ -116,8 +122,8 @@ def _value_faults(slot: Slot, raw: Raw, name: str) -> list[Fault]:
         values.check(raw, _place(name))
     except values.RefusedJSON as refused:
         return list(refused.faults)
-    found = slot.validator.faults(raw.value)
-    return [Fault(_place(name) + fault.pointer, fault.message) for fault in found]
+    faults = slot.validator.faults(raw.value)
+    return [Fault(_place(name) + fault.pointer, fault.message) for fault in faults]
 
 
 def _place(name: str) -> str:

@@ -83,8 +83,8 @@ def _origin(source: Thread, revision: int | None, message_count: int | None) -> 
     snapshots.check_kept(source, at)
     if message_count is None:
         counts = Revision.objects.filter(thread=source, number=at)
-        held = counts.values_list("message_count", flat=True).first() or 0
-        message_count = source.message_count if revision is None else held
+        count = counts.values_list("message_count", flat=True).first() or 0
+        message_count = source.message_count if revision is None else count
     elif message_count > source.message_count:
         fault = Fault("/message_count", f"the thread has {source.message_count} messages")
         raise Invalid(

@@ -35,16 +35,16 @@ def claim(scope: str, fingerprint: str) -> StoredResponse | None:
         (mine,) = cursor.fetchone()
     if not mine:
         raise InFlight("a request with this Idempotency-Key is still in flight")
-    held = IdempotencyRecord.objects.filter(scope=scope).first()
-    if held is None:
+    record = IdempotencyRecord.objects.filter(scope=scope).first()
+    if record is None:
         IdempotencyRecord.objects.create(scope=scope, fingerprint=fingerprint)
         return None
-    if held.fingerprint != fingerprint:
+    if record.fingerprint != fingerprint:
         raise Invalid(
             "this Idempotency-Key was used for a different request",
             hint="Use a new key for each different request.",
         )
-    return StoredResponse(held.status, held.headers, bytes(held.body))
+    return StoredResponse(record.status, record.headers, bytes(record.body))
 
 
 def keep(

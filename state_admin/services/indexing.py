@@ -53,11 +53,11 @@ def _advance(actor: Actor) -> tuple[int, int, bool]:
     """One step: how many were indexed, how many removed, and whether there is more to do."""
     search_models.lock_documents(actor.workspace_id)
     end = feed_sql.read_end(actor.workspace_id)
-    held = SearchPosition.objects.filter(pk=actor.workspace_id).first()
-    if held is None or held.at < end.at - search_models.STALE:
+    position = SearchPosition.objects.filter(pk=actor.workspace_id).first()
+    if position is None or position.at < end.at - search_models.STALE:
         # From the end of the feed on, and every entry there is: what changes from here on stands
         # behind the position, whatever its id.
-        held, _ = SearchPosition.objects.update_or_create(
+        position, _ = SearchPosition.objects.update_or_create(
             pk=actor.workspace_id,
             defaults={
                 "xid": end.position.xid,
@@ -66,24 +66,24 @@ def _advance(actor: Actor) -> tuple[int, int, bool]:
                 "filled_to": 0,
             },
         )
-    if held.filled_to is not None:
-        return _fill(actor, held)
-    return _follow(actor, held, end)
+    if position.filled_to is not None:
+        return _fill(actor, position)
+    return _follow(actor, position, end)
 
 
-def _fill(actor: Actor, held: SearchPosition) -> tuple[int, int, bool]:
-    rows = Entry.objects.visible_to(actor).filter(id__gt=held.filled_to)
+def _fill(actor: Actor, position: SearchPosition) -> tuple[int, int, bool]:
+    rows = Entry.objects.visible_to(actor).filter(id__gt=position.filled_to)
     ids = list(rows.order_by("id").values_list("id", flat=True)[:_CHUNK])
     indexed, removed = _index(ids)
-    held.filled_to = ids[-1] if len(ids) == _CHUNK else None
-    held.save(update_fields=["filled_to"])
-    return indexed, removed, held.filled_to is not None
+    position.filled_to = ids[-1] if len(ids) == _CHUNK else None
+    position.save(update_fields=["filled_to"])
+    return indexed, removed, position.filled_to is not None
 
 
-def _follow(actor: Actor, held: SearchPosition, end: feed_sql.FeedEnd) -> tuple[int, int, bool]:
+def _follow(actor: Actor, position: SearchPosition, end: feed_sql.FeedEnd) -> tuple[int, int, bool]:
     rows = feed_sql.read_page(
         actor,
-        after=Position(held.xid, held.change_id),
+        after=Position(position.xid, position.change_id),
         until=end.position,
         filters=FeedFilter(),
         limit=_CHUNK,
@@ -92,9 +92,9 @@ def _follow(actor: Actor, held: SearchPosition, end: feed_sql.FeedEnd) -> tuple[
     indexed, removed = _index(_find_ids(actor, addresses))
     more = len(rows) == _CHUNK
     if rows:
-        held.xid, held.change_id = rows[-1].position
-    held.at = rows[-1].at if more else end.at
-    held.save(update_fields=["xid", "change_id", "at"])
+        position.xid, position.change_id = rows[-1].position
+    position.at = rows[-1].at if more else end.at
+    position.save(update_fields=["xid", "change_id", "at"])
     return indexed, removed, more
 
 
@@ -102,12 +102,12 @@ def _find_ids(actor: Actor, addresses: set[tuple[str, str]]) -> list[int]:
     by_namespace: dict[str, list[str]] = {}
     for namespace, key in addresses:
         by_namespace.setdefault(namespace, []).append(key)
-    known = Namespace.objects.visible_to(actor).filter(name__in=by_namespace)
-    found: list[int] = []
-    for identity, name in known.values_list("id", "name"):
+    namespaces = Namespace.objects.visible_to(actor).filter(name__in=by_namespace)
+    ids: list[int] = []
+    for identity, name in namespaces.values_list("id", "name"):
         rows = Entry.objects.filter(namespace_id=identity, key__in=by_namespace[name])
-        found += rows.values_list("id", flat=True)
-    return found
+        ids += rows.values_list("id", flat=True)
+    return ids
 
 
 def _index(ids: Sequence[int]) -> tuple[int, int]:

@@ -55,23 +55,25 @@ def read_knowledge(
     being committed beside it. Up to `limit` entries behind `after`. NotFound: no such step.
     """
     run = find_run(actor, run_id)
-    found = _find_revision(run, step, revision)
+    step_revision = _find_revision(run, step, revision)
     keys = keys_of(actor, run)
     try:
         state: Snapshot | None = snapshots.read_snapshot(
-            actor=actor, thread_id=run.thread.public_id, revision=found.number
+            actor=actor, thread_id=run.thread.public_id, revision=step_revision.number
         )
     except Gone:
         state = None
-    reads = RunRead.objects.visible_to(actor).filter(thread=run.thread, revision=found.number)
+    reads = RunRead.objects.visible_to(actor).filter(
+        thread=run.thread, revision=step_revision.number
+    )
     return Knowledge(
         run=run,
-        revision=found,
+        revision=step_revision,
         steps=run.revision_count,
         keys=keys,
-        exact=found.seen is not None,
+        exact=step_revision.seen is not None,
         state=state,
-        entries=knowledge_sql.read_visible(actor, found, keys, after=after, limit=limit),
+        entries=knowledge_sql.read_visible(actor, step_revision, keys, after=after, limit=limit),
         reads=list(reads.with_current().order_by("namespace", "key", "version")),
     )
 

@@ -32,9 +32,9 @@ def take_lease(
     with transaction.atomic():
         run = _lock(actor, run_id, fencing_token)
         now = run.read_at
-        held = run.lease_expires_at
-        if only_if_free and held is not None and held > now:
-            raise Conflict(f"lease is held until {held.isoformat()}", until=held)
+        lease_end = run.lease_expires_at
+        if only_if_free and lease_end is not None and lease_end > now:
+            raise Conflict(f"lease is held until {lease_end.isoformat()}", until=lease_end)
         begin_lease(run)
         _save(actor, run, "run.lease", reason)
     return run

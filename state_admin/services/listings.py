@@ -75,9 +75,9 @@ def list_namespace(
         rows = rows.filter(tags__contains=list(filters.tags))
     if filters.valid is not None:
         return _judge_in_turn(rows, definition, filters.valid, last_first, limit, after)
-    found = list(_behind(rows, last_first, after)[: limit + 1])
-    shown = [(row, is_valid(row, definition)) for row in found[:limit]]
-    return Listed(shown, shown[-1][0].key if len(found) > limit else None)
+    fetched = list(_behind(rows, last_first, after)[: limit + 1])
+    judged = [(row, is_valid(row, definition)) for row in fetched[:limit]]
+    return Listed(judged, judged[-1][0].key if len(fetched) > limit else None)
 
 
 def list_entries(
@@ -107,18 +107,18 @@ def list_entries(
     )
     most = limit + 1 if filters.valid is None else MOST_OPENED
     places = entry_addresses(actor, chosen, limit=most, window=MOST_OPENED)
-    shown: list[tuple[Entry, bool]] = []
+    judged: list[tuple[Entry, bool]] = []
     for row in _open(Entry.objects.all(), [(place.id, place.size_bytes) for place in places]):
         valid = is_valid(row, define(row.namespace))
         if filters.valid in (None, valid):
-            if len(shown) == limit:
-                last = shown[-1][0]
-                return Listed(shown, f"{last.namespace.name}/{last.key}")
-            shown.append((row, valid))
+            if len(judged) == limit:
+                last = judged[-1][0]
+                return Listed(judged, f"{last.namespace.name}/{last.key}")
+            judged.append((row, valid))
     if len(places) == most:
-        return Listed(shown, f"{places[-1].namespace}/{places[-1].key}")
+        return Listed(judged, f"{places[-1].namespace}/{places[-1].key}")
     end = window_end(actor, chosen, MOST_OPENED)
-    return Listed(shown, "/".join(end) if end else None)
+    return Listed(judged, "/".join(end) if end else None)
 
 
 def _judge_in_turn(
@@ -133,22 +133,22 @@ def _judge_in_turn(
     than the present one can be invalid."""
     if not valid:
         rows = rows.exclude(schema_version=definition.schema_version)
-    shown: list[tuple[Entry, bool]] = []
+    judged: list[tuple[Entry, bool]] = []
     opened, size = 0, limit + 1
     while True:
         behind = _behind(rows, last_first, after).values_list("id", "size_bytes", "key")
         places = list(behind[:size])
         for row in _open(rows, [place[:2] for place in places]):
             if is_valid(row, definition) is valid:
-                if len(shown) == limit:
-                    return Listed(shown, shown[-1][0].key)
-                shown.append((row, valid))
+                if len(judged) == limit:
+                    return Listed(judged, judged[-1][0].key)
+                judged.append((row, valid))
         if len(places) < size:
-            return Listed(shown, None)
+            return Listed(judged, None)
         after = places[-1][2]
         opened += size
         if opened >= MOST_OPENED:
-            return Listed(shown, after)
+            return Listed(judged, after)
         size = min(size * 4, MOST_OPENED - opened)
 
 

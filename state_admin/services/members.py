@@ -29,8 +29,8 @@ class Added:
 
 
 def find_member(actor: Actor, member_id: int) -> Membership:
-    found = Membership.objects.visible_to(actor).filter(pk=member_id)
-    member = found.select_related("user").first()
+    rows = Membership.objects.visible_to(actor).filter(pk=member_id)
+    member = rows.select_related("user").first()
     if member is None:
         raise NotFound(f"member not found: {member_id}")
     return member
@@ -139,9 +139,9 @@ def _hold(actor: Actor, member_id: int, *, stays_admin: bool) -> Membership:
     """The member, with the rows of all admins locked, so that of two who take each other's role
     away the second sees what the first did."""
     admins = Membership.objects.filter(workspace_id=actor.workspace_id, role=Role.ADMIN.value)
-    held = list(admins.order_by("pk").select_for_update().values_list("pk", flat=True))
+    admin_ids = list(admins.order_by("pk").select_for_update().values_list("pk", flat=True))
     member = find_member(actor, member_id)
-    if held == [member.pk] and not stays_admin:
+    if admin_ids == [member.pk] and not stays_admin:
         raise Conflict(
             "the last admin cannot be removed",
             hint="Make another member an admin first.",

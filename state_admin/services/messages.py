@@ -129,5 +129,5 @@ def check_inserted(thread: Thread, parsed: Sequence[ParsedMessage], moved: Advan
         return
     ids = [message.id for message in parsed if message.id]
     before = thread.message_count
-    held = Message.objects.filter(thread=thread, public_id__in=ids, seq__lte=before)
-    raise Conflict(f"message already committed: {held.in_order().values_list('public_id')[0][0]}")
+    stored = Message.objects.filter(thread=thread, public_id__in=ids, seq__lte=before)
+    raise Conflict(f"message already committed: {stored.in_order().values_list('public_id')[0][0]}")

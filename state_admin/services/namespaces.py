@@ -414,11 +414,13 @@ def find_violations(namespace: Namespace, validator: schemas.Validator) -> Viola
             count += not validator.accepts(value)
         elif faults := validator.faults(value, 3):
             count += 1
-            first.append({"key": key, "version": version, "errors": [_shown(f) for f in faults]})
+            first.append(
+                {"key": key, "version": version, "errors": [_fault_document(f) for f in faults]}
+            )
     return Violations(count, first)
 
 
-def _shown(fault: Fault) -> dict[str, str]:
+def _fault_document(fault: Fault) -> dict[str, str]:
     return {"pointer": fault.pointer, "message": fault.message}
 
 

@@ -130,7 +130,7 @@ def uninstall_plugin(
             _record(actor, "plugin.uninstall", name, list(keys), reason)
             journal.align_feed_clock(actor)
             if entries == "delete":
-                gone = [held for held, _ in withdrawn]
+                gone = [namespace for namespace, _ in withdrawn]
                 transaction.on_commit(lambda: settle_namespaces(actor, gone, entries, reason))
     return Removal(
         state_keys=len(keys),
@@ -143,10 +143,10 @@ def uninstall_plugin(
 
 
 def find_plugin(actor: Actor, name: str) -> Plugin:
-    found = Plugin.objects.visible_to(actor).filter(name=name).first()
-    if found is None:
+    plugin = Plugin.objects.visible_to(actor).filter(name=name).first()
+    if plugin is None:
         raise NotFound(f"plugin not installed: {name}")
-    return found
+    return plugin
 
 
 def keys_of(actor: Actor, name: str) -> StateKeyQuerySet:

@@ -44,23 +44,23 @@ def effective_policy(thread: Thread) -> Effective:
     """The workspace's policy, under that of the agent of the thread's newest run, under the
     thread's own; narrowed to the window of that agent's model."""
     agent_id, layers = _layers(thread)
-    return _laid(layers, thread.workspace_id, agent_id)
+    return _resolve(layers, thread.workspace_id, agent_id)
 
 
 def autocompact_policy(thread: Thread) -> Policy | None:
     """The policy that holds, if it has a threshold; None: this thread never compacts by its size.
     Every append asks this, so only a threshold makes it look for the model's window."""
     agent_id, layers = _layers(thread)
-    if policies.effective(_said(layers)).policy.autocompact_threshold is None:
+    if policies.effective(_load_layers(layers)).policy.autocompact_threshold is None:
         return None
-    return _laid(layers, thread.workspace_id, agent_id).policy
+    return _resolve(layers, thread.workspace_id, agent_id).policy
 
 
 def list_policies(actor: Actor) -> list[PolicyView]:
-    """The workspace's, said or not, and those of agents that say something, by their ids."""
-    found = list(CompactionPolicy.objects.visible_to(actor).order_by("agent_id"))
-    base = next((row for row in found if not row.agent_id), None)
-    agents = [row for row in found if row.agent_id and row.body != EMPTY_OBJECT.text]
+    """The policy of the workspace, even if it is empty, and those of agents that are not, by id."""
+    rows = list(CompactionPolicy.objects.visible_to(actor).order_by("agent_id"))
+    base = next((row for row in rows if not row.agent_id), None)
+    agents = [row for row in rows if row.agent_id and row.body != EMPTY_OBJECT.text]
     return [
         _view(actor, "", base, base),
         *(_view(actor, row.agent_id, base, row) for row in agents),
@@ -74,8 +74,8 @@ def read_policy(*, actor: Actor, scope: Scope, name: str = "") -> PolicyView:
         body = thread.policy or "{}"
         return PolicyView(scope, name, body, effective_policy(thread), thread.version)
     agent_id = _agent(scope, name)
-    found = CompactionPolicy.objects.visible_to(actor).filter(agent_id__in=["", agent_id])
-    by_agent = {row.agent_id: row for row in found}
+    rows = CompactionPolicy.objects.visible_to(actor).filter(agent_id__in=["", agent_id])
+    by_agent = {row.agent_id: row for row in rows}
     return _view(actor, agent_id, by_agent.get(""), by_agent.get(agent_id))
 
 
@@ -136,8 +136,8 @@ def delete_policy(
     errors as for put_policy."""
     require(actor, _role_of(scope))
     _refuse_narrowed(actor, scope)
-    found = read_policy(actor=actor, scope=scope, name=name)
-    if values.load(found.body):
+    view = read_policy(actor=actor, scope=scope, name=name)
+    if values.load(view.body):
         put_policy(
             actor=actor,
             scope=scope,
@@ -146,8 +146,8 @@ def delete_policy(
             expected_version=expected_version,
             reason=reason,
         )
-    elif expected_version not in (None, found.version):
-        raise VersionConflict(expected_version or 0, found.version, of="policy")
+    elif expected_version not in (None, view.version):
+        raise VersionConflict(expected_version or 0, view.version, of="policy")
 
 
 def _role_of(scope: Scope) -> Role:
@@ -180,7 +180,7 @@ def _view(
     if agent_id and row:
         layers.append(("agent", row.body or "{}"))
     scope: Scope = "agent" if agent_id else "workspace"
-    effective = _laid(layers, actor.workspace_id, agent_id)
+    effective = _resolve(layers, actor.workspace_id, agent_id)
     if row is None:
         return PolicyView(scope, agent_id, "{}", effective, 0)
     return PolicyView(
@@ -193,9 +193,9 @@ def _layers(thread: Thread) -> tuple[str, list[tuple[str, str]]]:
     return agent_id, [*layers, ("thread", thread.policy or "{}")]
 
 
-def _laid(layers: list[tuple[str, str]], workspace_id: int, agent_id: str) -> Effective:
-    return policies.effective(_said(layers), *summaries.find_window(workspace_id, agent_id))
+def _resolve(layers: list[tuple[str, str]], workspace_id: int, agent_id: str) -> Effective:
+    return policies.effective(_load_layers(layers), *summaries.find_window(workspace_id, agent_id))
 
 
-def _said(layers: list[tuple[str, str]]) -> list[tuple[str, Any]]:
+def _load_layers(layers: list[tuple[str, str]]) -> list[tuple[str, Any]]:
     return [(name, values.load(body)) for name, body in layers]

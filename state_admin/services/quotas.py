@@ -75,8 +75,8 @@ def limited(actor: Actor) -> bool:
 
 def check_room(actor: Actor, what: What, amount: int) -> None:
     """Raise QuotaExceeded when `amount` more would be too much."""
-    left = room(actor, what)
-    if left is not None and amount > left:
+    room_left = room(actor, what)
+    if room_left is not None and amount > room_left:
         account = _account(actor.workspace_id)
         raise QuotaExceeded(
             f"quota exceeded: {what}",
@@ -151,9 +151,9 @@ def forget_accounts() -> None:
 
 
 def _account(workspace_id: int) -> _Account:
-    known = _accounts.get(workspace_id)
-    if known is not None and time.monotonic() - known.read_at < _FRESH:
-        return known
+    account = _accounts.get(workspace_id)
+    if account is not None and time.monotonic() - account.read_at < _FRESH:
+        return account
     limits = _limits(Workspace.objects.get(pk=workspace_id))
     usage = None
     if any(limit is not None for limit in limits.values()):
@@ -168,8 +168,8 @@ def _account(workspace_id: int) -> _Account:
         read_at=time.monotonic(),
     )
     with _lock:
-        if known is not None and known.measured_at == fresh.measured_at:
-            fresh.added = known.added  # not yet in any measurement
+        if account is not None and account.measured_at == fresh.measured_at:
+            fresh.added = account.added  # not yet in any measurement
         _accounts[workspace_id] = fresh
     return fresh
 

@@ -62,8 +62,8 @@ def redact_entry(
         )
         if entry is None:
             raise NotFound(f"entry not found: {namespace}/{key}")
-        rewritten, found = _rewrite_history(actor, entry, pointers)
-        missing = [pointer for pointer in pointers if pointer not in found]
+        rewritten, matched = _rewrite_history(actor, entry, pointers)
+        missing = [pointer for pointer in pointers if pointer not in matched]
         if missing:
             raise Invalid(
                 "no version has a value at these pointers",
@@ -106,14 +106,14 @@ def _check(pointers: Sequence[str], reason: str) -> None:
 def _rewrite_history(actor: Actor, entry: Entry, pointers: Sequence[str]) -> tuple[int, set[str]]:
     """How many versions were rewritten, and the pointers that led somewhere."""
     history = EntryRevision.objects.filter(entry=entry, value__isnull=False)
-    rewritten, found = 0, set[str]()
+    rewritten, matched = 0, set[str]()
     for part in split_by_size(
         list(history.order_by("version").values_list("version", "size_bytes"))
     ):
         rows = history.filter(version__in=part).values_list("version", "value")
         for version, text in rows:
             text, led, changed = _redact(text or "null", pointers)
-            found |= led
+            matched |= led
             if changed:
                 rewritten += 1
                 history.filter(version=version).update(
@@ -123,13 +123,13 @@ def _rewrite_history(actor: Actor, entry: Entry, pointers: Sequence[str]) -> tup
                     redacted_at=Now(),
                     redacted_by=actor.name,
                 )
-    return rewritten, found
+    return rewritten, matched
 
 
 def _redact(text: str, pointers: Sequence[str]) -> tuple[str, set[str], bool]:
     before = values.load(text)
-    after, found = redaction.redact(before, pointers)
-    return (values.dump(after), found, True) if after is not before else (text, found, False)
+    after, matched = redaction.redact(before, pointers)
+    return (values.dump(after), matched, True) if after is not before else (text, matched, False)
 
 
 def _make_version(actor: Actor, entry: Entry, pointers: Sequence[str], reason: str) -> None:

@@ -128,7 +128,7 @@ def _choose(
 def _plan(
     actor: Actor, definitions: dict[str, Definition], moments: Sequence[EntryAtMoment]
 ) -> Iterator[_Planned]:
-    """The steps; each namespace whose values are judged is read once, into `known`."""
+    """The steps; each namespace whose values are judged is read once, into `definitions`."""
     for each in moments:
         action: Action | None = None
         problem: Problem | None = None

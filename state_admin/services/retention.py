@@ -75,10 +75,10 @@ def preview_snapshots(*, actor: Actor, thread_id: str) -> SnapshotPreview:
     thread = find_thread(actor, thread_id)
     effective = effective_policy(thread)
     keep_last, keep_every = _keeps(effective.policy)
-    held, going, weight = retention_sql.preview_values(
+    total, going, weight = retention_sql.preview_values(
         thread_id=thread.pk, until=_until(thread, effective.policy), keep_every=keep_every
     )
-    return SnapshotPreview(effective, keep_last, keep_every, held, going, weight)
+    return SnapshotPreview(effective, keep_last, keep_every, total, going, weight)
 
 
 def request_snapshots(

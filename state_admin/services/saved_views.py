@@ -35,9 +35,9 @@ class View:
 
 def list_views(actor: Actor, page: ViewPage) -> list[View]:
     """Their own and the shared ones, by name. One query."""
-    chosen = DefaultView.objects.filter(view=OuterRef("pk"), user_id=int(actor.id))
+    default = DefaultView.objects.filter(view=OuterRef("pk"), user_id=int(actor.id))
     rows: QuerySet[Any] = SavedView.objects.visible_to(actor).filter(page=page)
-    rows = rows.select_related("owner").annotate(chosen=Exists(chosen)).order_by("name", "pk")
+    rows = rows.select_related("owner").annotate(chosen=Exists(default)).order_by("name", "pk")
     return [
         View(
             id=row.pk,

@@ -87,12 +87,12 @@ def enrolled_among(user_ids: Sequence[int]) -> set[int]:
 
 
 def find_state(user: User) -> State:
-    held = {device.type: device for device in Authenticator.objects.filter(user=user)}
-    if _Type.TOTP not in held:
+    devices = {device.type: device for device in Authenticator.objects.filter(user=user)}
+    if _Type.TOTP not in devices:
         return State(None)
-    codes = held.get(_Type.RECOVERY_CODES)
-    left = len(RecoveryCodes(codes).get_unused_codes()) if codes else 0
-    return State(held[_Type.TOTP].created_at, left)
+    codes = devices.get(_Type.RECOVERY_CODES)
+    codes_left = len(RecoveryCodes(codes).get_unused_codes()) if codes else 0
+    return State(devices[_Type.TOTP].created_at, codes_left)
 
 
 def make_secret() -> str:

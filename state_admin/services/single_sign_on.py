@@ -60,8 +60,8 @@ def link(*, actor: Actor, identity: Identity) -> None:
         raise Forbidden("only users can sign in")
     with transaction.atomic():
         user = User.objects.select_for_update().get(pk=actor.id)
-        held = SocialAccount.objects.filter(user=user, provider=identity.issuer).first()
-        if held is not None and held.uid != identity.subject:
+        existing = SocialAccount.objects.filter(user=user, provider=identity.issuer).first()
+        if existing is not None and existing.uid != identity.subject:
             raise Conflict(
                 "another account of the provider is already linked",
                 hint="Unlink that one first, under Sign-in methods.",
@@ -97,17 +97,17 @@ def _of_address(email: str) -> User | None:
     so the comparison is done again; of two nobody is taken."""
     if not email:
         return None
-    found = [
+    users = [
         user
         for user in User.objects.filter(Q(username__iexact=email) | Q(email__iexact=email))[:10]
         if email in (user.get_username().lower(), user.email.lower())
     ]
-    if len(found) > 1:
+    if len(users) > 1:
         raise Forbidden(
             "more than one member has this e-mail address",
             hint="Sign in with your password and link the account under Sign-in methods.",
         )
-    return found[0] if found else None
+    return users[0] if users else None
 
 
 def _make_member(identity: Identity, request_id: str) -> User:

@@ -56,11 +56,11 @@ def unregister_state_key(
                 f"key already registered: {name}",
                 hint=f"It belongs to the plugin {key.plugin}. Uninstall the plugin to remove it.",
             )
-        held = count_held(actor, [name])
+        values_held = count_held(actor, [name])
         if not dry_run:
             remove_keys(actor, [name], cleared=[name] if clear else [], reason=reason)
             journal.align_feed_clock(actor)
-    return held
+    return values_held
 
 
 def stop_writers(actor: Actor) -> None:
@@ -88,9 +88,9 @@ def remove_keys(
     if cleared:
         _clear(actor, cleared, reason)
     rows = StateKey.objects.visible_to(actor).filter(name__in=names).order_by("name")
-    found = list(rows.select_for_update().values_list("name", flat=True))
-    StateKey.objects.visible_to(actor).filter(name__in=found).delete()
-    traces = [journal.Trace("state_key.unregister", key=name) for name in found]
+    names_found = list(rows.select_for_update().values_list("name", flat=True))
+    StateKey.objects.visible_to(actor).filter(name__in=names_found).delete()
+    traces = [journal.Trace("state_key.unregister", key=name) for name in names_found]
     journal.record(actor, traces, reason=reason)
 
 

@@ -101,9 +101,9 @@ def find_model(workspace_id: int, model_id: str) -> tuple[Provider, Model]:
         ) from None
     adapter = find_adapter(provider.adapter)
     if adapter is None:
-        known = ", ".join(sorted(KNOWN))
+        names = ", ".join(sorted(KNOWN))
         raise SummaryFailed(
-            (f"provider {provider.id}: unknown adapter {provider.adapter}; must be one of {known}"),
+            (f"provider {provider.id}: unknown adapter {provider.adapter}; must be one of {names}"),
             retry=False,
         )
     base_url = provider.base_url or adapter.base_url
@@ -141,8 +141,8 @@ def _patience(provider: config.Provider) -> Timeout:
     return Timeout(connect=min(PATIENCE.connect, seconds), read=seconds, total=seconds)
 
 
-def _price(told: float | None) -> Decimal | None:
-    return None if told is None else Decimal(str(told))
+def _price(price: float | None) -> Decimal | None:
+    return None if price is None else Decimal(str(price))
 
 
 def fallback_engine() -> Engine:

@@ -73,10 +73,10 @@ def read_thread(actor: Actor, thread_id: str) -> Thread:
 
 
 def _the_one(threads: ThreadQuerySet, thread_id: str) -> Thread:
-    found = threads.filter(public_id=thread_id).first()
-    if found is None:
+    thread = threads.filter(public_id=thread_id).first()
+    if thread is None:
         raise thread_not_found(thread_id)
-    return found
+    return thread
 
 
 def lock_doomed(ids: Sequence[int]) -> None:
@@ -263,10 +263,10 @@ def change_thread(
         return read_thread(actor, thread_id)
 
 
-def _merged(stored: str | None, given: Raw, merge: Merge | None) -> str:
+def _merged(stored: str | None, patch: Raw, merge: Merge | None) -> str:
     if merge is None:
-        return given.text
-    return values.dump(merge(values.load(stored or "{}"), values.load(given.text)))
+        return patch.text
+    return values.dump(merge(values.load(stored or "{}"), values.load(patch.text)))
 
 
 def check_policy(body: Raw, pointer: str = "") -> None:
@@ -281,7 +281,7 @@ def check_policy(body: Raw, pointer: str = "") -> None:
 def _check_retention(actor: Actor, before: JSON, after: JSON) -> None:
     """Which snapshots stay is an admin's to say: the others do not come back."""
     if isinstance(before, dict) and isinstance(after, dict):
-        both = [{name: said.get(name, ...) for name in DESTRUCTIVE} for said in (before, after)]
+        both = [{name: policy.get(name, ...) for name in DESTRUCTIVE} for policy in (before, after)]
         if both[0] != both[1]:
             require(actor, Role.ADMIN)
 

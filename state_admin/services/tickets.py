@@ -67,7 +67,7 @@ def decide_ticket(
         run, thread = runs.lock_run(actor, ticket.run.public_id)
         in_time = Ticket.objects.filter(pk=ticket.pk).pending().in_time()
         if _close(actor, in_time, action, payload):
-            _tell(actor, ticket, run, thread, action, payload, reason)
+            _record_decision(actor, ticket, run, thread, action, payload, reason)
             return find_ticket(actor, ticket_id)
     ticket.refresh_from_db(fields=["status", "decided_by", "decided_at"])
     if ticket.status != TicketStatus.PENDING:
@@ -77,7 +77,7 @@ def decide_ticket(
 
 
 def _outcome(ticket: Ticket) -> str:
-    """Who decided what, for those who come too late."""
+    """Who decided what, for a caller whose decision is too late."""
     if ticket.status == TicketStatus.VOID or ticket.decided_at is None:
         return "Its run ended or continued without a decision."
     verb = "approved" if ticket.status == TicketStatus.RESUMED else "refused"
@@ -98,19 +98,21 @@ def expire_ticket(ticket: Ticket) -> bool:
         due = due.filter(on_expiry=OnExpiry.CANCEL)
         if not _close(actor, due, "cancel", nothing):
             return False
-        _tell(actor, ticket, run, thread, "cancel", nothing, "expired without a decision")
+        _record_decision(
+            actor, ticket, run, thread, "cancel", nothing, "expired without a decision"
+        )
     return True
 
 
 def _close(actor: Actor, which: TicketQuerySet, action: str, payload: Raw) -> bool:
-    """Decide the ticket, in one statement; False: somebody else has, or the time is over."""
+    """Decide the ticket, in one statement. False: it was decided already, or has expired."""
     decided = which.update(
         status=_OUTCOMES[action], payload=payload.text, decided_by=actor.name, decided_at=Now()
     )
     return decided == 1
 
 
-def _tell(
+def _record_decision(
     actor: Actor,
     ticket: Ticket,
     run: Run,
@@ -119,8 +121,8 @@ def _tell(
     payload: Raw,
     reason: str,
 ) -> None:
-    """What follows a decision, as one revision: the tool call as it is now, and after the last
-    ticket the run that wakes."""
+    """Record a decision and its effects as one revision: the state of the tool call and, after the last
+    ticket, the run that resumes."""
     trace = journal.Trace(
         f"ticket.{action}", key=ticket.public_id, thread=thread.public_id, run=run.public_id
     )
@@ -137,8 +139,8 @@ def _tell(
     elif run.status == RunStatus.WAITING:
         Run.objects.filter(pk=run.pk).update(ticket_due_at=pending.first_due())
     if writes:
-        told = "run.running" if woken else "run.tool_calls"
-        snapshots.advance(actor, thread, RevisionKind.COMMIT, writes, action=told, run=run)
+        kind = "run.running" if woken else "run.tool_calls"
+        snapshots.advance(actor, thread, RevisionKind.COMMIT, writes, action=kind, run=run)
     if asked_for_dispatch:
         dispatches.wake_run(actor, run)
     journal.align_feed_clock(actor)

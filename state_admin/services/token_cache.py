@@ -49,10 +49,10 @@ class TokenCache:
     def find(self, digest: str) -> Credential | None:
         if not self._listening.is_set():
             return None
-        known = self._held.get(digest)
-        if known is None or time.monotonic() >= known[1]:
+        credential = self._held.get(digest)
+        if credential is None or time.monotonic() >= credential[1]:
             return None
-        return known[0]
+        return credential[0]
 
     def keep(self, digest: str, credential: Credential) -> None:
         if self.enabled:

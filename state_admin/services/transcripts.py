@@ -141,9 +141,9 @@ def _update(change: JSON) -> Update:
 
 def _already_there(thread: Thread, log: Sequence[Raw]) -> int:
     """How many messages of `log` the thread holds; Conflict when it holds something else."""
-    held = Message.objects.filter(thread=thread, folds_to=None).in_order()
+    stored = Message.objects.filter(thread=thread, folds_to=None).in_order()
     count = 0
-    for count, body in enumerate(held.values_list("body", flat=True), start=1):
+    for count, body in enumerate(stored.values_list("body", flat=True), start=1):
         if count > len(log) or log[count - 1].text != body:
             raise Conflict(
                 f"thread {thread.public_id} contains a different conversation",
@@ -153,8 +153,8 @@ def _already_there(thread: Thread, log: Sequence[Raw]) -> int:
 
 
 def _title(log: Sequence[Raw]) -> str:
-    said = next((raw.value.get("content") for raw in log if raw.value["role"] == "user"), None)
-    return said.strip().partition("\n")[0][:120] if isinstance(said, str) else ""
+    content = next((raw.value.get("content") for raw in log if raw.value["role"] == "user"), None)
+    return content.strip().partition("\n")[0][:120] if isinstance(content, str) else ""
 
 
 def read_line(line: bytes) -> tuple[str, list[Raw]]:

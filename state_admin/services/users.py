@@ -34,10 +34,10 @@ def use_login_link(secret: str) -> User | None:
 
     Of two clicks one wins: the row count of a conditional UPDATE decides.
     """
-    found = LoginLink.objects.filter(digest=digest(secret)).select_related("user").first()
-    if found is None:
+    link = LoginLink.objects.filter(digest=digest(secret)).select_related("user").first()
+    if link is None:
         return None
-    used = LoginLink.objects.filter(pk=found.pk, used_at=None, expires_at__gt=Now()).update(
+    used = LoginLink.objects.filter(pk=link.pk, used_at=None, expires_at__gt=Now()).update(
         used_at=Now()
     )
-    return found.user if used and found.user.is_active else None
+    return link.user if used and link.user.is_active else None

@@ -37,18 +37,18 @@ class Verification:
 def verify_state(before: Iterable[DigestLine] = ()) -> Verification:
     """Check the rules, and that everything in `before`, lines of `read_digests`, reads the same or
     was let go as the policies say. In constant memory, at one moment."""
-    found = Verification()
+    verification = Verification()
     with _moment():
         for rule, statement in verification_sql.CHECKS.items():
             kept = {"changes_kept": settings.CHANGE_RETENTION}
             for (place,) in verification_sql.stream(statement, kept):
-                found.accuse(f"{rule}: {place}")
-        for old, new in differences(before, _count(found, _digests())):
+                verification.accuse(f"{rule}: {place}")
+        for old, new in differences(before, _count(verification, _digests())):
             if old is not None and old.digest != DROPPED:
-                _judge(found, old, new)
+                _judge(verification, old, new)
             elif old is not None and new is not None:
-                found.accuse(f"it was removed by compaction and exists again: {_place(new)}")
-    return found
+                verification.accuse(f"it was removed by compaction and exists again: {_place(new)}")
+    return verification
 
 
 def read_digests() -> Iterator[DigestLine]:
@@ -83,25 +83,25 @@ def _digests() -> Iterator[DigestLine]:
             yield DigestLine("state", owner, at, held.hex() if what == 2 else DROPPED)
 
 
-def _count(found: Verification, lines: Iterable[DigestLine]) -> Iterator[DigestLine]:
+def _count(verification: Verification, lines: Iterable[DigestLine]) -> Iterator[DigestLine]:
     for line in lines:
-        found.lines += 1
+        verification.lines += 1
         yield line
 
 
-def _judge(found: Verification, old: DigestLine, new: DigestLine | None) -> None:
+def _judge(verification: Verification, old: DigestLine, new: DigestLine | None) -> None:
     """A line that is gone or differs."""
     if new is not None and new.digest == DROPPED:
-        found.compacted += 1
+        verification.compacted += 1
         return
     owner = verification_sql.find_owner(*old[:3])
     if owner is None:
-        found.removed += 1
+        verification.removed += 1
     elif owner[1]:
-        found.compacted += 1
+        verification.compacted += 1
     else:
         fault = "missing" if new is None else "content differs"
-        found.accuse(f"{fault}: {_place(old)}")
+        verification.accuse(f"{fault}: {_place(old)}")
 
 
 def _place(line: DigestLine) -> str:

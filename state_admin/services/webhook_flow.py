@@ -30,11 +30,11 @@ def pause_webhook(*, actor: Actor, webhook_id: str, reason: str = "") -> Webhook
     require(actor, Role.ADMIN)
     with transaction.atomic():
         hook = lock_webhook(actor, webhook_id)
-        said = reason or f"paused by {actor.name}"
+        message = reason or f"paused by {actor.name}"
         if (
             Webhook.objects.active()
             .filter(pk=hook.pk)
-            .update(status=WebhookStatus.PAUSED, status_reason=said, updated_at=Now())
+            .update(status=WebhookStatus.PAUSED, status_reason=message, updated_at=Now())
         ):
             record_verb(actor, hook, "pause", reason)
     return find_webhook(actor, webhook_id)

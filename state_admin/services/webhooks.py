@@ -152,27 +152,27 @@ def delete_webhook(*, actor: Actor, webhook_id: str, reason: str = "") -> None:
 
 def find_webhook(actor: Actor, webhook_id: str) -> Webhook:
     """With its counts (models.webhooks.with_counts)."""
-    found = Webhook.objects.visible_to(actor).with_counts().filter(public_id=webhook_id).first()
-    if found is None:
+    webhook = Webhook.objects.visible_to(actor).with_counts().filter(public_id=webhook_id).first()
+    if webhook is None:
         raise NotFound(f"webhook not found: {webhook_id}")
-    return found
+    return webhook
 
 
 def find_delivery(actor: Actor, delivery_id: str) -> WebhookDelivery:
     rows = WebhookDelivery.objects.visible_to(actor).select_related("webhook")
-    found = rows.filter(public_id=delivery_id).first()
-    if found is None:
+    delivery = rows.filter(public_id=delivery_id).first()
+    if delivery is None:
         raise NotFound(f"delivery not found: {delivery_id}")
-    return found
+    return delivery
 
 
 def lock_webhook(actor: Actor, webhook_id: str) -> Webhook:
     """The webhook, held until the end of the transaction: before its deliveries, as workers do."""
     rows = Webhook.objects.visible_to(actor).filter(public_id=webhook_id)
-    found = rows.select_for_update(no_key=True).first()
-    if found is None:
+    webhook = rows.select_for_update(no_key=True).first()
+    if webhook is None:
         raise NotFound(f"webhook not found: {webhook_id}")
-    return found
+    return webhook
 
 
 def find_position(actor: Actor, cursor: str) -> tuple[Position, datetime]:

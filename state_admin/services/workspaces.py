@@ -44,10 +44,10 @@ def ensure_workspace(
 
 def find_workspace(actor: Actor, slug: str) -> Workspace:
     """A workspace that the actor may see. NotFound."""
-    found = Workspace.objects.visible_to(actor).filter(slug=slug).first()
-    if found is None:
+    workspace = Workspace.objects.visible_to(actor).filter(slug=slug).first()
+    if workspace is None:
         raise NotFound(f"workspace not found: {slug}")
-    return found
+    return workspace
 
 
 def change_workspace(

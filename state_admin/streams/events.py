@@ -30,10 +30,10 @@ def show(row: FeedRow) -> Change:
 @functools.lru_cache(maxsize=4096)
 def change(row: FeedRow) -> bytes:
     """`event: change`. Made once for all listeners of the process."""
-    shown = show(row)
+    document = show(row)
     return b"id: %b\nevent: change\ndata: %b\n\n" % (
-        shown.cursor.encode(),
-        msgspec.json.encode(shown),
+        document.cursor.encode(),
+        msgspec.json.encode(document),
     )
 
 

@@ -61,13 +61,13 @@ class Subscription:
 
     def offer(self, rows: list[FeedRow]) -> None:
         """From the hub. Never waits: who has no room left is dropped."""
-        wanted = [row for row in rows if self._takes(row)]
-        if not wanted or self.closed:
+        accepted = [row for row in rows if self._takes(row)]
+        if not accepted or self.closed:
             return
-        if len(self._rows) + len(wanted) > self._room:
+        if len(self._rows) + len(accepted) > self._room:
             self.close("slow")
             return
-        self._rows += wanted
+        self._rows += accepted
         self._awake.set()
 
     def close(self, why: str) -> None:

@@ -34,8 +34,8 @@ class Anthropic:
                 "messages": [{"role": "user", "content": prompt.user}],
             },
         )
-        said = self._read(answer)
-        return chat.summary_of(self.name, self._model, said, prompt.tokens, request.max_tokens)
+        reply = self._read(answer)
+        return chat.summary_of(self.name, self._model, reply, prompt.tokens, request.max_tokens)
 
     def _read(self, answer: dict[str, Any]) -> ChatReply:
         try:

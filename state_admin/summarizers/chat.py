@@ -129,17 +129,17 @@ def wrong_shape(provider: Provider) -> SummaryFailed:
 
 
 def summary_of(
-    name: str, model: Model, said: ChatReply, prompt_tokens: int, max_tokens: int
+    name: str, model: Model, reply: ChatReply, prompt_tokens: int, max_tokens: int
 ) -> Summary:
     """The summary that an answer holds, as data (ADR 11). Raises SummaryFailed when there is none."""
-    text = summaries.clean(said.text, max_tokens)
-    spent = _counted(said.input_tokens, prompt_tokens)
-    written = _counted(said.output_tokens, max_tokens)
+    text = summaries.clean(reply.text, max_tokens)
+    spent = _counted(reply.input_tokens, prompt_tokens)
+    written = _counted(reply.output_tokens, max_tokens)
     cost = model.cost(spent, written)
-    if said.refused or not text:
+    if reply.refused or not text:
         raise SummaryFailed(
-            "the model refused to summarise this" if said.refused else "empty summary returned",
-            retry=not said.refused,
+            "the model refused to summarise this" if reply.refused else "empty summary returned",
+            retry=not reply.refused,
             billed=True,
             input_tokens=spent,
             output_tokens=written,
@@ -154,10 +154,10 @@ def _counted(told: Any, otherwise: int) -> int:
 
 def _refusal(provider: Provider, reply: egress.Reply) -> SummaryFailed:
     status = reply.status
-    said = f"provider {provider.id} returned {status}"
+    message = f"provider {provider.id} returned {status}"
     if 300 <= status < 400:
         return Refusal(
-            f"{said}: redirects are not followed; configure the final base_url",
+            f"{message}: redirects are not followed; configure the final base_url",
             retry=False,
             blames=True,
         )
@@ -165,8 +165,8 @@ def _refusal(provider: Provider, reply: egress.Reply) -> SummaryFailed:
     quote = _quoted(provider, answer)
     if status in (408, 429) or status >= 500 or status < 300:
         after = retries.requested_seconds(reply.retry_after, time.time())
-        return Refusal(said, quote, after=after, blames=True)
-    refusal = Refusal(said, quote, retry=False, blames=status in (401, 402, 403, 404, 405))
+        return Refusal(message, quote, after=after, blames=True)
+    refusal = Refusal(message, quote, retry=False, blames=status in (401, 402, 403, 404, 405))
     if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
         refusal.parameter = str(answer["error"].get("param"))
     return refusal

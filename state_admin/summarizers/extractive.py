@@ -116,7 +116,7 @@ def _lines(messages: list[dict[str, Any]]) -> list[_Line]:
             _answer(call, text, newness)
             continue
         if text.strip():
-            said = _said(str(role), text, newness)
+            said = _message_line(str(role), text, newness)
             lines.append(said)
         for name, identifier, arguments in _calls(message):
             line = _call(name, arguments, newness)
@@ -143,7 +143,7 @@ def _text(content: Any) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _said(role: str, text: str, newness: float) -> _Line:
+def _message_line(role: str, text: str, newness: float) -> _Line:
     if role == "system":
         first = _condensed(ends(text), 100)
         return _Line(f"Instructions of {len(text):,} characters, beginning: {first}", 3.0)

@@ -36,8 +36,8 @@ class OpenAICompatible:
             if refusal.parameter != "max_tokens":
                 raise
             answer = self._ask({**body, "max_completion_tokens": most})
-        said = self._read(answer)
-        return chat.summary_of(self.name, self._model, said, prompt.tokens, request.max_tokens)
+        reply = self._read(answer)
+        return chat.summary_of(self.name, self._model, reply, prompt.tokens, request.max_tokens)
 
     def _ask(self, body: dict[str, Any]) -> dict[str, Any]:
         key = self._provider.api_key

@@ -59,8 +59,8 @@ def write(request: SummaryRequest, context_window: int | None = None) -> Prompt:
     SummaryFailed when that is not enough.
     """
     system = instructions(request)
-    shown = _shown(request.messages)
-    if not shown and not request.previous_summary:
+    frames = _frame_messages(request.messages)
+    if not frames and not request.previous_summary:
         raise SummaryFailed("nothing to summarise", retry=False)
     previous = summaries.harmless(request.previous_summary or "There is none yet.", *_TAGS)
     head = f"<existing-summary>\n{previous}\n</existing-summary>\n\n<new-conversation>\n"
@@ -68,8 +68,8 @@ def write(request: SummaryRequest, context_window: int | None = None) -> Prompt:
     if context_window is not None:
         room = int((context_window - request.max_tokens) * _USABLE) * 4
         room -= len(f"{system}{head}{tail}".encode())
-        shown = _fitted(shown, room)
-    log = "".join(f'<message from="{who}">\n{text}\n</message>\n' for who, text in shown)
+        frames = _fitted(frames, room)
+    log = "".join(f'<message from="{who}">\n{text}\n</message>\n' for who, text in frames)
     return Prompt(system, f"{head}{log}{tail}")
 
 
@@ -79,9 +79,9 @@ def instructions(request: SummaryRequest) -> str:
     return f"{request.instructions or INSTRUCTIONS}\n\n{rules}"
 
 
-def _shown(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def _frame_messages(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """(from whom, text), without internal messages and those that say nothing."""
-    shown: list[tuple[str, str]] = []
+    frames: list[tuple[str, str]] = []
     names: dict[str, str] = {}
     for message in messages:
         if message.get("visibility") == "internal":
@@ -89,18 +89,18 @@ def _shown(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
         role, text = str(message.get("role")), _text(message.get("content"))
         if role == "tool":
             name = names.get(str(message.get("tool_call_id"))) or str(message.get("name") or "")
-            shown.append((f"tool {_name(name)}".strip(), text or "(nothing)"))
+            frames.append((f"tool {_name(name)}".strip(), text or "(nothing)"))
             continue
         if text.strip():
-            shown.append((_name(role), text))
+            frames.append((_name(role), text))
         for call in message.get("tool_calls") or ():
             function = call["function"] if isinstance(call.get("function"), dict) else call
             name, arguments = str(function.get("name")), function.get("arguments")
             names[str(call.get("id"))] = name
             if not isinstance(arguments, str):
                 arguments = values.dump(arguments)
-            shown.append((f"{_name(role)} calling {_name(name)}", arguments))
-    return [(who, summaries.harmless(text, *_TAGS)) for who, text in shown]
+            frames.append((f"{_name(role)} calling {_name(name)}", arguments))
+    return [(who, summaries.harmless(text, *_TAGS)) for who, text in frames]
 
 
 def _name(name: str) -> str:

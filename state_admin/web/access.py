@@ -23,23 +23,23 @@ def access(request: Request) -> HttpResponse:
     actor = request.actor
     members = Membership.objects.filter(workspace_id=actor.workspace_id).order_by("user__username")
     tokens = ApiToken.objects.visible_to(actor).order_by("-pk")
-    asked = {name: paging.text(request, name) for name in ("namespace", "key", "thread_id")}
+    filters = {name: paging.text(request, name) for name in ("namespace", "key", "thread_id")}
     username, token_id = paging.text(request, "username"), paging.whole_number(request, "token_id")
-    found: Explanation | None = None
+    explanation: Explanation | None = None
     if username or token_id is not None:
-        found = explain_access(
+        explanation = explain_access(
             actor=actor,
             username=username or None,
             token_id=None if username else token_id,
-            **asked,
+            **filters,
         )
     context = {
-        **asked,
+        **filters,
         "username": username,
         "token_id": token_id,
         "members": members.values_list("user__username", flat=True)[:_OFFERED],
         "tokens": tokens.values_list("pk", "name", "lookup")[:_OFFERED],
-        "found": found,
+        "found": explanation,
         "root": reverse("web:access"),
     }
     return render(request, "access/explain.html", context, part="verdict")

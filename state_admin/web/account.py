@@ -59,8 +59,8 @@ def login(request: HttpRequest) -> HttpResponse:
         if user is not None:
             return _enter(request, user, method=PASSWORD, after=after)
         error = "Incorrect name or password."
-    shown = {"next": after, "username": username, "error": error, "sso": settings.OIDC}
-    response = render(request, "account/login.html", shown, status=status)
+    context = {"next": after, "username": username, "error": error, "sso": settings.OIDC}
+    response = render(request, "account/login.html", context, status=status)
     if retry_after is not None:
         response["Retry-After"] = str(retry_after)
     return response
@@ -100,31 +100,33 @@ def logout(request: HttpRequest) -> HttpResponse:
 @page
 def password(request: Request) -> HttpResponse:
     by_link = bool(request.session.get(CAME_BY_LINK))
-    shown: dict[str, object] = {
+    context: dict[str, object] = {
         "by_link": by_link,
         "needs_old": request.user.has_usable_password() and not by_link,
     }
     if request.method == "GET":
-        return render(request, "account/password.html", shown)
-    given = request.POST.get("password", "")
+        return render(request, "account/password.html", context)
+    new_password = request.POST.get("password", "")
     try:
-        _check_new_password(request, given, needs_old=bool(shown["needs_old"]))
-        set_password(user=request.user, password=given, request_id=request.META["REQUEST_ID"])
+        _check_new_password(request, new_password, needs_old=bool(context["needs_old"]))
+        set_password(
+            user=request.user, password=new_password, request_id=request.META["REQUEST_ID"]
+        )
     except (Invalid, RateLimited, Unavailable) as problem:
-        shown |= {
+        context |= {
             "message": heading_of(problem),
             "hint": problem.hint,
             "errors": problem.data.get("errors"),
         }
-        return render(request, "account/password.html", shown, status=problem.status)
+        return render(request, "account/password.html", context, status=problem.status)
     auth.update_session_auth_hash(request, request.user)
     request.session.pop(CAME_BY_LINK, None)
     toast(request, "Password set")
     return redirect("web:overview")
 
 
-def _check_new_password(request: Request, given: str, *, needs_old: bool) -> None:
-    if given != request.POST.get("again", ""):
+def _check_new_password(request: Request, new_password: str, *, needs_old: bool) -> None:
+    if new_password != request.POST.get("again", ""):
         raise Invalid("the new passwords do not match")
     if needs_old:
         check_own_password(request, "old_password")
@@ -136,10 +138,10 @@ def workspaces(request: Request) -> HttpResponse:
     """Choose the workspace that the pages show."""
     mine = Membership.objects.filter(user=request.user).select_related("workspace").order_by("id")
     if request.method == "POST":
-        chosen = mine.filter(workspace__slug=request.POST.get("workspace", "")).first()
-        if chosen is None:
+        membership = mine.filter(workspace__slug=request.POST.get("workspace", "")).first()
+        if membership is None:
             raise NotFound("workspace not found")
-        request.session[WORKSPACE] = chosen.workspace.slug
+        request.session[WORKSPACE] = membership.workspace.slug
         return redirect("web:overview")
     return render(
         request,
@@ -160,11 +162,11 @@ def preferences(request: HttpRequest) -> HttpResponse:
         ("theme", THEME_COOKIE, THEMES),
         ("density", DENSITY_COOKIE, DENSITIES),
     ):
-        chosen = request.POST.get(name, "")
-        if chosen in choices:
+        choice = request.POST.get(name, "")
+        if choice in choices:
             response.set_cookie(
                 cookie,
-                chosen,
+                choice,
                 max_age=_YEAR,
                 samesite="Lax",
                 secure=settings.SESSION_COOKIE_SECURE,
@@ -175,12 +177,12 @@ def preferences(request: HttpRequest) -> HttpResponse:
 
 def next_url(request: HttpRequest) -> str:
     """Where to go afterwards: only ever a page of our own."""
-    given = request.POST.get("next") or request.GET.get("next") or ""
+    url = request.POST.get("next") or request.GET.get("next") or ""
     ours = url_has_allowed_host_and_scheme(
-        given, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+        url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    if given.startswith("/") and ours and not given.startswith(reverse("web:login")):
-        return given
+    if url.startswith("/") and ours and not url.startswith(reverse("web:login")):
+        return url
     return resolve_url(settings.LOGIN_REDIRECT_URL)
 
 

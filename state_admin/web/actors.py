@@ -83,8 +83,8 @@ def _as_member(
 
 def _refuse_nul(request: Request) -> None:
     """PostgreSQL stores NUL in no text, and no page has a use for it."""
-    given = [*request.GET.lists(), *request.POST.lists()]
-    texts = [request.path, *(text for name, each in given for text in (name, *each))]
+    lists = [*request.GET.lists(), *request.POST.lists()]
+    texts = [request.path, *(text for name, each in lists for text in (name, *each))]
     if any("\0" in text for text in texts):
         raise BadRequest("a request must not contain NUL characters")
 

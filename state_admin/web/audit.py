@@ -20,7 +20,7 @@ from state_admin.services.errors import BadRequest, NotFound
 from . import paging, snippets
 from .actors import page
 from .addresses import entry_url, with_query
-from .changes import SAID, ChangeSentence, tell
+from .changes import SAID, ChangeSentence, describe_change
 from .htmx import Request, render
 from .lists import list_paths
 
@@ -77,8 +77,8 @@ class Card:
 
 
 def read_filters(request: Request) -> AuditFilters:
-    given = {name: paging.text(request, name) for name in _FIELDS}
-    return AuditFilters(**given, before=paging.whole_number(request, "before"))
+    texts = {name: paging.text(request, name) for name in _FIELDS}
+    return AuditFilters(**texts, before=paging.whole_number(request, "before"))
 
 
 @require_safe
@@ -125,10 +125,10 @@ def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[
         rows = rows.about(filters.subject)
     if filters.request:
         rows = rows.filter(request_id=filters.request)
-    found, next_url = paging.cut(
+    acts, next_url = paging.cut(
         list(rows.order_by("-pk")[: PAGE + 1]), PAGE, lambda last: filters.url(name, before=last.pk)
     )
-    return found, next_url or (filters.url(name, before=end) if end else "")
+    return acts, next_url or (filters.url(name, before=end) if end else "")
 
 
 def _moment(name: str, text: str) -> datetime:
@@ -153,12 +153,12 @@ def _cards(rows: Sequence[AuditRow]) -> list[Card]:
 
 
 def _act(row: AuditRow) -> Act:
-    told = tell(row, row.action, row.actor_name)
+    sentence = describe_change(row, row.action, row.actor_name)
     if not (row.action.startswith("entry.") and row.key and row.version):
-        return Act(row, told, "", "")
+        return Act(row, sentence, "", "")
     between = f"{row.version - 1}..{row.version}" if row.version > 1 else ""
     history = entry_url(row.namespace, row.key, tab="history", diff=between)
-    return Act(row, told, reverse("web:audit-diff", args=[row.pk]), history)
+    return Act(row, sentence, reverse("web:audit-diff", args=[row.pk]), history)
 
 
 @require_safe

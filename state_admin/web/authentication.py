@@ -60,21 +60,21 @@ def check_own_password(request: Request, field: str = "password") -> None:
     """Raise Invalid unless the form has the person's password. A person without one passes."""
     if not request.user.has_usable_password():
         return
-    known = check_password(
+    user = check_password(
         username=request.user.get_username(),
         password=request.POST.get(field, ""),
         address=find_address(request),
     )
-    if known is None:
+    if user is None:
         raise Invalid("current password is incorrect")
 
 
 def find_address(request: HttpRequest) -> str:
     """The caller's IP address. Behind a trusted proxy, the one that the proxy reports."""
-    seen = [str(request.META.get("REMOTE_ADDR", ""))]
+    candidates = [str(request.META.get("REMOTE_ADDR", ""))]
     if getattr(settings, "SECURE_PROXY_SSL_HEADER", None):
-        seen.insert(0, request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip())
-    for text in seen:
+        candidates.insert(0, request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip())
+    for text in candidates:
         try:
             return str(ipaddress.ip_address(text))
         except ValueError:

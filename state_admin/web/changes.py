@@ -144,7 +144,7 @@ class Happened(Protocol):
 
 @dataclass(frozen=True)
 class ChangeSentence:
-    """Something that happened, as a sentence: who did what to which, and where that is seen."""
+    """A change as a sentence: who did what to which resource, and the URL of its page."""
 
     who: str
     said: str
@@ -156,7 +156,7 @@ class ChangeSentence:
     also: list[tuple[str, str, str]] = field(default_factory=list)  # what, name, address
 
 
-def tell(row: Happened, kind: str, who: str) -> ChangeSentence:
+def describe_change(row: Happened, kind: str, who: str) -> ChangeSentence:
     noun = kind.partition(".")[0]
     also = []
     if row.namespace and row.key:
@@ -183,9 +183,9 @@ def tell(row: Happened, kind: str, who: str) -> ChangeSentence:
         state = thread_url(row.thread, tab="state", at=version)
         also.append(("revision", str(version), state))
     gone = kind.endswith("delete") and noun != "entry"
-    said = SAID.get(kind) or kind.replace(".", " ").replace("_", " ")
+    phrase = SAID.get(kind) or kind.replace(".", " ").replace("_", " ")
     return ChangeSentence(
-        who, said, place, "" if gone else url, version, row.at, kind, [] if gone else also
+        who, phrase, place, "" if gone else url, version, row.at, kind, [] if gone else also
     )
 
 
@@ -249,7 +249,7 @@ def change_list(request: Request) -> HttpResponse:
     rows, next_url = _find(request, filters, "web:change-list")
     context = {
         "filters": filters,
-        "rows": [tell(row, row.kind, row.actor_name) for row in rows],
+        "rows": [describe_change(row, row.kind, row.actor_name) for row in rows],
         "nouns": sorted({kind.partition(".")[0] for kind in SAID}),
         "kinds": sorted(SAID),
         "window": WINDOW,

@@ -77,8 +77,8 @@ def _trends(actor: Actor) -> list[Trend]:
     samples = read_series(actor, days=TREND_DAYS)
     removed = [sample.rows_removed for sample in samples]
     label = f"Rows removed in {TREND_DAYS} days"
-    said = f"{number(max(removed, default=0))} on the busiest day"
-    return [saved_trend(samples), Trend(label, number(sum(removed)), removed, said)]
+    note = f"{number(max(removed, default=0))} on the busiest day"
+    return [saved_trend(samples), Trend(label, number(sum(removed)), removed, note)]
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Compaction], str]:
@@ -109,8 +109,8 @@ def _find(
     def following(last: Compaction) -> str:
         return with_query(reverse(name), **{**filters, "before": last.pk})
 
-    shown, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, following)
-    return list(shown), next_url, filters
+    jobs, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, following)
+    return list(jobs), next_url, filters
 
 
 @require_safe
@@ -153,9 +153,9 @@ def replaced(request: Request, job: Compaction) -> dict[str, Any]:
     after = paging.whole_number(request, "after") or 0
     rows = list(folded_messages(job).lines().filter(seq__gt=after)[: REPLACED + 1])
     url = reverse("web:compaction-detail", args=[job.public_id])
-    shown, next_url = paging.cut(rows, REPLACED, lambda last: with_query(url, after=last.seq))
+    messages, next_url = paging.cut(rows, REPLACED, lambda last: with_query(url, after=last.seq))
     return {
-        "replaced": [line_of(thread, row, ()) for row in shown],
+        "replaced": [line_of(thread, row, ()) for row in messages],
         "replaced_pager": {"first": url if after else "", "next": next_url},
     }
 
@@ -165,7 +165,7 @@ def _act(
     compaction_id: str,
     confirm: Callable[[Compaction], Confirm],
     verb: Callable[..., Compaction],
-    said: str,
+    message: str,
 ) -> HttpResponse:
     """Ask on GET; do on POST, then back to where the person came from."""
     job = find_compaction(request.actor, compaction_id)
@@ -177,7 +177,7 @@ def _act(
         compaction_id=compaction_id,
         reason=request.POST.get("reason", ""),
     )
-    toast(request, said)
+    toast(request, message)
     if from_thread and job.thread:
         back = thread_url(job.thread.public_id, tab="compactions")
         return see_other(request, back, part="thread")

@@ -93,8 +93,8 @@ class Draft:
     @property
     def groups(self) -> list[tuple[str, list[BoundField]]]:
         """The fields by the object that they stand in, "" for the record itself."""
-        found = groupby(self.fields or [], lambda each: each.field.group)
-        return [(group, list(fields)) for group, fields in found]
+        groups = groupby(self.fields or [], lambda each: each.field.group)
+        return [(group, list(fields)) for group, fields in groups]
 
 
 @dataclass(frozen=True)
@@ -111,22 +111,22 @@ class Slot:
 @page
 def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
     """By id; a workspace has few, so more than a page is rare and reached by prefix."""
-    chosen = Kind(kind)
+    record_kind = Kind(kind)
     prefix = paging.text(request, "prefix")
-    found = _find(request, chosen)
-    body = values.dump({"value": EXAMPLES[chosen]})
+    records = _find(request, record_kind)
+    body = values.dump({"value": EXAMPLES[record_kind]})
     context = {
         "kinds": [(each, reverse("web:config-list", args=[each])) for each in Kind],
-        "kind": chosen,
-        "records": [_line(chosen, row) for row in found[:MOST]],
-        "more": len(found) > MOST,
+        "kind": record_kind,
+        "records": [_line(record_kind, row) for row in records[:MOST]],
+        "more": len(records) > MOST,
         "most": MOST,
         "prefix": prefix,
         "can_edit": request.actor.may(Role.ADMIN),
-        "new_url": reverse("web:config-new", args=[chosen]),
-        "json_url": with_query(reverse("web:config-list-json", args=[chosen]), prefix=prefix),
-        "curl": snippets.curl("PUT", f"config/{chosen}/main", body),
-        "python": snippets.python("PUT", f"config/{chosen}/main", body),
+        "new_url": reverse("web:config-new", args=[record_kind]),
+        "json_url": with_query(reverse("web:config-list-json", args=[record_kind]), prefix=prefix),
+        "curl": snippets.curl("PUT", f"config/{record_kind}/main", body),
+        "python": snippets.python("PUT", f"config/{record_kind}/main", body),
     }
     return render(request, "config/list.html", context, part="config")
 
@@ -144,15 +144,17 @@ def _find(request: Request, kind: Kind, after: str = "") -> list[Entry]:
 def _items(request: Request, name: str, kind: str) -> tuple[list[RecordRow], str]:
     if kind not in set(Kind):
         raise NotFound(f"unknown kind: {kind}")
-    chosen, prefix = Kind(kind), paging.text(request, "prefix")
-    url = reverse(name, args=[chosen])
+    record_kind, prefix = Kind(kind), paging.text(request, "prefix")
+    url = reverse(name, args=[record_kind])
     rows, next_url = paging.cut(
-        _find(request, chosen, paging.text(request, "after")),
+        _find(request, record_kind, paging.text(request, "after")),
         MOST,
         lambda last: with_query(url, prefix=prefix, after=last.key),
     )
     items = [
-        RecordRow.of(row, valid=is_valid(row, define(row.namespace)), kind=chosen.value, id=row.key)
+        RecordRow.of(
+            row, valid=is_valid(row, define(row.namespace)), kind=record_kind.value, id=row.key
+        )
         for row in rows
     ]
     return items, next_url
@@ -175,19 +177,19 @@ def _line(kind: Kind, row: Entry) -> dict[str, Any]:
 @require_safe
 @page
 def record_detail(request: Request, kind: str, record_id: str) -> HttpResponse:
-    chosen = Kind(kind)
-    record = read_record(actor=request.actor, kind=chosen, identity=record_id)
-    context = _frame(chosen, record_id) | {
+    record_kind = Kind(kind)
+    record = read_record(actor=request.actor, kind=record_kind, identity=record_id)
+    context = _frame(record_kind, record_id) | {
         "record": record,
-        "value": _without_secrets(chosen, values.load(record.value)),
-        "slots": _slots(chosen, record),
+        "value": _without_secrets(record_kind, values.load(record.value)),
+        "slots": _slots(record_kind, record),
         "dependents": [
             (each, reverse("web:config-detail", args=[each.kind, each.id]))
-            for each in find_dependents(actor=request.actor, kind=chosen, identity=record_id)
+            for each in find_dependents(actor=request.actor, kind=record_kind, identity=record_id)
         ],
         "can_edit": request.actor.may(Role.ADMIN),
-        "delete_url": reverse("web:config-delete", args=[chosen, record_id]),
-        "history_url": entry_url(chosen.namespace, record_id, tab="history"),
+        "delete_url": reverse("web:config-delete", args=[record_kind, record_id]),
+        "history_url": entry_url(record_kind.namespace, record_id, tab="history"),
     }
     return render(request, "config/detail.html", context, part="record")
 
@@ -196,15 +198,15 @@ def record_detail(request: Request, kind: str, record_id: str) -> HttpResponse:
 @page(role=Role.ADMIN)
 def record_new(request: Request, kind: str) -> HttpResponse:
     """Asks for the id, then leads to the editor, which says whether it exists."""
-    chosen, identity, error = Kind(kind), request.GET.get("id", "").strip(), ""
+    record_kind, identity, error = Kind(kind), request.GET.get("id", "").strip(), ""
     if identity:
         try:
             check_id(identity)
         except BadRequest as bad:
             error = bad.detail
         else:
-            return redirect("web:config-edit", chosen, identity)
-    context = {"kind": chosen, "id": identity, "error": error}
+            return redirect("web:config-edit", record_kind, identity)
+    context = {"kind": record_kind, "id": identity, "error": error}
     return render(request, "config/new.html", context, status=422 if error else 200)
 
 
@@ -213,28 +215,28 @@ def record_new(request: Request, kind: str) -> HttpResponse:
 def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
     """The value without its secrets, as a form or as JSON; each secret is kept, replaced or cleared
     beside it."""
-    chosen = Kind(kind)
+    record_kind = Kind(kind)
     check_id(record_id)
-    now = read_entry(actor=request.actor, namespace=chosen.namespace, key=record_id)
+    now = read_entry(actor=request.actor, namespace=record_kind.namespace, key=record_id)
     if request.method == "GET":
-        draft = _fresh_draft(chosen, now, as_json=request.GET.get("as") == "json")
-        return _form(request, chosen, record_id, now, draft)
+        draft = _fresh_draft(record_kind, now, as_json=request.GET.get("as") == "json")
+        return _form(request, record_kind, record_id, now, draft)
     draft = _draft(request)
     try:
         if "value" not in request.POST:
-            _read_form(request, chosen, now, draft)
+            _read_form(request, record_kind, now, draft)
         saved = put_record(
             actor=request.actor,
-            kind=chosen,
+            kind=record_kind,
             identity=record_id,
-            value=_value(request, chosen, now, draft.text),
+            value=_value(request, record_kind, now, draft.text),
             precondition=Precondition(draft.base),
             reason=draft.reason,
         ).entry
     except VersionConflict as conflict:
         if conflict.collision is None:
             raise
-        return _conflict(request, chosen, conflict.collision, draft)
+        return _conflict(request, record_kind, conflict.collision, draft)
     except (Invalid, TooLarge, BadRequest) as problem:
         draft.message, draft.errors = heading_of(problem), marks_of(draft.text, problem)
         if draft.fields is not None:
@@ -242,25 +244,27 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
             at, rest = schema_forms.faults_by_field(fields, draft.errors)
             draft.errors = [dict(error) for error in rest]
             draft.fields = bind_fields(fields, read_typed(request.POST, fields), at)
-        return _form(request, chosen, record_id, now, draft, status=422)
-    undo = undo_of(chosen.namespace, record_id, written=saved.version, before=draft.base)
+        return _form(request, record_kind, record_id, now, draft, status=422)
+    undo = undo_of(record_kind.namespace, record_id, written=saved.version, before=draft.base)
     # The secret of before is destroyed: what it stood in cannot come back whole.
-    kept = rules.markers(chosen, values.load(saved.value)) == _held(chosen, now)
+    kept = rules.markers(record_kind, values.load(saved.value)) == _read_markers(record_kind, now)
     toast(request, f"Saved version {saved.version}", undo=undo if kept or not draft.base else None)
-    return see_other(request, reverse("web:config-detail", args=[chosen, record_id]), part="record")
+    return see_other(
+        request, reverse("web:config-detail", args=[record_kind, record_id]), part="record"
+    )
 
 
 @require_POST
 @page(role=Role.ADMIN)
 def record_check(request: Request, kind: str, record_id: str) -> HttpResponse:
     """What saving the typed value would say of it. Writes nothing."""
-    chosen, text = Kind(kind), typed_text(request.POST)
+    record_kind, text = Kind(kind), typed_text(request.POST)
     check_id(record_id)
-    now = read_entry(actor=request.actor, namespace=chosen.namespace, key=record_id)
+    now = read_entry(actor=request.actor, namespace=record_kind.namespace, key=record_id)
 
     def check() -> None:
-        value = _value(request, chosen, now, text)
-        check_record(actor=request.actor, kind=chosen, identity=record_id, value=value)
+        value = _value(request, record_kind, now, text)
+        check_record(actor=request.actor, kind=record_kind, identity=record_id, value=value)
 
     return answer_check(text, check)
 
@@ -269,9 +273,9 @@ def record_check(request: Request, kind: str, record_id: str) -> HttpResponse:
 @page(role=Role.ADMIN)
 def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
     """Shows who names the record before it goes; what names it must be accepted to name nothing."""
-    chosen = Kind(kind)
-    record = read_record(actor=request.actor, kind=chosen, identity=record_id)
-    address: Any = {"actor": request.actor, "kind": chosen, "identity": record_id}
+    record_kind = Kind(kind)
+    record = read_record(actor=request.actor, kind=record_kind, identity=record_id)
+    address: Any = {"actor": request.actor, "kind": record_kind, "identity": record_id}
     if request.method == "POST":
         try:
             delete_record(
@@ -282,9 +286,9 @@ def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
             )
         except (Conflict, VersionConflict) as problem:
             toast(request, problem.detail, kind="failed")
-            return see_other(request, reverse("web:config-detail", args=[chosen, record_id]))
+            return see_other(request, reverse("web:config-detail", args=[record_kind, record_id]))
         toast(request, f"Deleted {record_id}")
-        return see_other(request, reverse("web:config-list", args=[chosen]))
+        return see_other(request, reverse("web:config-list", args=[record_kind]))
     dependents = find_dependents(**address)
     lines = [
         "Its secrets are deleted permanently. Its history is kept and can be restored without them."
@@ -295,10 +299,10 @@ def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
             f"{plural(len(dependents), 'record refers,records refer')} to it and will have a broken reference:",
         )
     confirm = Confirm(
-        title=f"Delete {chosen}/{record_id}?",
+        title=f"Delete {record_kind}/{record_id}?",
         verb="Delete anyway" if dependents else "Delete",
-        url=reverse("web:config-delete", args=[chosen, record_id]),
-        back=reverse("web:config-detail", args=[chosen, record_id]),
+        url=reverse("web:config-delete", args=[record_kind, record_id]),
+        back=reverse("web:config-detail", args=[record_kind, record_id]),
         lines=lines,
         preview=[f"{each.kind}/{each.id} {each.pointer}" for each in dependents[:20]],
         more=max(0, len(dependents) - 20),
@@ -307,18 +311,18 @@ def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
     return ask(request, confirm)
 
 
-def _held(kind: Kind, now: EntryView) -> dict[str, JSON]:
+def _read_markers(kind: Kind, now: EntryView) -> dict[str, JSON]:
     return rules.markers(kind, values.load(now.value)) if now.exists else {}
 
 
 def _slots(kind: Kind, now: EntryView) -> list[Slot]:
-    held = _held(kind, now)
+    markers = _read_markers(kind, now)
     return [
         Slot(
             pointer=pointer,
             name=f"secret{number}",
-            is_set=rules.is_marker(held.get(pointer)),
-            hint=(held.get(pointer) or {}).get("hint", ""),
+            is_set=rules.is_marker(markers.get(pointer)),
+            hint=(markers.get(pointer) or {}).get("hint", ""),
         )
         for number, pointer in enumerate(rules.SECRET_PLACES[kind])
     ]
@@ -352,11 +356,11 @@ def _draft(request: Request) -> Draft:
 
 
 def _fresh_draft(kind: Kind, now: EntryView, *, as_json: bool) -> Draft:
-    held = _without_secrets(kind, values.load(now.value)) if now.exists else {}
-    if as_json or not isinstance(held, dict):
-        return Draft(pretty(held if now.exists else _TEMPLATES[kind]), now.version)
-    fields = schema_forms.fields_over(rules.form_schema(kind), held)
-    typed = schema_forms.typed_of(fields, held)
+    value = _without_secrets(kind, values.load(now.value)) if now.exists else {}
+    if as_json or not isinstance(value, dict):
+        return Draft(pretty(value if now.exists else _TEMPLATES[kind]), now.version)
+    fields = schema_forms.fields_over(rules.form_schema(kind), value)
+    typed = schema_forms.typed_of(fields, value)
     for each in fields:
         if each.kind == "json" and typed[each.name]:
             typed[each.name] = pretty(values.load(typed[each.name]))
@@ -366,12 +370,12 @@ def _fresh_draft(kind: Kind, now: EntryView, *, as_json: bool) -> Draft:
 def _read_form(request: Request, kind: Kind, now: EntryView, draft: Draft) -> None:
     """Put what was typed into the fields into the draft, over the version that they showed. Raises
     Invalid with what is wrong with it."""
-    held = _value_at(request, kind, now, draft.base)
-    held = held if isinstance(held, dict) else {}
-    fields = schema_forms.fields_over(rules.form_schema(kind), held)
+    value = _value_at(request, kind, now, draft.base)
+    value = value if isinstance(value, dict) else {}
+    fields = schema_forms.fields_over(rules.form_schema(kind), value)
     typed = read_typed(request.POST, fields)
     draft.fields = bind_fields(fields, typed)
-    text, faults = schema_forms.compose(fields, typed, held)
+    text, faults = schema_forms.compose(fields, typed, value)
     draft.text = pretty(values.load(text))
     if faults:
         raise Invalid(f"this is not one of {kind}", faults)

@@ -68,8 +68,8 @@ def marks_of(text: str, problem: Problem) -> list[Mark]:
     if stopped := _STOPPED.search(problem.hint):
         at = int(stopped[1]) + len(text) - len(text.lstrip(" \t\n\r"))
         place = {"line": text.count("\n", 0, at) + 1, "start": utf16(text, at)}
-        said = problem.hint.rpartition(": ")[0]
-        return [{"message": said, **place, "end": place["start"] + 1}]
+        message = problem.hint.rpartition(": ")[0]
+        return [{"message": message, **place, "end": place["start"] + 1}]
     return [{"message": problem.hint}]
 
 
@@ -147,8 +147,8 @@ def _rows(before: str | None, after: str | None) -> list[Difference] | None:
 
 def _clash_mark(text: str, clash: Clash) -> Mark:
     start, end = span_of(text, clash.pointer)
-    said = f"Theirs: {_short(clash, 'theirs')}. Mine: {_short(clash, 'yours')}."
-    return {"message": said, "pointer": clash.pointer, "start": start, "end": end, "clash": True}
+    message = f"Theirs: {_short(clash, 'theirs')}. Mine: {_short(clash, 'yours')}."
+    return {"message": message, "pointer": clash.pointer, "start": start, "end": end, "clash": True}
 
 
 def _clash_row(clash: Clash) -> dict[str, Any]:

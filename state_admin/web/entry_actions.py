@@ -61,8 +61,8 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
 @entry_page(role=Role.EDITOR)
 def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
     address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
-    given = request.GET if request.method == "GET" else request.POST
-    version = read_required_number("version", given.get("version", ""))
+    parameters = request.GET if request.method == "GET" else request.POST
+    version = read_required_number("version", parameters.get("version", ""))
     if request.method == "GET":
         now = read_entry(**address)
         old = read_past(**address, at_version=version)

@@ -195,7 +195,7 @@ def _question(actor: Actor, order: Order) -> Confirm:
 def _run(request: Request, order: Order) -> HttpResponse:
     """Change the next thousand. Show the progress or, at the end, what was skipped."""
     after, late = "", []
-    chosen = list(order.chosen)
+    selected = list(order.chosen)
     if order.all:
         rows, after = find_all(request.actor, order.filters, _CHUNK)
         for row in rows:
@@ -209,21 +209,21 @@ def _run(request: Request, order: Order) -> HttpResponse:
                     ]
                 )
             else:
-                chosen.append(Seen(line.namespace_name, line.key, line.version))
+                selected.append(Seen(line.namespace_name, line.key, line.version))
     expires_at = order.seen_at + timedelta(seconds=order.ttl) if order.ttl else None
     result = bulk.change_entries(
         actor=request.actor,
         action=cast(Action, order.action),
-        seen=[each._replace(expires_at=expires_at) for each in chosen],
+        seen=[each._replace(expires_at=expires_at) for each in selected],
         tag=order.tag,
         reason=order.reason,
     )
-    left = [*order.left, *late, *(list(each) for each in result.left)]
+    skipped_entries = [*order.left, *late, *(list(each) for each in result.left)]
     order = replace(
         order,
         done=order.done + len(result.done),
-        left=left[:_MOST_LISTED],
-        more_left=order.more_left + max(0, len(left) - _MOST_LISTED),
+        left=skipped_entries[:_MOST_LISTED],
+        more_left=order.more_left + max(0, len(skipped_entries) - _MOST_LISTED),
     )
     context = {
         "order": order,
@@ -379,9 +379,9 @@ def _ttl(post: QueryDict) -> int:
 
 def _back(post: QueryDict) -> str:
     """The URL of the list that the person came from. Any other URL becomes that of the plain list."""
-    given = post.get("back", "")
+    url = post.get("back", "")
     home = reverse("web:entry-list")
-    return given if given == home or given.startswith(home + "?") else home
+    return url if url == home or url.startswith(home + "?") else home
 
 
 def _count(number: int) -> str:

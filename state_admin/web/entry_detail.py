@@ -74,12 +74,12 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     newest = recent[0].version if recent else 0
     if not now.exists and not recent and not registered:
         raise NotRegistered(namespace)
-    shown, past = read_requested_entry(request, now, registered=registered)
+    entry, past = read_requested_entry(request, now, registered=registered)
     tab = request.GET.get("tab", "value")
     kind = config.kind_of(namespace)
     can_write = request.actor.may(Role.EDITOR) and registered and kind is None
     context = {
-        "entry": shown,
+        "entry": entry,
         "now": now,
         "registered": registered,
         "past": past,
@@ -97,18 +97,18 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         "list_url": reverse("web:entry-list"),
         "can_edit": can_write,
         "can_restore": past
-        and shown.exists
+        and entry.exists
         and (can_write or (kind is not None and request.actor.may(Role.ADMIN))),
         "record_url": reverse("web:config-detail", args=[kind, key]) if kind and now.exists else "",
-        "big": len(shown.value) > BIG,
+        "big": len(entry.value) > BIG,
         **_reach(request.actor, namespace, key),
-        **_change(request, shown, recent),
+        **_change(request, entry, recent),
     }
     if context["tab"] in ("value", "text"):
-        context["value"] = values.load(shown.value)
+        context["value"] = values.load(entry.value)
     if context["tab"] == "history":
         context |= _whole_history(request, namespace, key, history)
-    lazy = len(shown.value) > BIG or newest > BLAMED
+    lazy = len(entry.value) > BIG or newest > BLAMED
     if context["tab"] == "blame" and registered and lazy and "whole" not in request.GET:
         context["blame_url"] = entry_url(namespace, key, tab="blame", whole="yes")
     elif context["tab"] == "blame" and registered:
@@ -116,8 +116,8 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         context |= {"blame": blamed[:BLAMED], "blamed": len(blamed)}
     if context["tab"] == "code":
         context["snippets"] = _snippets(now)
-    if registered and not past and not shown.valid and not context["big"]:
-        refusal = refusal_of(find_definition(request.actor, namespace), shown.value)
+    if registered and not past and not entry.valid and not context["big"]:
+        refusal = refusal_of(find_definition(request.actor, namespace), entry.value)
         context["faults"] = refusal.data.get("errors", []) if refusal else []
     return render(request, "entries/detail.html", context, part="entry")
 
@@ -146,7 +146,7 @@ def _revisions(actor: Actor, namespace: str, key: str) -> Any:
     return history.defer("value").order_by("-version")
 
 
-def _change(request: Request, shown: EntryView, recent: Sequence[EntryRevision]) -> dict[str, Any]:
+def _change(request: Request, entry: EntryView, recent: Sequence[EntryRevision]) -> dict[str, Any]:
     """The differences beside the value: of the two versions asked for, else of the shown version
     and the one before it."""
     text = request.GET.get("diff", "")
@@ -155,23 +155,23 @@ def _change(request: Request, shown: EntryView, recent: Sequence[EntryRevision])
     if text:
         old, new = _pair(text)
     else:
-        new = shown.version or (recent[0].version if recent else 0)
+        new = entry.version or (recent[0].version if recent else 0)
         old = new - 1
         tab = request.GET.get("tab", "value")
         if old < 1 or tab in set(_TABS) - {"value"}:
             return {"diff": None}
-        if len(shown.value) > BIG:
-            url = entry_url(shown.namespace, shown.key, tab="history", diff=f"{old}..{new}")
+        if len(entry.value) > BIG:
+            url = entry_url(entry.namespace, entry.key, tab="history", diff=f"{old}..{new}")
             return {"diff": None, "compare_url": url}
     kept = dict(
         EntryRevision.objects.visible_to(request.actor)
-        .of_key(shown.namespace, shown.key)
+        .of_key(entry.namespace, entry.key)
         .filter(version__in=[old, new])
         .values_list("version", "value")
     )
     if missing := [version for version in (old, new) if version not in kept]:
         if text:
-            raise NotFound(f"version {missing[0]} not found: {shown.namespace}/{shown.key}")
+            raise NotFound(f"version {missing[0]} not found: {entry.namespace}/{entry.key}")
         return {"diff": None}
     # A deleted version holds nothing; for the difference that counts as null.
     before, after = (values.load(kept[version] or "null") for version in (old, new))
@@ -195,9 +195,9 @@ def _whole_history(request: Request, namespace: str, key: str, before: int) -> d
         return entry_url(namespace, key, tab="history", before=place)
 
     rows = _revisions(request.actor, namespace, key)
-    found, next_url = _history_page(rows, before, url)
+    revisions, next_url = _history_page(rows, before, url)
     return {
-        "revisions": found,
+        "revisions": revisions,
         "json_url": entry_action_url("history", namespace, f"{key}.json"),
         "pager": {"first": url(0) if before else "", "next": next_url},
     }

@@ -109,17 +109,17 @@ class EntryListRow:
 
 def read_filters(query: QueryDict) -> EntryListFilters:
     """The filters of a query string; values nobody offers are dropped, not obeyed."""
-    given = {
+    texts = {
         each.name: query.get(each.name, "").replace("\0", "") for each in fields(EntryListFilters)
     }
-    if given["scope"] not in {kind.value for kind in ScopeKind}:
-        given["scope"] = ""
-    if given["since"] not in _SINCE:
-        given["since"] = ""
-    if given["show"] not in _SHOW:
-        given["show"] = ""
-    given["text"] = given["text"].strip()
-    return EntryListFilters(**given)
+    if texts["scope"] not in {kind.value for kind in ScopeKind}:
+        texts["scope"] = ""
+    if texts["since"] not in _SINCE:
+        texts["since"] = ""
+    if texts["show"] not in _SHOW:
+        texts["show"] = ""
+    texts["text"] = texts["text"].strip()
+    return EntryListFilters(**texts)
 
 
 @require_safe
@@ -139,12 +139,12 @@ def entry_list(request: Request) -> HttpResponse:
         .order_by("name")
         .only("name", "unregistered_at")[: _TREE + 1]
     )
-    chosen = next((each for each in tree if each.name == filters.namespace), None)
-    if filters.namespace and chosen is None:
-        chosen = Namespace.objects.visible_to(request.actor).filter(name=filters.namespace).first()
-    if filters.namespace and chosen is None:
+    node = next((each for each in tree if each.name == filters.namespace), None)
+    if filters.namespace and node is None:
+        node = Namespace.objects.visible_to(request.actor).filter(name=filters.namespace).first()
+    if filters.namespace and node is None:
         raise NotFound(f"namespace not found: {filters.namespace}")
-    scopes = scope_counts(chosen.pk, COUNTED + 1) if chosen else {}
+    scopes = scope_counts(node.pk, COUNTED + 1) if node else {}
     response = render(
         request,
         "entries/list.html",
@@ -158,7 +158,7 @@ def entry_list(request: Request) -> HttpResponse:
             "leaves": _leaves(request.actor, filters),
             "tree": tree[:_TREE],
             "tree_more": len(tree) > _TREE,
-            "chosen": chosen,
+            "chosen": node,
             "scopes": [
                 (kind.value, f"{COUNTED:,}+" if count > COUNTED else f"{count:,}")
                 for kind, count in scopes.items()
@@ -247,7 +247,7 @@ def _searched(
     while True:
         size = min(_HELD, limit - len(rows))
         try:
-            found = search_entries(
+            results = search_entries(
                 actor=actor,
                 text=filters.text,
                 namespace=filters.namespace,
@@ -261,10 +261,10 @@ def _searched(
             )
         except NotRegistered:
             return [], ""
-        rows += [EntryListRow(_line(hit.entry), hit.valid, hit.matches) for hit in found.hits]
-        after = found.after
+        rows += [EntryListRow(_line(hit.entry), hit.valid, hit.matches) for hit in results.hits]
+        after = results.after
         # Fewer than asked for: it has looked at as many as one search may.
-        if after is None or len(found.hits) < size or len(rows) == limit:
+        if after is None or len(results.hits) < size or len(rows) == limit:
             break
     if filters.show == "invalid":
         rows = [row for row in rows if not row.valid]
@@ -292,13 +292,13 @@ def _leaves(actor: Actor, filters: EntryListFilters) -> Leaves | None:
     kind = ScopeKind(filters.scope)
     query = EntryFilter(namespace=filters.namespace, scope=kind)
     lines = entry_page(actor, query, limit=_LEAVES + 1)
-    shown = [(line.key, line.key.removeprefix(f"{kind.value}::")) for line in lines[:_LEAVES]]
+    leaves = [(line.key, line.key.removeprefix(f"{kind.value}::")) for line in lines[:_LEAVES]]
     more_url = ""
     if len(lines) > _LEAVES:
         last = lines[_LEAVES - 1]
-        chosen = EntryListFilters(namespace=filters.namespace, scope=filters.scope)
-        more_url = chosen.url(after=f"{last.namespace_name}/{last.key}")
-    return Leaves(shown, more_url)
+        filters_of_scope = EntryListFilters(namespace=filters.namespace, scope=filters.scope)
+        more_url = filters_of_scope.url(after=f"{last.namespace_name}/{last.key}")
+    return Leaves(leaves, more_url)
 
 
 def _valid(actor: Actor, line: EntryLine) -> bool:

@@ -23,16 +23,16 @@ from .htmx import Request, render
 def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
     """A part of a large value: the children at `pointer`, from `start` on."""
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
-    shown, past = read_requested_entry(request, now, registered=True)
+    entry, past = read_requested_entry(request, now, registered=True)
     pointer = request.GET.get("pointer", "")
     start = read_whole(request.GET.get("start", "0")) or 0
     try:
-        part = json_pointers.find(values.load(shown.value), json_pointers.parts_of(pointer))
+        part = json_pointers.find(values.load(entry.value), json_pointers.parts_of(pointer))
     except json_pointers.Mismatch as missing:
         raise NotFound(f"no value at {pointer}: {missing}") from missing
     pieces_url = entry_action_url("tree", namespace, key, version=past or None)
     context = {
-        "entry": shown,
+        "entry": entry,
         "part": part,
         "pointer": pointer,
         "pieces_url": pieces_url,
@@ -59,9 +59,9 @@ def entry_newer(request: Request, namespace: str, key: str) -> HttpResponse:
 def entry_raw(request: Request, namespace: str, key: str) -> HttpResponse:
     """The value as it is stored, byte for byte."""
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
-    shown, _ = read_requested_entry(request, now, registered=True)
-    response = HttpResponse(shown.value, content_type="application/json; charset=utf-8")
-    response["ETag"] = f'"{shown.version}"'
+    entry, _ = read_requested_entry(request, now, registered=True)
+    response = HttpResponse(entry.value, content_type="application/json; charset=utf-8")
+    response["ETag"] = f'"{entry.version}"'
     return response
 
 

@@ -28,10 +28,10 @@ def read_requested_entry(
             return now, 0
         return read_past(**address, at_version=version), version
     if text := request.GET.get("at", ""):
-        shown = read_past(**address, at=moment_of(text))
-        if not shown.version:
+        entry = read_past(**address, at=moment_of(text))
+        if not entry.version:
             raise NotFound(f"{now.namespace}/{now.key} did not exist at {text}")
-        return (now, 0) if shown.version == now.version else (shown, shown.version)
+        return (now, 0) if entry.version == now.version else (entry, entry.version)
     return now, 0
 
 

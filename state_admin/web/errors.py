@@ -25,12 +25,12 @@ def sentences_of(problem: Problem) -> str:
 
 def answer(request: HttpRequest, problem: Problem) -> HttpResponse:
     """The page or fragment of a problem: its message, its hint, and its errors by pointer."""
-    shown = {
+    context = {
         "message": heading_of(problem),
         "hint": problem.hint,
         "errors": problem.data.get("errors", []),
     }
-    return _answer(request, problem.status, shown)
+    return _answer(request, problem.status, context)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -55,18 +55,20 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _answer(request, 500, {"message": "Internal server error", "hint": ""})
 
 
-def _answer(request: HttpRequest, status: int, shown: dict[str, Any]) -> HttpResponse:
+def _answer(request: HttpRequest, status: int, context: dict[str, Any]) -> HttpResponse:
     """htmx swaps any status into its target, so a fragment goes to the page's problem region.
 
     Rendered here, not lazily: a handler that fails while rendering would answer nothing at all.
     """
-    shown |= {"status": status, "request_id": request.META.get("REQUEST_ID", "")}
+    context |= {"status": status, "request_id": request.META.get("REQUEST_ID", "")}
     if getattr(request, "htmx", False):
-        fragment = HttpResponse(render_to_string("components/_problem.html", shown), status=status)
+        fragment = HttpResponse(
+            render_to_string("components/_problem.html", context), status=status
+        )
         fragment["HX-Retarget"] = "#problem"
         fragment["HX-Reswap"] = "innerHTML"
         return fragment
     template = f"errors/{status}.html" if status in _PAGES else "errors/problem.html"
     # Without the database there is no user and no navigation: those pages stand alone.
     alone = None if status >= 500 else request
-    return HttpResponse(render_to_string(template, shown, request=alone), status=status)
+    return HttpResponse(render_to_string(template, context, request=alone), status=status)

@@ -73,10 +73,10 @@ def newest_sweep() -> datetime | None:
     return moment
 
 
-def worker_state(seen: datetime | None) -> Literal["running", "starting", "silent"]:
+def worker_state(last_seen: datetime | None) -> Literal["running", "starting", "silent"]:
     """Sweeps start every minute, so silence means no worker; but not yet in a process that has just
     been started itself, and its worker perhaps with it."""
-    if seen is not None and datetime.now(UTC) - seen < WORKER_SILENCE:
+    if last_seen is not None and datetime.now(UTC) - last_seen < WORKER_SILENCE:
         return "running"
     return "starting" if monotonic() - _STARTED < STARTING_SECONDS else "silent"
 

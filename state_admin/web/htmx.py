@@ -78,14 +78,14 @@ def toast(request: HttpRequest, text: str, *, undo: Undo | None = None, kind: st
 
     `kind` is `done`, `note` or `failed`.
     """
-    said = {
+    message = {
         "id": secrets.token_hex(4),  # two answers at once may both deliver it: shown once
         "text": text,
         "kind": kind,
         "undo": asdict(undo) if undo else None,
     }
     # Django keeps messages as text.
-    messages.add_message(request, messages.INFO, json.dumps(said))
+    messages.add_message(request, messages.INFO, json.dumps(message))
 
 
 def pending_toasts(request: HttpRequest) -> list[dict[str, Any]]:
@@ -95,9 +95,9 @@ def pending_toasts(request: HttpRequest) -> list[dict[str, Any]]:
 
 def deliver_toasts(request: HttpRequest, response: HttpResponse) -> None:
     """Put pending toasts into the HX-Trigger header (app.js shows them)."""
-    if said := pending_toasts(request):
+    if toasts := pending_toasts(request):
         # Header values are latin-1; json.dumps escapes everything else.
-        response["HX-Trigger"] = json.dumps({"toast": {"toasts": said}})
+        response["HX-Trigger"] = json.dumps({"toast": {"toasts": toasts}})
 
 
 def see_other(request: HttpRequest, url: str, *, part: str = "") -> HttpResponse:

@@ -39,8 +39,8 @@ def inbox(request: Request) -> HttpResponse:
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Ticket], str]:
-    shown, next_url = _tickets(request, name)
-    return list(map(contract.Ticket.of, shown)), next_url
+    tickets, next_url = _tickets(request, name)
+    return list(map(contract.Ticket.of, tickets)), next_url
 
 
 def _pending(request: Request) -> Any:
@@ -54,10 +54,10 @@ def _tickets(request: Request, name: str = "web:inbox") -> tuple[list[Ticket], s
     after = paging.whole_number(request, "after")
     rows = _pending(request).select_related("run__thread").order_by("pk")
     rows = rows.filter(pk__gt=after) if after else rows
-    shown, next_url = paging.cut(
+    tickets, next_url = paging.cut(
         list(rows[: PAGE + 1]), PAGE, lambda last: _url(request, name, after=last.pk)
     )
-    return list(shown), next_url
+    return list(tickets), next_url
 
 
 def _url(request: Request, name: str = "web:inbox", **query: int | None) -> str:

@@ -30,10 +30,10 @@ def utf16(text: str, at: int) -> int:
 def _place_of(text: str, pointer: str) -> int:
     at = _past(text, 0)
     for part in pointer.split("/")[1:]:
-        found = _child(text, at, part.replace("~1", "/").replace("~0", "~"))
-        if found < 0:
+        child = _child(text, at, part.replace("~1", "/").replace("~0", "~"))
+        if child < 0:
             break
-        at = found
+        at = child
     return at
 
 

@@ -57,10 +57,10 @@ def mailbox(request: Request) -> HttpResponse:
     rows, next_url, filters = _find(request, "web:mailbox")
     root = reverse("web:mailbox")
     address = {name: filters[name] for name in ("thread", "agent")}
-    seen = Dispatch.objects.visible_to(request.actor)
-    counts = seen.concerning(thread_id=address["thread"], agent_id=address["agent"]).bounded_counts(
-        MOST
-    )
+    visible = Dispatch.objects.visible_to(request.actor)
+    counts = visible.concerning(
+        thread_id=address["thread"], agent_id=address["agent"]
+    ).bounded_counts(MOST)
     context = {
         "rows": [_row(request, row) for row in rows],
         "filters": filters,

@@ -64,14 +64,14 @@ def member_list(request: Request) -> HttpResponse:
     form = MemberForm(request.POST)
     if not form.is_valid():
         return _show(request, form, status=422)
-    given = form.cleaned_data
+    cleaned = form.cleaned_data
     try:
         added = add_member(
-            actor=request.actor, username=given["username"], role=Role(given["role"])
+            actor=request.actor, username=cleaned["username"], role=Role(cleaned["role"])
         )
     except (Invalid, Conflict) as problem:
-        said = [error["message"] for error in problem.data.get("errors", [])]
-        form.add_error("username", " ".join([sentences_of(problem), *said]))
+        messages = [error["message"] for error in problem.data.get("errors", [])]
+        form.add_error("username", " ".join([sentences_of(problem), *messages]))
         return _show(request, form, status=422)
     name = added.membership.user.get_username()
     if not added.link:
@@ -90,8 +90,8 @@ def _find(request: Request, url: str) -> tuple[Sequence[Membership], str]:
     rows = Membership.objects.filter(workspace_id=request.actor.workspace_id)
     if after := paging.whole_number(request, "after"):
         rows = rows.filter(pk__gt=after)
-    found = list(rows.select_related("user").order_by("pk")[: PAGE + 1])
-    return paging.cut(found, PAGE, lambda last: with_query(url, after=last.pk))
+    members = list(rows.select_related("user").order_by("pk")[: PAGE + 1])
+    return paging.cut(members, PAGE, lambda last: with_query(url, after=last.pk))
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Member], str]:
@@ -104,16 +104,16 @@ def _show(
 ) -> HttpResponse:
     after = paging.whole_number(request, "after")
     root = reverse("web:member-list")
-    shown, next_url = _find(request, root)
+    members, next_url = _find(request, root)
     enrolled: set[int] = set()
     if settings.LOGIN_TOTP != "off":
         # Needs the packages of requirements-login.txt.
         from state_admin.services.second_factors import enrolled_among
 
-        enrolled = enrolled_among([row.user_id for row in shown])
+        enrolled = enrolled_among([row.user_id for row in members])
     context = {
         "form": form,
-        "rows": shown,
+        "rows": members,
         "enrolled": enrolled,
         "roles": _ROLES,
         "me": request.user.pk,
@@ -129,8 +129,8 @@ def _show(
 @page(role=Role.ADMIN)
 def role(request: Request, member_id: int) -> HttpResponse:
     """Give a member another role. The Undo of that tells `was`, the role that it takes back."""
-    chosen, was = request.POST.get("role", ""), request.POST.get("was", "")
-    for given in (chosen, was) if was else (chosen,):
+    new_role, was = request.POST.get("role", ""), request.POST.get("was", "")
+    for given in (new_role, was) if was else (new_role,):
         if given not in _ROLES:
             raise Invalid(f"unknown role: {given}")
     root = reverse("web:member-list")
@@ -139,7 +139,7 @@ def role(request: Request, member_id: int) -> HttpResponse:
         toast(request, REFUSED, kind="failed")
         return see_other(request, root, part="members")
     member = change_role(
-        actor=request.actor, member_id=member_id, role=Role(chosen), expected=Role(old)
+        actor=request.actor, member_id=member_id, role=Role(new_role), expected=Role(old)
     )
     # Who gave up being admin could not press it.
     lost = member.user.pk == request.user.pk

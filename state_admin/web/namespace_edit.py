@@ -46,50 +46,52 @@ def namespace_new(request: Request) -> HttpResponse:
         return _submit(request, None)
     start = {"schema": '{\n  "type": "object"\n}', "default": "{}"}
     if name := request.GET.get("name", ""):
-        known = Namespace.objects.visible_to(request.actor).filter(name=name).first()
-        start = _initial(known) if known else start | {"name": name}
+        existing = Namespace.objects.visible_to(request.actor).filter(name=name).first()
+        start = _initial(existing) if existing else start | {"name": name}
     return _form(request, None, NamespaceForm(initial=start))
 
 
 @require_http_methods(["GET", "POST"])
 @page(role=Role.ADMIN)
 def namespace_edit(request: Request, name: str) -> HttpResponse:
-    held = _find(request, name)
+    namespace = _find(request, name)
     if request.method == "POST":
-        return _submit(request, held)
-    return _form(request, held, NamespaceForm(initial=_initial(held)))
+        return _submit(request, namespace)
+    return _form(request, namespace, NamespaceForm(initial=_initial(namespace)))
 
 
-def _submit(request: Request, held: Namespace | None) -> HttpResponse:
+def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
     """Check, and save unless it was only a check or entries would stop fitting."""
     form = NamespaceForm(request.POST)
-    if held is not None:
+    if namespace is not None:
         form.fields["name"].required = False
     if not form.is_valid():
-        return _form(request, held, form, status=422)
-    name = held.name if held else form.cleaned_data["name"]
+        return _form(request, namespace, form, status=422)
+    name = namespace.name if namespace else form.cleaned_data["name"]
     try:
-        if held is not None and form.cleaned_data["base"] != held.schema_version:
+        if namespace is not None and form.cleaned_data["base"] != namespace.schema_version:
             raise Conflict(
                 "this namespace was changed in the meantime",
                 hint="Open the form again to see the current schema. Your input is kept below.",
             )
-        content = _content(form, held)
-        base = held.schema_version if held is not None else 0
+        content = _content(form, namespace)
+        base = namespace.schema_version if namespace is not None else 0
         register = {"actor": request.actor, "name": name, "expected_version": base, **content}
         tried = register_namespace(**register, dry_run=True)
         broken = tried.violations.count if tried.violations else 0
         agreed = form.cleaned_data["agreed"] == broken
         if "check" in request.POST or (broken and not agreed):
-            return _form(request, held, form, tried=tried, checked="check" in request.POST)
+            return _form(request, namespace, form, tried=tried, checked="check" in request.POST)
         saved = register_namespace(**register, reason=form.cleaned_data["reason"])
     except Problem as problem:
-        return _form(request, held, form, problem=problem, status=422)
+        return _form(request, namespace, form, problem=problem, status=422)
     if saved.created:
         toast(request, f"Registered {name}")
     elif saved.changed:
         number = saved.namespace.schema_version
-        undo = _undo_of(held, number) if held and held.unregistered_at is None else None
+        undo = (
+            _undo_of(namespace, number) if namespace and namespace.unregistered_at is None else None
+        )
         toast(request, f"Saved as schema version {number}", undo=undo)
     else:
         toast(request, "No changes", kind="note")
@@ -110,11 +112,11 @@ def _undo_of(old: Namespace, written: int) -> Undo | None:
 @page(role=Role.ADMIN)
 def namespace_undo(request: Request, name: str) -> HttpResponse:
     """Back to what was registered before, as a new version, unless someone changed it since."""
-    held = _find(request, name)
+    namespace = _find(request, name)
     saved, before = (
         paging.read_number(each, request.POST.get(each, "")) for each in ("made", "before")
     )
-    old = NamespaceVersion.objects.filter(namespace=held, schema_version=before or 0).first()
+    old = NamespaceVersion.objects.filter(namespace=namespace, schema_version=before or 0).first()
     if not saved or old is None:
         raise BadRequest("an undo requires the versions before and after")
     try:
@@ -130,7 +132,7 @@ def namespace_undo(request: Request, name: str) -> HttpResponse:
             name=name,
             schema=_stored(old.schema or "{}"),
             default=_stored(old.default or "null"),
-            plugin=held.plugin,
+            plugin=namespace.plugin,
             expected_version=saved,
             reason=f"undo of schema version {saved}",
             **form.cleaned_data,
@@ -142,28 +144,28 @@ def namespace_undo(request: Request, name: str) -> HttpResponse:
     return see_other(request, namespace_url(name))
 
 
-def _initial(held: Namespace) -> dict[str, Any]:
+def _initial(namespace: Namespace) -> dict[str, Any]:
     initial = {
-        name: getattr(held, name)
+        name: getattr(namespace, name)
         for name in NamespaceForm.base_fields
-        if hasattr(held, name) and name not in _TEXTS
+        if hasattr(namespace, name) and name not in _TEXTS
     }
     for name in _TEXTS:
-        initial[name] = pretty(values.load(getattr(held, name) or "null"))
-    return initial | {"base": held.schema_version}
+        initial[name] = pretty(values.load(getattr(namespace, name) or "null"))
+    return initial | {"base": namespace.schema_version}
 
 
-def _content(form: NamespaceForm, held: Namespace | None) -> dict[str, Any]:
+def _content(form: NamespaceForm, namespace: Namespace | None) -> dict[str, Any]:
     """The arguments of register_namespace. A text that means the same stays as it was written."""
     cleaned = form.cleaned_data
     content: dict[str, Any] = {
         "description": cleaned["description"],
-        "plugin": held.plugin if held else "",
+        "plugin": namespace.plugin if namespace else "",
         **{name: cleaned[name] for name in _LIMITS},
     }
     for name in _TEXTS:
         typed = _read(cleaned[name], name)
-        kept = (getattr(held, name) or "null") if held else ""
+        kept = (getattr(namespace, name) or "null") if namespace else ""
         if kept and values.dump(values.load(kept)) == typed.text:
             typed = Raw(kept, typed.value)
         content[name] = typed
@@ -182,7 +184,7 @@ def _read(text: str, name: str) -> Raw:
 
 def _form(
     request: Request,
-    held: Namespace | None,
+    namespace: Namespace | None,
     form: NamespaceForm,
     *,
     tried: Registered | None = None,
@@ -191,12 +193,14 @@ def _form(
     status: int = 200,
 ) -> HttpResponse:
     context: dict[str, Any] = {
-        "namespace": held,
+        "namespace": namespace,
         "form": form,
         "tried": tried,
         "checked": checked,
-        "post_url": namespace_url(held.name, "edit") if held else reverse("web:namespace-new"),
-        "back": namespace_url(held.name) if held else reverse("web:namespace-list"),
+        "post_url": namespace_url(namespace.name, "edit")
+        if namespace
+        else reverse("web:namespace-new"),
+        "back": namespace_url(namespace.name) if namespace else reverse("web:namespace-list"),
     }
     if problem is not None:
         about = "default" if "default" in problem.detail else "schema"
@@ -208,7 +212,7 @@ def _form(
 @require_http_methods(["GET", "POST"])
 @page(role=Role.ADMIN)
 def namespace_unregister(request: Request, name: str) -> HttpResponse:
-    held = _find(request, name)
+    namespace = _find(request, name)
     if request.method == "POST":
         entries = request.POST.get("entries", "")
         reason = request.POST.get("reason", "").strip()[:500]
@@ -217,9 +221,9 @@ def namespace_unregister(request: Request, name: str) -> HttpResponse:
         kept = {"retain": f"; kept {count:,} entries", "delete": f"; deleted {count:,} entries"}
         toast(request, f"Unregistered {name}{kept.get(entries, '') if count else ''}", undo=undo)
         return see_other(request, namespace_url(name))
-    if held.unregistered_at is not None:
+    if namespace.unregistered_at is not None:
         raise NotFound(f"namespace {name} is not registered")
-    size = namespace_sizes([held.pk], _COUNTED + 1)[held.pk]
+    size = namespace_sizes([namespace.pk], _COUNTED + 1)[namespace.pk]
     held_words = f"{_COUNTED:,}+" if size.entries > _COUNTED else f"{size.entries:,}"
     first = [line.key for line in entry_page(request.actor, EntryFilter(name), limit=PREVIEW)]
     question = Confirm(
@@ -253,21 +257,21 @@ def namespace_unregister(request: Request, name: str) -> HttpResponse:
 @page(role=Role.ADMIN)
 def namespace_reregister(request: Request, name: str) -> HttpResponse:
     """Undo of unregistering: the same content again."""
-    held = _find(request, name)
-    if held.unregistered_at is None:
+    namespace = _find(request, name)
+    if namespace.unregistered_at is None:
         toast(request, f"{name} is already registered again", kind="note")
         return see_other(request, namespace_url(name))
     register_namespace(
         actor=request.actor,
         name=name,
-        schema=_stored(held.schema or "{}"),
-        default=_stored(held.default or "null"),
-        description=held.description,
-        plugin=held.plugin,
-        max_value_bytes=held.max_value_bytes,
-        ttl_seconds=held.ttl_seconds,
-        history_keep_last=held.history_keep_last,
-        history_keep_seconds=held.history_keep_seconds,
+        schema=_stored(namespace.schema or "{}"),
+        default=_stored(namespace.default or "null"),
+        description=namespace.description,
+        plugin=namespace.plugin,
+        max_value_bytes=namespace.max_value_bytes,
+        ttl_seconds=namespace.ttl_seconds,
+        history_keep_last=namespace.history_keep_last,
+        history_keep_seconds=namespace.history_keep_seconds,
         reason="undo of unregistering",
     )
     toast(request, f"Registered {name} again")
@@ -279,10 +283,10 @@ def _stored(text: str) -> Raw:
 
 
 def _find(request: Request, name: str) -> Namespace:
-    held = Namespace.objects.visible_to(request.actor).filter(name=name).first()
-    if held is None:
+    namespace = Namespace.objects.visible_to(request.actor).filter(name=name).first()
+    if namespace is None:
         raise NotFound(f"namespace not found: {name}")
-    return held
+    return namespace
 
 
 urlpatterns = [

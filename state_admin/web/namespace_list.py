@@ -61,7 +61,7 @@ def namespace_list(request: Request) -> HttpResponse:
             (
                 row,
                 sizes[row.pk],
-                _held(sizes[row.pk].entries, _LISTED, estimates.get(row.pk, 0)),
+                _format_count(sizes[row.pk].entries, _LISTED, estimates.get(row.pk, 0)),
                 _bytes(sizes[row.pk], measured.get(row.pk)),
                 writes.get(row.name),
             )
@@ -92,8 +92,8 @@ def namespace_list(request: Request) -> HttpResponse:
 
 def _items(request: Request, name: str) -> tuple[list[NamespaceRow], str]:
     rows, next_after = _rows(request)
-    given = {field: _text(request, field) for field in ("prefix", "show")}
-    following = with_query(reverse(name), **given, after=next_after) if next_after else ""
+    texts = {field: _text(request, field) for field in ("prefix", "show")}
+    following = with_query(reverse(name), **texts, after=next_after) if next_after else ""
     items = [NamespaceRow.of(row, registered=row.unregistered_at is None) for row in rows]
     return items, following
 
@@ -101,18 +101,18 @@ def _items(request: Request, name: str) -> tuple[list[NamespaceRow], str]:
 def _rows(request: Request, *deferred: str) -> tuple[list[Namespace], str]:
     """A page of namespaces by name without the `deferred` columns, and the name after which the
     next one begins."""
-    found = Namespace.objects.visible_to(request.actor).open().order_by("name")
+    namespaces = Namespace.objects.visible_to(request.actor).open().order_by("name")
     if prefix := _text(request, "prefix"):
-        found = found.filter(name__startswith=prefix)
+        namespaces = namespaces.filter(name__startswith=prefix)
     if _text(request, "show") == "unregistered":
-        found = found.exclude(unregistered_at=None)
+        namespaces = namespaces.exclude(unregistered_at=None)
     if after := _text(request, "after"):
-        found = found.filter(name__gt=after)
-    rows = list(found.defer(*deferred)[: PAGE + 1])
+        namespaces = namespaces.filter(name__gt=after)
+    rows = list(namespaces.defer(*deferred)[: PAGE + 1])
     return rows[:PAGE], rows[PAGE - 1].name if len(rows) > PAGE else ""
 
 
-def _held(counted: int, most: int, estimate: int) -> str:
+def _format_count(counted: int, most: int, estimate: int) -> str:
     if counted <= most:
         return f"{counted:,}"
     return f"≈ {estimate:,}" if estimate > most else f"{most:,}+"
@@ -130,32 +130,32 @@ def _bytes(counted: NamespaceSize, measured: int | None) -> str:
 @require_safe
 @page
 def namespace_detail(request: Request, name: str) -> HttpResponse:
-    found = Namespace.objects.visible_to(request.actor).filter(name=name).first()
-    if found is None:
+    namespace = Namespace.objects.visible_to(request.actor).filter(name=name).first()
+    if namespace is None:
         raise NotFound(f"namespace not found: {name}")
-    size = namespace_sizes([found.pk], COUNTED + 1)[found.pk]
-    estimates = estimated_entries([found.pk]) if size.entries > COUNTED else {}
-    versions = list(found.versions.order_by("-schema_version")[: _VERSIONS + 1])
-    stale = size.stale and found.unregistered_at is None
+    size = namespace_sizes([namespace.pk], COUNTED + 1)[namespace.pk]
+    estimates = estimated_entries([namespace.pk]) if size.entries > COUNTED else {}
+    versions = list(namespace.versions.order_by("-schema_version")[: _VERSIONS + 1])
+    stale = size.stale and namespace.unregistered_at is None
     invalid, examined = _invalid(request.actor, name) if stale else ([], 0)
     open_to_all = config.kind_of(name) is None
-    samples = read_series(request.actor, days=30, namespace_id=found.pk)
+    samples = read_series(request.actor, days=30, namespace_id=namespace.pk)
     context = {
-        "namespace": found,
+        "namespace": namespace,
         "stored": samples[-1].total_bytes if samples else None,
         "sizes": [sample.total_bytes for sample in samples],
         "sizes_said": said(samples) if samples else "",
-        "registered": found.unregistered_at is None,
+        "registered": namespace.unregistered_at is None,
         "size": size,
-        "held": _held(size.entries, COUNTED, estimates.get(found.pk, 0)),
-        "schema": pretty(values.load(found.schema or "{}")),
-        "default_value": values.load(found.default or "null"),
-        "max_value_bytes": found.max_value_bytes or DEFAULT_MAX_VALUE_BYTES,
+        "held": _format_count(size.entries, COUNTED, estimates.get(namespace.pk, 0)),
+        "schema": pretty(values.load(namespace.schema or "{}")),
+        "default_value": values.load(namespace.default or "null"),
+        "max_value_bytes": namespace.max_value_bytes or DEFAULT_MAX_VALUE_BYTES,
         "versions": versions[:_VERSIONS],
         "change": _last_change(versions),
         "invalid": invalid,
         "invalid_label": f"{len(invalid):,} of {examined:,} with an older schema",
-        "version_label": f"schema v{found.schema_version}",
+        "version_label": f"schema v{namespace.schema_version}",
         "newest": entry_page(request.actor, EntryFilter(name), limit=8),
         "list_url": with_query(reverse("web:entry-list"), namespace=name),
         "edit_url": namespace_url(name, "edit"),
@@ -174,12 +174,12 @@ def _invalid(actor: Actor, name: str) -> tuple[list[tuple[str, str]], int]:
     stale = EntryFilter(name, stale=True)
     lines = entry_page(actor, stale, limit=_EXAMINED, window=COUNTED)
     validator = find_definition(actor, name, fresh=True).validator
-    found = [
+    invalid = [
         (line.key, str(faults[0]))
         for line in lines
         if (faults := validator.faults(values.load(line.value or "null"), 1))
     ]
-    return found, len(lines)
+    return invalid, len(lines)
 
 
 def _last_change(versions: list[Any]) -> dict[str, Any] | None:

@@ -36,7 +36,7 @@ from state_admin.templatetags.charts import Trend
 
 from .actors import page
 from .addresses import namespace_url, run_url, with_query
-from .changes import tell
+from .changes import describe_change
 from .health import broker_health, database_health, worker_state
 from .htmx import Request, render, target_id
 from .usage import TREND_DAYS, said, saved_trend
@@ -116,7 +116,9 @@ def overview(request: Request) -> HttpResponse:
             *stale,
         ],
         "runs": _runs(actor),
-        "changes": [tell(change, change.kind, change.actor_name) for change in _newest(actor)],
+        "changes": [
+            describe_change(change, change.kind, change.actor_name) for change in _newest(actor)
+        ],
         "holdings": holdings,
         "largest": max((each.entries for each in holdings), default=1) or 1,
         "busy": busy,
@@ -184,8 +186,8 @@ def _traffic(actor: Actor) -> list[Trend]:
 
 def _of_calls(what: str, line: list[int], url: str) -> Trend:
     total = sum(line)
-    said = f"{total:,} {what}{pluralize(total)} in the last hour, at most {max(line):,} a minute"
-    return Trend(f"{what.capitalize()}s in {MINUTES} minutes", f"{total:,}", line, said, url)
+    label = f"{total:,} {what}{pluralize(total)} in the last hour, at most {max(line):,} a minute"
+    return Trend(f"{what.capitalize()}s in {MINUTES} minutes", f"{total:,}", line, label, url)
 
 
 def _sums(actor: Actor) -> list[Sum]:
@@ -197,12 +199,12 @@ def _sums(actor: Actor) -> list[Sum]:
         ("stuck runs", "stuck", Run.objects.visible_to(actor).stuck(), stuck),
         ("dead letters", "failed", Dispatch.objects.visible_to(actor).dead(), mailbox),
     )
-    found = []
+    sums = []
     for label, state, rows, url in sources:
         bounded = rows.order_by("pk")[: _MOST + 1]
         counted = bounded.aggregate(count=Count("pk"), oldest=Min("created_at"))
-        found.append(Sum(label, state, counted["count"], url, counted["oldest"]))
-    return found
+        sums.append(Sum(label, state, counted["count"], url, counted["oldest"]))
+    return sums
 
 
 def _sum_of_failed(failed: list[Compaction]) -> Sum:
@@ -264,13 +266,13 @@ def _failed(actor: Actor) -> list[Compaction]:
         .order_by("-id")[:200]
     )
     settled: set[int | None] = set()
-    found = []
+    needs = []
     for job in newest:
         if job.kind == CompactionKind.CONTEXT and job.thread_id not in settled:
             settled.add(job.thread_id)
             if job.status == CompactionStatus.FAILED:
-                found.append(job)
-    return found
+                needs.append(job)
+    return needs
 
 
 def _need_of(job: Compaction) -> Need:
@@ -302,12 +304,12 @@ def _holdings(actor: Actor) -> tuple[list[Holding], list[Need], Sum]:
     for pk, size in sizes.items():
         about = estimates.get(pk, 0)
         if pk in large:
-            shown = f"≈ {about:,}" if about > _COUNTED else f"{_COUNTED:,}+"
+            text = f"≈ {about:,}" if about > _COUNTED else f"{_COUNTED:,}+"
         else:
-            shown = f"{size.entries:,}"
+            text = f"{size.entries:,}"
         if size.entries:
             number = max(size.entries, about) if pk in large else size.entries
-            holdings.append(Holding(names[pk], number, shown, namespace_url(names[pk])))
+            holdings.append(Holding(names[pk], number, text, namespace_url(names[pk])))
     holdings.sort(key=lambda each: (-each.entries, each.name))
     stale = [
         Need(
@@ -370,8 +372,8 @@ def _saved(actor: Actor) -> int:
 
 def _worker(sweeps: list[Sweep]) -> dict[str, Any]:
     """When a worker was last seen at work, and what that means."""
-    seen = max((sweep.started_at for sweep in sweeps if sweep.started_at), default=None)
-    return {"seen": seen, "state": worker_state(seen)}
+    last_start = max((sweep.started_at for sweep in sweeps if sweep.started_at), default=None)
+    return {"seen": last_start, "state": worker_state(last_start)}
 
 
 urlpatterns = [path("", overview, name="overview")]

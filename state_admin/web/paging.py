@@ -34,8 +34,8 @@ def read_required_number(name: str, text: str) -> int:
 
 def choice(request: HttpRequest, name: str, choices: Sequence[str]) -> str:
     """One of `choices` from the query string, else "": what nobody offers is not obeyed."""
-    given = request.GET.get(name, "")
-    return given if given in choices else ""
+    text = request.GET.get(name, "")
+    return text if text in choices else ""
 
 
 def text(request: HttpRequest, name: str) -> str:

@@ -55,20 +55,20 @@ def _hits(request: Request, query: str) -> list[PaletteItem]:
     commands = [*_pages(request), *_actions(request)]
     if not query:
         return [hit for hit in commands if hit.note != "action"]
-    found = commands + list(_places(request, query))
-    ranked = [(rank, hit) for hit in found if (rank := _rank(hit, query)) is not None]
+    items = commands + list(_places(request, query))
+    ranked = [(rank, hit) for hit in items if (rank := _rank(hit, query)) is not None]
     return [hit for _, hit in sorted(ranked, key=itemgetter(0))]
 
 
 def _rank(hit: PaletteItem, query: str) -> int | None:
-    label, wanted = hit.label.lower(), query.lower()
-    if wanted in (label, label.partition("/")[2]):
+    label, text = hit.label.lower(), query.lower()
+    if text in (label, label.partition("/")[2]):
         return 0
     if hit.note in _PLACES:  # found by their beginning
         return 2
-    if label.startswith(wanted) or f" {wanted}" in label:
+    if label.startswith(text) or f" {text}" in label:
         return 1
-    return 3 if wanted in label else None
+    return 3 if text in label else None
 
 
 _PLACES = ("namespace", "entry", "thread", "run")
@@ -84,8 +84,8 @@ def _places(request: Request, query: str) -> Iterator[PaletteItem]:
     ):
         yield PaletteItem("layers", name, "namespace", namespace_url(name))
     namespace, slash, key = query.partition("/")
-    wanted = EntryFilter(namespace, prefix=key) if slash else EntryFilter(prefix=query)
-    for line in entry_page(actor, wanted, limit=_EACH):
+    entry_filter = EntryFilter(namespace, prefix=key) if slash else EntryFilter(prefix=query)
+    for line in entry_page(actor, entry_filter, limit=_EACH):
         url = entry_url(line.namespace_name, line.key)
         yield PaletteItem("database", f"{line.namespace_name}/{line.key}", "entry", url)
     for icon, kind, model, url_of in (

@@ -119,9 +119,9 @@ def read_document(text: str) -> Document:
     except values.RefusedJSON as refused:
         raise Invalid("the plugin cannot be stored", refused.faults) from refused
     faults: list[Fault] = []
-    given = _fields(raw, "", _DOCUMENT, faults, needed=("name",))
+    members = _fields(raw, "", _DOCUMENT, faults, needed=("name",))
     parts = {
-        name: _parts(given.get(name), name, rules, needed, faults)
+        name: _parts(members.get(name), name, rules, needed, faults)
         for name, rules, needed in (
             ("state_keys", _STATE_KEY, "key"),
             ("namespaces", _NAMESPACE, "name"),
@@ -135,7 +135,7 @@ def read_document(text: str) -> Document:
         raise Invalid("not a valid plugin definition", faults)
     for part in parts["state_keys"]:
         part["name"] = part.pop("key")
-    return Document(given["name"], given.get("description", ""), **parts)
+    return Document(members["name"], members.get("description", ""), **parts)
 
 
 def _parts(
@@ -169,19 +169,19 @@ def _fields(
     if not isinstance(raw.value, dict):
         faults.append(Fault(pointer, "must be an object"))
         return {}
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, part in values.members(raw).items():
         at = pointer + values.pointer_of(name)
         if name not in rules:
             faults.append(Fault(at, f"unknown member; expected {', '.join(rules)}"))
         elif (read := rules[name]) is None:
-            found[name] = part
+            members[name] = part
         elif wrong := read(part.value):
             faults.append(Fault(at, f"must be {wrong}"))
         else:
-            found[name] = part.value
+            members[name] = part.value
     faults += [Fault(pointer, f"{name} is required") for name in needed if name not in raw.value]
-    return found
+    return members
 
 
 @require_http_methods(["GET", "POST"])
@@ -192,8 +192,8 @@ def plugin_install(request: Request) -> HttpResponse:
         return _form(request, _EXAMPLE)
     text = request.POST.get("document", "").replace("\r\n", "\n")
     reason = request.POST.get("reason", "").strip()[:500]
-    seen = sha256(text.encode()).hexdigest()
-    agreed = "install" in request.POST and request.POST.get("seen") == seen
+    digest = sha256(text.encode()).hexdigest()
+    agreed = "install" in request.POST and request.POST.get("seen") == digest
     try:
         if len(text) > _LONGEST:
             raise Invalid(f"a plugin must have at most {_LONGEST:,} characters in this form")
@@ -202,7 +202,7 @@ def plugin_install(request: Request) -> HttpResponse:
     except Problem as problem:
         return _form(request, text, reason, problem=problem, status=422)
     if not agreed:
-        return _form(request, text, reason, seen=seen, would=_would(document))
+        return _form(request, text, reason, seen=digest, would=_would(document))
     toast(request, f"Installed {document.name}")
     return see_other(request, reverse("web:state-key-list"))
 

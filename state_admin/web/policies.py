@@ -104,21 +104,21 @@ class PolicyForm(forms.Form):
 
     def body(self) -> dict[str, Any]:
         """The fields that are said."""
-        said: dict[str, Any] = {}
+        policy: dict[str, Any] = {}
         for name, value in self.cleaned_data.items():
             if name in ("reason", "version") or value in (None, ""):
                 continue
-            said[name] = None if value == NONE else value
+            policy[name] = None if value == NONE else value
         for name in ("autocompact_threshold", "every_hours", *DESTRUCTIVE):
-            if (number := read_whole(said.get(name))) is not None:
-                said[name] = number
-        return said
+            if (number := read_whole(policy.get(name))) is not None:
+                policy[name] = number
+        return policy
 
 
 def _initial(view: PolicyView) -> dict[str, Any]:
-    said = values.load(view.body)
-    shown = {name: NONE if value is None else value for name, value in said.items()}
-    return {**shown, "version": view.version}
+    policy = values.load(view.body)
+    initial = {name: NONE if value is None else value for name, value in policy.items()}
+    return {**initial, "version": view.version}
 
 
 def policy_url(scope: Scope, name: str = "") -> str:
@@ -131,7 +131,7 @@ def policy_list(request: Request) -> HttpResponse:
     views = policies.list_policies(request.actor)
     context = {
         "lines": [
-            (view, policy_url(view.scope, view.name), _said(view))
+            (view, policy_url(view.scope, view.name), _describe_fields(view))
             for view in views
         ],
         "policy_url": reverse("web:policy"),
@@ -147,9 +147,11 @@ def _items(request: Request, _: str) -> tuple[list[contract.CompactionPolicy], s
     return [contract.CompactionPolicy.of(view) for view in views], ""
 
 
-def _said(view: PolicyView) -> list[str]:
-    said = values.load(view.body)
-    return [name if name == "prompt" else f"{name} {_plain(value)}" for name, value in said.items()]
+def _describe_fields(view: PolicyView) -> list[str]:
+    policy = values.load(view.body)
+    return [
+        name if name == "prompt" else f"{name} {_plain(value)}" for name, value in policy.items()
+    ]
 
 
 def _plain(value: Any) -> str:

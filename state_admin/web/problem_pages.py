@@ -17,8 +17,8 @@ from state_admin.services.problem_examples import example_of
 def problem_list(request: HttpRequest) -> HttpResponse:
     kinds = sorted(problem_types(), key=lambda kind: (kind.status, kind.slug))
     # Not the classes themselves: a template calls what is callable.
-    shown = [{"slug": kind.slug, "status": kind.status, "title": kind.title} for kind in kinds]
-    return render(request, "problems/list.html", {"kinds": shown})
+    problems = [{"slug": kind.slug, "status": kind.status, "title": kind.title} for kind in kinds]
+    return render(request, "problems/list.html", {"kinds": problems})
 
 
 @require_safe

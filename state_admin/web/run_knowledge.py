@@ -44,45 +44,49 @@ class VisibleEntry:
 @require_safe
 @id_page()
 def run_knowledge(request: Request, run_id: str) -> HttpResponse:
-    known = knowledge.read_knowledge(
+    known_state = knowledge.read_knowledge(
         actor=request.actor,
         run_id=run_id,
         step=paging.whole_number(request, "step"),
         after=(request.GET.get("namespace", ""), request.GET.get("after", "")),
         limit=PAGE + 1,
     )
-    step = known.revision.step or 0
+    step = known_state.revision.step or 0
 
     def url(number: int, **query: str) -> str:
         return run_action_url("knowledge", run_id, step=number, **query)
 
-    shown, next_url = paging.cut(
-        known.entries, PAGE, lambda last: url(step, namespace=last.namespace, after=last.key)
+    entries, next_url = paging.cut(
+        known_state.entries,
+        PAGE,
+        lambda last: url(step, namespace=last.namespace, after=last.key),
     )
     state = None
-    if known.state:
-        state = [held for held in held_values(known.state) if held.key != LIFECYCLE]
+    if known_state.state:
+        state = [value for value in held_values(known_state.state) if value.key != LIFECYCLE]
     context = {
-        "run": known.run,
-        "thread": known.run.thread,
+        "run": known_state.run,
+        "thread": known_state.run.thread,
         "tabs": run_tabs(run_id),
         "tab": "knowledge",
-        "knowledge": known,
+        "knowledge": known_state,
         "step": step,
         "previous_url": url(step - 1) if step > 1 else "",
-        "next_step_url": url(step + 1) if step < known.steps else "",
+        "next_step_url": url(step + 1) if step < known_state.steps else "",
         "state": state,
         "nodes": nodes_of(len(state or ())),
-        "state_url": thread_url(known.run.thread.public_id, tab="state", at=known.revision.number),
-        "entries": [_shown(row) for row in shown],
-        "reads": known.reads,
-        "stale": [row for row in known.reads if _is_stale(row)],
+        "state_url": thread_url(
+            known_state.run.thread.public_id, tab="state", at=known_state.revision.number
+        ),
+        "entries": [_visible_entry(row) for row in entries],
+        "reads": known_state.reads,
+        "stale": [row for row in known_state.reads if _is_stale(row)],
         "pager": {"first": url(step) if request.GET.get("after") else "", "next": next_url},
     }
     return render(request, "runs/knowledge.html", context, part="run")
 
 
-def _shown(row: VisibleVersion) -> VisibleEntry:
+def _visible_entry(row: VisibleVersion) -> VisibleEntry:
     return VisibleEntry(
         known=row,
         value=values.load(row.value) if row.value is not None and not row.lost else None,
@@ -109,7 +113,7 @@ def entry_readers(request: Request, namespace: str, key: str) -> HttpResponse:
     def url(**query: int) -> str:
         return entry_action_url("readers", namespace, key, version=version, **query)
 
-    found, next_url = paging.cut(
+    reads, next_url = paging.cut(
         list(rows[: PAGE + 1]), PAGE, lambda row: url(last=row.version, before=row.pk)
     )
     context: dict[str, Any] = {
@@ -120,7 +124,7 @@ def entry_readers(request: Request, namespace: str, key: str) -> HttpResponse:
         "readers": [
             (row, run_url(row.run.public_id),
              run_action_url("knowledge", row.run.public_id, step=row.step))
-            for row in found
+            for row in reads
         ],
         "pager": {"first": url() if before else "", "next": next_url},
     }  # fmt: skip

@@ -78,18 +78,18 @@ def read_timeline(
     if before:  # with the last of the page before, where this page's events end
         rows = rows.filter(number__lte=before)
     skipped = 1 if before else 0
-    found = list(rows[: _PAGE + 1 + skipped])
-    until = found[0].at if before and found else None
-    found = found[skipped:]
-    more = len(found) > _PAGE
-    since = found[_PAGE - 1].at if more else None
+    revisions = list(rows[: _PAGE + 1 + skipped])
+    until = revisions[0].at if before and revisions else None
+    revisions = revisions[skipped:]
+    more = len(revisions) > _PAGE
+    since = revisions[_PAGE - 1].at if more else None
     events = [
         event
         for event in (*_of_tickets(tickets), *_of_dispatches(run))
         if (since is None or event.at >= since) and (until is None or event.at < until)
     ]
-    older = run_url(run.public_id, before=found[_PAGE - 1].number) if more else ""
-    return list(_between(_steps(run, found)[:_PAGE], events)), older
+    older = run_url(run.public_id, before=revisions[_PAGE - 1].number) if more else ""
+    return list(_between(_steps(run, revisions)[:_PAGE], events)), older
 
 
 def _between(
@@ -104,10 +104,10 @@ def _between(
     yield from reversed(remaining)
 
 
-def _steps(run: Run, found: Sequence[Revision]) -> list[TimelineStep]:
+def _steps(run: Run, revisions: Sequence[Revision]) -> list[TimelineStep]:
     thread_id = run.thread.public_id
     steps = []
-    for row, earlier in zip(found, [*found[1:], None], strict=True):
+    for row, earlier in zip(revisions, [*revisions[1:], None], strict=True):
         if row.run_id != run.pk:
             continue
         count = earlier.message_count if earlier else row.message_count
@@ -139,11 +139,11 @@ def _of_tickets(tickets: Sequence[Ticket]) -> Iterator[Event]:
         yield Event(ticket.created_at, "circle-check", "waiting", "requested", name, ticket.reason)
         if ticket.status == TicketStatus.PENDING or ticket.decided_at is None:
             continue
-        state, said = _DECIDED[TicketStatus(ticket.status)]
-        answer = (ticket.payload or "")[:_CLIP] if said == "approved" else ""
+        state, label = _DECIDED[TicketStatus(ticket.status)]
+        answer = (ticket.payload or "")[:_CLIP] if label == "approved" else ""
         note = f"by {ticket.decided_by}" + (f": {answer}" if answer not in ("", "null") else "")
         yield Event(
-            ticket.decided_at, "circle-check", state, said, name, note if ticket.decided_by else ""
+            ticket.decided_at, "circle-check", state, label, name, note if ticket.decided_by else ""
         )
 
 

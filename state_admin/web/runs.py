@@ -89,7 +89,7 @@ def run_list(request: Request) -> HttpResponse:
     first_page = filters.before is None and not filters.any
     stuck = list(_stuck(request.actor)) if first_page else []
     rows, next_url = find_runs(request.actor, filters)
-    seen = {run.pk for run in stuck}
+    stuck_ids = {run.pk for run in stuck}
     body = '{"agent_id": "support-bot"}'
     response = render(
         request,
@@ -98,7 +98,7 @@ def run_list(request: Request) -> HttpResponse:
             **views,
             "filters": filters,
             "stuck_runs": stuck,
-            "runs": [run for run in rows if run.pk not in seen],
+            "runs": [run for run in rows if run.pk not in stuck_ids],
             "here": filters.url(),
             "root": reverse("web:run-list"),
             "pager": {
@@ -144,18 +144,18 @@ def find_runs(
             rows = rows.order_by((F("pk") + 0).desc())
     if filters.before:
         rows = rows.filter(pk__lt=filters.before)
-    shown, next_url = paging.cut(
+    runs, next_url = paging.cut(
         list(rows[: PAGE + 1]), PAGE, lambda last: filters.url(name, before=last.pk)
     )
-    return list(shown), next_url
+    return list(runs), next_url
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Run], str]:
     rows, next_url = find_runs(request.actor, read_filters(request), name)
-    return _shown(request.actor, rows), next_url
+    return _run_documents(request.actor, rows), next_url
 
 
-def _shown(actor: Actor, rows: Sequence[Run]) -> list[contract.Run]:
+def _run_documents(actor: Actor, rows: Sequence[Run]) -> list[contract.Run]:
     parents = parents_of(actor, rows)
     return [contract.Run.of(run, actor, parents) for run in rows]
 
@@ -168,7 +168,7 @@ def _items_of_thread(request: Request, name: str, thread_id: str) -> tuple[list[
         thread,
         lambda place: thread_action_url("runs", f"{thread_id}.{kind}", before=place),
     )
-    return _shown(request.actor, rows), next_url
+    return _run_documents(request.actor, rows), next_url
 
 
 def _page_of_thread(
@@ -187,9 +187,9 @@ def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
     def url(place: int | None) -> str:
         return thread_url(thread.public_id, tab="runs", before=place)
 
-    shown, next_url = _page_of_thread(request, thread, url)
+    runs, next_url = _page_of_thread(request, thread, url)
     return {
-        "runs": shown,
+        "runs": runs,
         "json_url": thread_action_url("runs", f"{thread.public_id}.json"),
         "here": url(before),
         "pager": {"first": url(None) if before else "", "next": next_url},

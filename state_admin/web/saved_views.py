@@ -65,9 +65,9 @@ def views_of(
     return context, None
 
 
-def _query(page: ViewPage, given: QueryDict) -> str:
+def _query(page: ViewPage, parameters: QueryDict) -> str:
     """The filters among the parameters, in one order; "" for none."""
-    kept = [(name, given.get(name, "").replace("\0", "")) for name in LISTS[page][1]]
+    kept = [(name, parameters.get(name, "").replace("\0", "")) for name in LISTS[page][1]]
     return urlencode([(name, value) for name, value in kept if value])
 
 
@@ -78,16 +78,18 @@ def _url(page: ViewPage, query: str) -> str:
 @require_POST
 @page
 def view_save(request: Request) -> HttpResponse:
-    chosen = _page(request)
-    query = _query(chosen, QueryDict(request.POST.get("query", "")[:10_000]))
+    view_page = _page(request)
+    query = _query(view_page, QueryDict(request.POST.get("query", "")[:10_000]))
     shared = request.POST.get("shared") == "on"
-    given = request.POST.get("name", "")
+    name = request.POST.get("name", "")
     return _then(
         request,
-        chosen,
+        view_page,
         query,
-        lambda: save_view(actor=request.actor, page=chosen, name=given, query=query, shared=shared),
-        f"Saved view {' '.join(given.split())}",
+        lambda: save_view(
+            actor=request.actor, page=view_page, name=name, query=query, shared=shared
+        ),
+        f"Saved view {' '.join(name.split())}",
     )
 
 
@@ -95,13 +97,13 @@ def view_save(request: Request) -> HttpResponse:
 @page
 def view_change(request: Request, view_id: int) -> HttpResponse:
     """Delete a view, begin the list with it, or no longer."""
-    chosen = _page(request)
-    query = _query(chosen, QueryDict(request.POST.get("query", "")[:10_000]))
+    view_page = _page(request)
+    query = _query(view_page, QueryDict(request.POST.get("query", "")[:10_000]))
     what = request.POST.get("do", "")
     if what == "delete":
         return _then(
             request,
-            chosen,
+            view_page,
             query,
             lambda: delete_view(actor=request.actor, view_id=view_id),
             "View deleted",
@@ -111,7 +113,7 @@ def view_change(request: Request, view_id: int) -> HttpResponse:
     begins = what == "default"
     return _then(
         request,
-        chosen,
+        view_page,
         query,
         lambda: choose_default(actor=request.actor, view_id=view_id, chosen=begins),
         "Default view set" if begins else "Default view removed",
@@ -119,7 +121,7 @@ def view_change(request: Request, view_id: int) -> HttpResponse:
 
 
 def _then(
-    request: Request, page: ViewPage, query: str, deed: Callable[[], object], said: str
+    request: Request, page: ViewPage, query: str, deed: Callable[[], object], message: str
 ) -> HttpResponse:
     """Do it, say it, and go back to what the list showed."""
     try:
@@ -127,15 +129,15 @@ def _then(
     except Problem as problem:
         toast(request, sentences_of(problem), kind="failed")
     else:
-        toast(request, said)
+        toast(request, message)
     return HttpResponseRedirect(_url(page, query))
 
 
 def _page(request: Request) -> ViewPage:
-    given = request.POST.get("page", "")
-    if given not in ViewPage.values:
+    text = request.POST.get("page", "")
+    if text not in ViewPage.values:
         raise BadRequest("unknown list")
-    return ViewPage(given)
+    return ViewPage(text)
 
 
 urlpatterns = [

@@ -66,11 +66,11 @@ def login_code(request: HttpRequest) -> HttpResponse:
     try:
         right = second_factors.check_code(user=user, code=request.POST.get("code", "")[:32])
     except Problem as problem:
-        said = errors.sentences_of(problem)
-        return render(request, "account/code.html", {"error": said}, status=problem.status)
+        error = errors.sentences_of(problem)
+        return render(request, "account/code.html", {"error": error}, status=problem.status)
     if not right:
-        said = "This code is incorrect or already used. Wait for the next code."
-        return render(request, "account/code.html", {"error": said}, status=422)
+        error = "This code is incorrect or already used. Wait for the next code."
+        return render(request, "account/code.html", {"error": error}, status=422)
     request.session.flush()
     return begin_session(
         request, user, method=pending["method"], after=pending["after"], with_code=True
@@ -109,20 +109,20 @@ def enrol(request: Request) -> HttpResponse:
             actor=request.actor, secret=secret, code=request.POST.get("code", "")[:32]
         )
     except Problem as problem:
-        shown = {"message": errors.heading_of(problem), "hint": problem.hint}
-        return _enrolling(request, shown, status=problem.status)
+        context = {"message": errors.heading_of(problem), "hint": problem.hint}
+        return _enrolling(request, context, status=problem.status)
     del request.session[_SECRET]
     request.session[CONFIRMED] = True
     return _show_codes(request, codes)
 
 
-def _enrolling(request: Request, shown: dict[str, Any], status: int = 200) -> HttpResponse:
-    shown |= {
+def _enrolling(request: Request, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    context |= {
         "offer": second_factors.offer(request.user, request.session[_SECRET]),
         "has_password": request.user.has_usable_password(),
         "must": settings.LOGIN_TOTP == "required",
     }
-    return render(request, "account/totp.html", shown, status=status)
+    return render(request, "account/totp.html", context, status=status)
 
 
 @sensitive_post_parameters("password", "code")
@@ -164,16 +164,16 @@ def _check_again(request: Request) -> None:
 
 
 def _ask_again(request: Request, what: str, problem: Problem | None = None) -> HttpResponse:
-    shown: dict[str, Any] = {"what": what, "has_password": request.user.has_usable_password()}
+    context: dict[str, Any] = {"what": what, "has_password": request.user.has_usable_password()}
     if problem is None:
-        return render(request, "account/totp_again.html", shown)
-    shown |= {"message": errors.heading_of(problem), "hint": problem.hint}
-    return render(request, "account/totp_again.html", shown, status=problem.status)
+        return render(request, "account/totp_again.html", context)
+    context |= {"message": errors.heading_of(problem), "hint": problem.hint}
+    return render(request, "account/totp_again.html", context, status=problem.status)
 
 
 def _show_codes(request: Request, codes: list[str]) -> HttpResponse:
-    shown = {"codes": "\n".join(f"{code[:5]} {code[5:]}" for code in codes)}
-    return render(request, "account/recovery_codes.html", shown, status=201)
+    context = {"codes": "\n".join(f"{code[:5]} {code[5:]}" for code in codes)}
+    return render(request, "account/recovery_codes.html", context, status=201)
 
 
 @require_http_methods(["GET", "POST"])

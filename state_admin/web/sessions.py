@@ -40,7 +40,7 @@ class SessionRow(msgspec.Struct):
 def _rows(request: Request) -> list[tuple[SessionRow, UserSession]]:
     mine = UserSession.objects.filter(user=request.user, expire_date__gt=timezone.now())
     own = digest(request.session.session_key or "")
-    found = []
+    rows = []
     for session in mine.order_by("-expire_date")[:100]:
         noted = session.get_decoded()
         row = SessionRow(
@@ -52,8 +52,8 @@ def _rows(request: Request) -> list[tuple[SessionRow, UserSession]]:
             ends=session.expire_date,
             here=session.session_key == own,
         )
-        found.append((row, session))
-    return found
+        rows.append((row, session))
+    return rows
 
 
 @require_safe
@@ -74,10 +74,10 @@ def _items(request: Request, _: str) -> tuple[list[SessionRow], str]:
 @page
 def end_session(request: Request, session_id: str) -> HttpResponse:
     """End one session; the own one is left by signing out."""
-    found = next((s for row, s in _rows(request) if row.id == session_id), None)
-    if found is None:
+    session = next((s for row, s in _rows(request) if row.id == session_id), None)
+    if session is None:
         raise NotFound("session not found")
-    end_own_sessions(actor=request.actor, key_digest=found.session_key)
+    end_own_sessions(actor=request.actor, key_digest=session.session_key)
     toast(request, "Session ended")
     return redirect("web:sessions")
 

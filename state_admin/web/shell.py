@@ -262,5 +262,5 @@ def _covers(places: tuple[str, ...], path: str) -> bool:
 
 
 def _choice(request: HttpRequest, cookie: str, choices: tuple[str, ...]) -> str:
-    given = request.COOKIES.get(cookie, "")
-    return given if given in choices else choices[0]
+    text = request.COOKIES.get(cookie, "")
+    return text if text in choices else choices[0]

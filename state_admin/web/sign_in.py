@@ -16,18 +16,18 @@ from .htmx import Request, render
 @require_safe
 @page
 def sign_in(request: Request) -> HttpResponse:
-    shown: dict[str, Any] = {"has_password": request.user.has_usable_password()}
+    context: dict[str, Any] = {"has_password": request.user.has_usable_password()}
     if settings.OIDC:
         # Needs the packages of requirements-login.txt.
         from state_admin.services.single_sign_on import is_linked
 
-        shown |= {"sso": settings.OIDC, "linked": is_linked(request.user, settings.OIDC.issuer)}
+        context |= {"sso": settings.OIDC, "linked": is_linked(request.user, settings.OIDC.issuer)}
     if settings.LOGIN_TOTP != "off":
         # Needs the packages of requirements-login.txt.
         from state_admin.services.second_factors import find_state
 
-        shown |= {"totp": find_state(request.user), "required": settings.LOGIN_TOTP == "required"}
-    return render(request, "account/sign_in.html", shown)
+        context |= {"totp": find_state(request.user), "required": settings.LOGIN_TOTP == "required"}
+    return render(request, "account/sign_in.html", context)
 
 
 urlpatterns = [path("sign-in", sign_in, name="sign-in")]

@@ -70,14 +70,14 @@ class Adapter(OpenIDConnectOAuth2Adapter):
     @property
     def openid_config(self) -> dict[str, Any]:
         """What the provider says of itself. It must name the issuer that we asked."""
-        found: dict[str, Any] = super().openid_config
-        issuer = str(found.get("issuer", "")).rstrip("/")
+        document: dict[str, Any] = super().openid_config
+        issuer = str(document.get("issuer", "")).rstrip("/")
         endpoints = ("authorization_endpoint", "token_endpoint", "jwks_uri")
         if issuer != _sso().issuer or any(
-            not isinstance(found.get(name), str) for name in endpoints
+            not isinstance(document.get(name), str) for name in endpoints
         ):
             raise OAuth2Error(f"discovery answers for {issuer!r}, or lacks an endpoint")
-        return found
+        return document
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
         return str(settings.SITE_URL + reverse("web:oidc-callback"))
@@ -86,23 +86,23 @@ class Adapter(OpenIDConnectOAuth2Adapter):
         self, request: HttpRequest, app: SocialApp, client: Any, pkce_code_verifier: str = ""
     ) -> dict[str, Any]:
         self.nonce = _nonce(pkce_code_verifier)
-        found: dict[str, Any] = super().get_access_token_data(
+        data: dict[str, Any] = super().get_access_token_data(
             request, app, client, pkce_code_verifier=pkce_code_verifier
         )
-        return found
+        return data
 
     def complete_login(
         self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any
     ) -> SocialLogin:
         claims = self._claims(kwargs["response"].get("id_token"))
-        told = claims
+        userinfo = claims
         if "email" not in claims and "userinfo_endpoint" in self.openid_config:
-            told = self._fetch_user_info(token.token)
-            if told.get("sub") != claims["sub"]:
+            userinfo = self._fetch_user_info(token.token)
+            if userinfo.get("sub") != claims["sub"]:
                 raise OAuth2Error("userinfo is about another subject")
-        held = SocialAccount(provider=_sso().issuer, uid=claims["sub"])
-        login = SocialLogin(account=held, provider=self.get_provider())
-        login.identity = Identity(_sso().issuer, claims["sub"], _verified_email(told))
+        account = SocialAccount(provider=_sso().issuer, uid=claims["sub"])
+        login = SocialLogin(account=account, provider=self.get_provider())
+        login.identity = Identity(_sso().issuer, claims["sub"], _verified_email(userinfo))
         return login
 
     def _claims(self, id_token: object) -> dict[str, Any]:
@@ -134,10 +134,12 @@ class Adapter(OpenIDConnectOAuth2Adapter):
             answer = session.get(self.openid_config["jwks_uri"])
             answer.raise_for_status()
             keys = jwt.PyJWKSet.from_dict(answer.json()).keys
-        named = [key for key in keys if key.key_id == key_id or (key_id is None and len(keys) == 1)]
-        if not named:
+        matching = [
+            key for key in keys if key.key_id == key_id or (key_id is None and len(keys) == 1)
+        ]
+        if not matching:
             raise OAuth2Error("id_token: signed with a key that the provider does not publish")
-        return named[0]
+        return matching[0]
 
 
 class SocialAdapter(DefaultSocialAccountAdapter):
@@ -257,18 +259,18 @@ def _link(request: AnyRequest, identity: Identity) -> HttpResponse:
 
 
 def _may_link(request: HttpRequest) -> bool:
-    given = request.session.get(_MAY_LINK, 0)
-    return request.user.is_authenticated and time.time() - given < _MAY_LINK_SECONDS
+    confirmed_at = request.session.get(_MAY_LINK, 0)
+    return request.user.is_authenticated and time.time() - confirmed_at < _MAY_LINK_SECONDS
 
 
 def _nonce(code_verifier: str) -> str:
     return salted_hmac("commonhold.oidc.nonce", code_verifier, algorithm="sha256").hexdigest()
 
 
-def _verified_email(told: dict[str, Any]) -> str:
+def _verified_email(userinfo: dict[str, Any]) -> str:
     """ASCII only: of letters that look alike, or fold alike, one is somebody else's."""
-    email = told.get("email")
-    if told.get("email_verified") is not True or not isinstance(email, str):
+    email = userinfo.get("email")
+    if userinfo.get("email_verified") is not True or not isinstance(email, str):
         return ""
     return email.strip().lower() if email.isascii() and email.isprintable() else ""
 
@@ -285,8 +287,8 @@ def _failed(request: HttpRequest, why: object) -> HttpResponse:
 
 
 def _refuse(request: HttpRequest, message: str, hint: str, status: int) -> HttpResponse:
-    shown = {"message": message[:1].upper() + message[1:], "hint": hint, "sso": _sso()}
-    return render(request, "account/oidc_failed.html", shown, status=status)
+    context = {"message": message[:1].upper() + message[1:], "hint": hint, "sso": _sso()}
+    return render(request, "account/oidc_failed.html", context, status=status)
 
 
 def _sso() -> SingleSignOn:

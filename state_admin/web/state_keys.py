@@ -30,7 +30,7 @@ NEWEST = 1000
 def state_key_list(request: Request) -> HttpResponse:
     """By name; a workspace has few, so more than a page is rare and reached by prefix."""
     prefix = paging.text(request, "prefix")
-    found = _find(request)
+    keys = _find(request)
     holders = count_holders(request.actor, NEWEST)
     plugins = list(Plugin.objects.visible_to(request.actor).order_by("name")[:MOST])
     parts = parts_of(request.actor, [plugin.name for plugin in plugins])
@@ -43,7 +43,7 @@ def state_key_list(request: Request) -> HttpResponse:
                 values.load(row.schema or "{}"),
                 values.load(row.default or "null"),
             )
-            for row in found[:MOST]
+            for row in keys[:MOST]
         ],
         "runtime": [
             {"name": name, "held": holders.get(name, 0), **marks}
@@ -52,7 +52,7 @@ def state_key_list(request: Request) -> HttpResponse:
         "unregistered": _unregistered(request, holders),
         "plugins": [(plugin, *parts[plugin.name]) for plugin in plugins],
         "may_uninstall": request.actor.may(Role.ADMIN),
-        "more": len(found) > MOST,
+        "more": len(keys) > MOST,
         "most": MOST,
         "newest": NEWEST,
         "prefix": prefix,
@@ -87,18 +87,18 @@ def _plugin_items(request: Request, name: str) -> tuple[list[PluginSummary], str
     if after := paging.text(request, "after"):
         rows = rows.filter(name__gt=after)
     url = reverse(name)
-    shown, next_url = paging.cut(
+    plugins, next_url = paging.cut(
         list(rows[: MOST + 1]), MOST, lambda last: with_query(url, after=last.name)
     )
-    parts = parts_of(request.actor, [row.name for row in shown])
-    return [PluginSummary.of(row, *parts[row.name]) for row in shown], next_url
+    parts = parts_of(request.actor, [row.name for row in plugins])
+    return [PluginSummary.of(row, *parts[row.name]) for row in plugins], next_url
 
 
 def _unregistered(request: Request, holders: dict[str, int]) -> list[tuple[str, int]]:
     """What threads hold of keys that are no longer registered: retained by an uninstallation."""
-    known = StateKey.objects.visible_to(request.actor).filter(name__in=holders)
-    registered = {*known.values_list("name", flat=True), *reducers.RUNTIME_KEYS}
-    return [(name, held) for name, held in holders.items() if name not in registered][:MOST]
+    registered_keys = StateKey.objects.visible_to(request.actor).filter(name__in=holders)
+    registered = {*registered_keys.values_list("name", flat=True), *reducers.RUNTIME_KEYS}
+    return [(name, count) for name, count in holders.items() if name not in registered][:MOST]
 
 
 urlpatterns = [

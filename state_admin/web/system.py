@@ -121,19 +121,19 @@ def _queues() -> list[Queue]:
 
 def _settings() -> list[tuple[str, str]]:
     """What the deployment runs with. Of a secret only whether there is one."""
-    shown = [(name, _said(getattr(settings, name))) for name in _SHOWN]
-    shown += [
-        ("CORS_ORIGINS", _said(settings.CORS_ALLOWED_ORIGINS)),
+    rows = [(name, _format_value(getattr(settings, name))) for name in _SHOWN]
+    rows += [
+        ("CORS_ORIGINS", _format_value(settings.CORS_ALLOWED_ORIGINS)),
         ("OIDC", "on" if settings.OIDC else "off"),
         ("DATABASE_URL", "another server" if settings.DATABASE_URL else "embedded"),
         ("BROKER_URL", broker.address()),
-        *((name, _said(getattr(settings, name.rpartition("_")[0]))) for name in _TIMES),
+        *((name, _format_value(getattr(settings, name.rpartition("_")[0]))) for name in _TIMES),
         *((name, "set" if getattr(settings, name) else "not set") for name in _SECRETS),
     ]
-    return sorted(shown)
+    return sorted(rows)
 
 
-def _said(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, timedelta):

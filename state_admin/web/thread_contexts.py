@@ -50,13 +50,13 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     def older(last: Message) -> str:
         return thread_url(thread.public_id, tab="context", before=last.seq, max_tokens=limit)
 
-    shown, older_url = paging.cut(rows, PAGE, older)
+    messages, older_url = paging.cut(rows, PAGE, older)
     return {
         "view": outline,
         "limit": limit,
         "seen": [_seen(thread, row) for row in outline.rows[-_MOST_SEEN:]],
         "seen_before": max(len(outline.rows) - _MOST_SEEN, 0) + outline.between,
-        "log": [line_of(thread, row, standing) for row in reversed(shown)],
+        "log": [line_of(thread, row, standing) for row in reversed(messages)],
         "older_url": older_url,
         "newest_url": thread_url(thread.public_id, tab="context") if before else "",
         "standing": standing[0] if standing else None,

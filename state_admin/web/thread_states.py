@@ -92,15 +92,15 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
             f"revision {at} not found: thread {public_id}", hint=f"The newest is {newest}."
         )
     revisions = Revision.objects.filter(thread=thread)
-    chosen = revisions.filter(number=at).select_related("run").first()
-    gone = chosen is not None and chosen.dropped
+    revision = revisions.filter(number=at).select_related("run").first()
+    gone = revision is not None and revision.dropped
     earlier = revisions.filter(number__lt=at, dropped=False).order_by("-number")
     later = revisions.filter(number__gt=at, dropped=False).order_by("number")
     numbers = [rows.values_list("number", flat=True).first() for rows in (earlier, later)]
     previous = numbers[0] if numbers[0] is not None else (0 if at > 0 else None)
     context: dict[str, Any] = {
         "at": at,
-        "chosen": chosen,
+        "chosen": revision,
         "gone": gone,
         "form_url": thread_url(public_id),
         "previous_url": _at_url(public_id, previous),
@@ -109,7 +109,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
         "mark_url": thread_action_url("mark", public_id, at=at),
         "restore_url": thread_action_url("restore", public_id, at=at),
         "fork_url": thread_action_url("fork", public_id, at=at),
-        "run_url": run_url(chosen.run.public_id) if chosen and chosen.run else "",
+        "run_url": run_url(revision.run.public_id) if revision and revision.run else "",
         "marked": list(
             revisions.exclude(label="").order_by("-number").values_list("number", "label")[:50]
         ),
@@ -121,16 +121,16 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     if not gone:
         now = read_snapshot(actor=request.actor, thread_id=public_id, revision=at)
         context |= {
-            "keys": held_values(now, chosen),
+            "keys": held_values(now, revision),
             "changes": [],
             "nodes": nodes_of(len(now.rows)),
         }
-        asked = context["compared"]
-        if at and previous == at - 1 and not asked and _changed_big(now, chosen):
+        compared = context["compared"]
+        if at and previous == at - 1 and not compared and _changed_big(now, revision):
             context["compare_url"] = thread_url(
                 public_id, tab="state", at=at, **{"from": at - 1, "to": at}
             )
-        elif at and previous == at - 1 and not asked:
+        elif at and previous == at - 1 and not compared:
             before = read_snapshot(actor=request.actor, thread_id=public_id, revision=at - 1)
             rows = diffs.rows(before.parsed(), now.parsed())
             context["changes"] = sorted(rows, key=lambda row: row.pointer.startswith("/" + RUNTIME))
@@ -146,19 +146,19 @@ def _shared(request: Request, thread: Thread) -> dict[str, Any]:
     def url(**place: str) -> str:
         return thread_url(thread.public_id, tab="state", at=request.GET.get("at"), **place)
 
-    shown, next_url = paging.cut(
+    entries, next_url = paging.cut(
         rows, SHARED, lambda last: url(shared=f"{last.namespace}/{last.key}")
     )
     return {
-        "shared": shown,
+        "shared": entries,
         "shared_keys": keys,
         "shared_pager": {"first": url() if namespace else "", "next": next_url},
     }
 
 
-def held_values(now: Snapshot, chosen: Revision | None = None) -> list[StateValue]:
+def held_values(now: Snapshot, revision: Revision | None = None) -> list[StateValue]:
     """The keys of a state with what they hold; those that the chosen revision touched are lit."""
-    lit = set(chosen.touched) if chosen else set()
+    lit = set(revision.touched) if revision else set()
     return [
         StateValue(
             key=row.key,
@@ -174,9 +174,9 @@ def held_values(now: Snapshot, chosen: Revision | None = None) -> list[StateValu
     ]
 
 
-def _changed_big(now: Snapshot, chosen: Revision | None) -> bool:
+def _changed_big(now: Snapshot, revision: Revision | None) -> bool:
     """Whether the revision touched a value that is compared only when somebody asks."""
-    touched = set(chosen.touched) if chosen else set()
+    touched = set(revision.touched) if revision else set()
     return any(row.key in touched and len(row.value) > BIG for row in now.rows)
 
 
@@ -198,9 +198,9 @@ def _listed(request: Request, thread: Thread, at: int) -> dict[str, Any]:
     def url(number: int) -> str:
         return thread_url(thread.public_id, tab="state", at=at, list=number)
 
-    shown, older = paging.cut(list(rows[: LIST + 1]), LIST, lambda last: url(last.number - 1))
+    revisions, older = paging.cut(list(rows[: LIST + 1]), LIST, lambda last: url(last.number - 1))
     return {
-        "revisions": [Listed(row, _at_url(thread.public_id, row.number)) for row in shown],
+        "revisions": [Listed(row, _at_url(thread.public_id, row.number)) for row in revisions],
         "list_older_url": older,
         "list_newer_url": url(top + LIST) if top < thread.revision else "",
     }

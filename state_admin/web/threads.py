@@ -156,11 +156,11 @@ def find_threads(
     def following(place: Any) -> str:
         return filters.url(name, after=str(place))
 
-    found = list(rows.whole()[: PAGE + 1])
-    shown, next_url = paging.cut(found, PAGE, lambda last: following(getattr(last, column)))
+    rows_found = list(rows.whole()[: PAGE + 1])
+    threads, next_url = paging.cut(rows_found, PAGE, lambda last: following(getattr(last, column)))
     if not next_url and end is not None:
         next_url = following(end)
-    return list(shown), next_url
+    return list(threads), next_url
 
 
 @dataclass(frozen=True)
@@ -206,10 +206,12 @@ def thread_detail(request: Request, thread_id: str) -> HttpResponse:
 
 
 def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:
-    """What stands above the tabs. `seen` is how many messages the reader has before them."""
+    """The context of the part above the tabs. `seen` is the number of messages that the page shows."""
     actor = request.actor
-    seen = paging.whole_number(request, "seen")
-    seen = thread.message_count if seen is None else min(seen, thread.message_count)
+    seen_count = paging.whole_number(request, "seen")
+    seen_count = (
+        thread.message_count if seen_count is None else min(seen_count, thread.message_count)
+    )
     children = Thread.objects.visible_to(actor).filter(parent=thread).order_by("-pk")
     children = children.select_related("active_run")
     public_id = thread.public_id
@@ -227,8 +229,8 @@ def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:
         "children": list(children[: _CHILDREN + 1]),
         "forks": list(forks[: _CHILDREN + 1]),
         "most_children": _CHILDREN,
-        "poll_url": thread_url(public_id, tab=tab, seen=seen),
-        "unseen": thread.message_count - seen,
+        "poll_url": thread_url(public_id, tab=tab, seen=seen_count),
+        "unseen": thread.message_count - seen_count,
         "newest_url": thread_url(public_id),
         "delete_url": thread_action_url("delete", public_id),
         "can_edit": actor.may(Role.EDITOR),

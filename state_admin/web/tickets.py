@@ -114,12 +114,12 @@ def _items(request: Request, name: str) -> tuple[list[contract.Ticket], str]:
         rows = rows.filter(status=status)
     if before := paging.whole_number(request, "before"):
         rows = rows.filter(pk__lt=before)
-    shown, next_url = paging.cut(
+    tickets, next_url = paging.cut(
         list(rows[: PAGE + 1]),
         PAGE,
         lambda last: with_query(reverse(name), status=status, before=last.pk),
     )
-    return [contract.Ticket.of(row) for row in shown], next_url
+    return [contract.Ticket.of(row) for row in tickets], next_url
 
 
 urlpatterns = list_paths("tickets", "ticket-list", _items)

@@ -103,15 +103,15 @@ def token_list(request: Request) -> HttpResponse:
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _show(request, form, status=422)
-    given = form.cleaned_data
+    cleaned = form.cleaned_data
     try:
         token, secret = create_token(
             actor=request.actor,
-            name=given["name"],
-            role=Role(given["role"]),
-            namespaces=given["namespaces"].split(),
-            thread_prefixes=given["thread_prefixes"].split(),
-            expires_in_seconds=_LIVES[given["lives"]],
+            name=cleaned["name"],
+            role=Role(cleaned["role"]),
+            namespaces=cleaned["namespaces"].split(),
+            thread_prefixes=cleaned["thread_prefixes"].split(),
+            expires_in_seconds=_LIVES[cleaned["lives"]],
         )
     except (Invalid, Forbidden) as problem:
         form.add_error(None, sentences_of(problem))
@@ -129,10 +129,10 @@ def _show(
 ) -> HttpResponse:
     before = paging.whole_number(request, "before")
     root = reverse("web:token-list")
-    shown, next_url = _page(request, root)
+    tokens, next_url = _page(request, root)
     context = {
         "form": form,
-        "rows": [_row(token) for token in shown],
+        "rows": [_row(token) for token in tokens],
         "pager": {"first": root if before else "", "next": next_url},
         "root": root,
         "json_url": reverse("web:token-list-json"),
@@ -215,13 +215,13 @@ def rotate(request: Request, token_id: int) -> HttpResponse:
             kind="primary",
         )
         return ask(request, confirm, part="tokens")
-    chosen = request.POST.get("overlap", "")
-    if chosen not in _OVERLAPS:
+    overlap = request.POST.get("overlap", "")
+    if overlap not in _OVERLAPS:
         raise Invalid("choose how long the old token keeps working")
     token, secret = rotate_token(
         actor=request.actor,
         token_id=token_id,
-        overlap=_OVERLAPS[chosen][1],
+        overlap=_OVERLAPS[overlap][1],
         reason=request.POST.get("reason", ""),
     )
     created = {"made": token, "secret": secret, "made_curl": _try_line(secret)}

@@ -18,9 +18,9 @@ def answer_piece(request: Request, value: JSON, pieces_url: str) -> HttpResponse
     pointer = request.GET.get("pointer", "")
     start = paging.whole_number(request, "start") or 0
     try:
-        found = json_pointers.find(value, json_pointers.parts_of(pointer))
+        node = json_pointers.find(value, json_pointers.parts_of(pointer))
     except json_pointers.Mismatch as mismatch:
         raise NotFound(f"no value at this pointer: {mismatch}") from mismatch
-    if not isinstance(found, (dict, list)):
+    if not isinstance(node, (dict, list)):
         raise NotFound("no value to expand at this pointer")
-    return HttpResponse(tree_piece(found, pieces_url, pointer, start))
+    return HttpResponse(tree_piece(node, pieces_url, pointer, start))

@@ -64,7 +64,7 @@ def usage(request: Request) -> HttpResponse:
     actor = request.actor
     days = next((each for each in PERIODS if request.GET.get("days") == str(each)), PERIODS[0])
     whole = read_workspace(actor, days=days)
-    held = read_usage(actor)
+    usage_now = read_usage(actor)
     spending = _spending(actor, days)
     today = timezone.now().date()
     spent = spending.get(today, (0.0, ""))[0]
@@ -79,8 +79,8 @@ def usage(request: Request) -> HttpResponse:
         "spent_shown": _dollars(spent),
         "cap": float(settings.SUMMARY_DAILY_USD),
         "cap_shown": _dollars(float(settings.SUMMARY_DAILY_USD)),
-        "quotas": _quotas(held),
-        "quotas_at": held.usage.measured_at,
+        "quotas": _quotas(usage_now),
+        "quotas_at": usage_now.usage.measured_at,
         "curl": snippets.curl("GET", "usage/storage/namespaces/team_context"),
         "python": snippets.python("GET", "usage/storage/namespaces/team_context"),
     }
@@ -199,15 +199,15 @@ def _dollars(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.4f}"
 
 
-def _quotas(held: Usage) -> list[Quota]:
-    shown = (
+def _quotas(usage: Usage) -> list[Quota]:
+    kinds = (
         ("Entries", "entries", number),
         ("Bytes of entries", "bytes", size),
         ("Threads", "threads", number),
     )
     quotas = []
-    for label, what, words in shown:
-        used, limit = getattr(held.usage, what), held.limits[what]
+    for label, what, words in kinds:
+        used, limit = getattr(usage.usage, what), usage.limits[what]
         of = ", no limit" if limit is None else f" of {words(limit)}"
         quotas.append(Quota(label, used, limit, words(used) + of))
     return quotas

@@ -68,10 +68,10 @@ def _find(
     rows = hook.deliveries.order_by("-pk")
     rows = rows.filter(status=status) if status else rows
     rows = rows.filter(pk__lt=before) if before else rows
-    shown, next_url = paging.cut(
+    deliveries, next_url = paging.cut(
         list(rows[: PAGE + 1]), PAGE, lambda last: with_query(url, status=status, before=last.pk)
     )
-    return list(shown), next_url
+    return list(deliveries), next_url
 
 
 def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:

@@ -68,14 +68,14 @@ class WebhookForm(forms.Form):
     run = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
 
     def filters(self) -> Filter:
-        given = self.cleaned_data
+        cleaned = self.cleaned_data
         return Filter(
-            kinds=tuple(given["kinds"].split()),
-            namespaces=tuple(given["namespaces"].split()),
-            key=given["key"],
-            prefix=given["begins"],
-            thread=given["thread"],
-            run=given["run"],
+            kinds=tuple(cleaned["kinds"].split()),
+            namespaces=tuple(cleaned["namespaces"].split()),
+            key=cleaned["key"],
+            prefix=cleaned["begins"],
+            thread=cleaned["thread"],
+            run=cleaned["run"],
         )
 
 
@@ -189,8 +189,8 @@ def _url(hook: Webhook, verb: str = "") -> str:
     return reverse(f"web:webhook-{verb or 'detail'}", args=[hook.public_id])
 
 
-def _back(request: Request, webhook_id: str, said: str) -> HttpResponse:
-    toast(request, said)
+def _back(request: Request, webhook_id: str, message: str) -> HttpResponse:
+    toast(request, message)
     return see_other(request, reverse("web:webhook-detail", args=[webhook_id]), part="webhook")
 
 

@@ -74,7 +74,7 @@ class Teller:
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
         return b"begin\n"
 
-    def tell(self, rows: Sequence[FeedRow]) -> bytes:
+    def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
         self.seen.append([row.xid for row in rows])
         self.left -= 1
         self.over = self.left == 0

@@ -30,5 +30,5 @@ class Command(BaseCommand):
             set_quota(actor=system_actor(workspace.pk, "operator"), **limits)
         except Problem as problem:
             raise CommandError(problem.detail) from problem
-        shown = ", ".join(f"{what} {limit or 'unlimited'}" for what, limit in limits.items())
-        self.stdout.write(f"{workspace.slug}: {shown}")
+        text = ", ".join(f"{what} {limit or 'unlimited'}" for what, limit in limits.items())
+        self.stdout.write(f"{workspace.slug}: {text}")

@@ -35,17 +35,17 @@ class Command(BaseCommand):
     def _verify(self, write: Path | None, check: Path | None) -> None:
         if check is not None:
             with check.open() as lines:
-                found = verify_state(map(DigestLine.parse, lines))
+                verification = verify_state(map(DigestLine.parse, lines))
         else:
-            found = verify_state()
-        words = f"{found.lines:,} snapshots and versions"
+            verification = verify_state()
+        words = f"{verification.lines:,} snapshots and versions"
         if check is not None:
-            words += f", {found.compacted:,} compacted since, {found.removed:,} deleted since"
+            words += f", {verification.compacted:,} compacted since, {verification.removed:,} deleted since"
         self.stdout.write(words)
-        for fault in found.faults:
+        for fault in verification.faults:
             self.stderr.write(fault)
-        if found.wrong:
-            raise CommandError(f"{found.wrong:,} faults, the first of them above")
+        if verification.wrong:
+            raise CommandError(f"{verification.wrong:,} faults, the first of them above")
         if write is not None:
             with write.open("w") as lines:
                 lines.writelines(f"{line}\n" for line in read_digests())

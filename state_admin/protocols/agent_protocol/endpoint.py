@@ -15,13 +15,13 @@ def take(call: Endpoint, kind: type[Body]) -> dict[str, Raw]:
     """The members of the body, which `kind` declares, by name; null counts as absent."""
     call.body(kind)
     raw: Any = call.request.data
-    given = values.members(raw)
-    return {name: part for name, part in given.items() if part.value is not None}
+    body = values.members(raw)
+    return {name: part for name, part in body.items() if part.value is not None}
 
 
-def refuse(given: dict[str, Raw], *names: str) -> None:
+def refuse(body: dict[str, Raw], *names: str) -> None:
     """Invalid for what the SDK can send and this server does not do: better than ignoring it."""
-    sent = [name for name in names if name in given and given[name].value is not False]
+    sent = [name for name in names if name in body and body[name].value is not False]
     if sent:
         faults = [
             Fault(values.pointer_of(name), "is not supported by this server") for name in sent
@@ -29,16 +29,16 @@ def refuse(given: dict[str, Raw], *names: str) -> None:
         raise Invalid(f"{sent[0]} is not supported by this server", faults)
 
 
-def bounds(given: dict[str, Raw], *, limit: int = 10) -> tuple[int, int]:
+def bounds(body: dict[str, Raw], *, limit: int = 10) -> tuple[int, int]:
     """`limit` and `offset` of a body."""
-    return read(given, "limit", limit), read(given, "offset", 0)
+    return read(body, "limit", limit), read(body, "offset", 0)
 
 
-def read(given: dict[str, Raw], name: str, default: Any = None) -> Any:
+def read(body: dict[str, Raw], name: str, default: Any = None) -> Any:
     """A member of a body, whose type the contract has checked."""
-    return given[name].value if name in given else default
+    return body[name].value if name in body else default
 
 
-def strings(given: dict[str, Raw], name: str) -> list[str]:
+def strings(body: dict[str, Raw], name: str) -> list[str]:
     """A list of strings of a body, [] when it is absent."""
-    return list(read(given, name, []))
+    return list(read(body, name, []))

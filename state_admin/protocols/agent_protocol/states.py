@@ -27,14 +27,14 @@ def read_state(
     if row is None and number:
         rows = Revision.objects.filter(thread=thread, number=number)
         row = rows.select_related("run").first()
-    asked = _interrupts(thread.active_run) if number == thread.revision else []
+    interrupts = _interrupts(thread.active_run) if number == thread.revision else []
     busy = thread.active_run if number == thread.revision else None
     return {
         "values": visible({item.key: item.value for item in snapshot.rows}),
         "messages": read_messages(thread, row.message_count if row and revision else None),
         "next": [busy.agent_id or busy.public_id] if busy else [],
         "tasks": [],
-        "interrupts": asked,
+        "interrupts": interrupts,
         "checkpoint": checkpoint(thread, number),
         "parent_checkpoint": checkpoint(thread, number - 1) if number else None,
         "metadata": {
@@ -80,8 +80,8 @@ def status(thread: Thread) -> str:
 
 def interrupts_of(thread: Thread) -> Shape:
     """The pending tickets, by the run that waits for them."""
-    asked = _interrupts(thread.active_run)
-    return {thread.active_run.public_id: asked} if asked and thread.active_run else {}
+    interrupts = _interrupts(thread.active_run)
+    return {thread.active_run.public_id: interrupts} if interrupts and thread.active_run else {}
 
 
 def _interrupts(run: Run | None) -> list[JSON]:
@@ -101,45 +101,47 @@ def _interrupts(run: Run | None) -> list[JSON]:
     ]
 
 
-def revision_in(given: dict[str, Raw], *names: str) -> int | None:
+def revision_in(body: dict[str, Raw], *names: str) -> int | None:
     """The revision that a checkpoint of a body names, by its id or as a whole. None: no checkpoint,
     or one without an id: the newest."""
     for name in names:
-        if name not in given:
+        if name not in body:
             continue
-        named: JSON = given[name].value
-        if isinstance(named, dict):
-            if named.get("checkpoint_ns"):
+        checkpoint: JSON = body[name].value
+        if isinstance(checkpoint, dict):
+            if checkpoint.get("checkpoint_ns"):
                 fault = Fault(f"/{name}/checkpoint_ns", "is not supported by this server")
                 raise Invalid("checkpoint_ns is not supported by this server", [fault])
-            named = named.get("checkpoint_id")
-        if named is not None:
-            return read_revision(named, f"/{name}")
+            checkpoint = checkpoint.get("checkpoint_id")
+        if checkpoint is not None:
+            return read_revision(checkpoint, f"/{name}")
     return None
 
 
-def read_revision(named: JSON, pointer: str = "/checkpoint_id") -> int:
+def read_revision(checkpoint: JSON, pointer: str = "/checkpoint_id") -> int:
     """The revision that a checkpoint id of ours stands for."""
-    revision = read_whole(named)
+    revision = read_whole(checkpoint)
     if revision is not None:
         return revision
     fault = Fault(pointer, "must be a checkpoint id of this thread: its revision")
     raise Invalid("not a checkpoint id of this server", [fault])
 
 
-def select(shown: Shape, fields: Sequence[str]) -> Shape:
+def select(state: Shape, fields: Sequence[str]) -> Shape:
     """Only the fields asked for; `values.key` for one state key. Invalid for an unknown one."""
     if not fields:
-        return shown
+        return state
     picked: Shape = {}
     for field in fields:
         name, _, key = field.partition(".")
-        if name not in shown or (key and name != "values"):
+        if name not in state or (key and name != "values"):
             fault = Fault("/select", f"unknown field {field[:64]}")
             raise Invalid(f"unknown field in select: {field[:64]}", [fault])
         if key:
-            held = shown["values"]
-            picked["values"] = picked.get("values", {}) | ({key: held[key]} if key in held else {})
+            values = state["values"]
+            picked["values"] = picked.get("values", {}) | (
+                {key: values[key]} if key in values else {}
+            )
         else:
-            picked[name] = shown[name]
+            picked[name] = state[name]
     return picked

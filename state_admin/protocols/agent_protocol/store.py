@@ -53,18 +53,18 @@ def get_item(call: Endpoint) -> HttpResponse:
 
 @handles(contract.PUT_ITEM)
 def put_item(call: Endpoint) -> HttpResponse:
-    given = take(call, contract.ItemPut)
-    path = path_in(given)
-    if "value" not in given:
+    body = take(call, contract.ItemPut)
+    path = path_in(body)
+    if "value" not in body:
         raise Invalid("value must be an object", [Fault("/value", "is required")])
     put = functools.partial(
         entries.put_entry,
         actor=call.actor,
         namespace=STORE,
         key=path,
-        value=given["value"],
+        value=body["value"],
         precondition=etags.precondition(call.request),
-        ttl_seconds=_seconds(given),
+        ttl_seconds=_seconds(body),
     )
     try:
         put()
@@ -89,37 +89,37 @@ def delete_item(call: Endpoint) -> HttpResponse:
 
 @handles(contract.SEARCH_ITEMS)
 def search_items(call: Endpoint) -> HttpResponse:
-    given = take(call, contract.ItemSearch)
-    refuse(given, "refresh_ttl")
-    limit, offset = bounds(given)
-    prefix = strings(given, "namespace_prefix")
+    body = take(call, contract.ItemSearch)
+    refuse(body, "refresh_ttl")
+    limit, offset = bounds(body)
+    prefix = strings(body, "namespace_prefix")
     if prefix:
         check_labels(prefix, "/namespace_prefix")
-    wanted = read(given, "filter", {})
-    _check_filter(wanted)
-    found: list[Entry] = []
-    for row in _items(call.actor, prefix, read(given, "query", "")):
-        if not wanted or fits(values.load(row.value or "null"), wanted):
-            found.append(row)
-            if len(found) == offset + limit:
+    item_filter = read(body, "filter", {})
+    _check_filter(item_filter)
+    items: list[Entry] = []
+    for row in _items(call.actor, prefix, read(body, "query", "")):
+        if not item_filter or fits(values.load(row.value or "null"), item_filter):
+            items.append(row)
+            if len(items) == offset + limit:
                 break
-    return answer({"items": [show_row(row) for row in found[offset:]]})
+    return answer({"items": [show_row(row) for row in items[offset:]]})
 
 
 @handles(contract.LIST_NAMESPACES)
 def list_namespaces(call: Endpoint) -> HttpResponse:
-    given = take(call, contract.NamespaceSearch)
-    limit, offset = bounds(given, limit=100)
-    prefix, suffix = strings(given, "prefix"), strings(given, "suffix")
-    depth = read(given, "max_depth", None)
+    body = take(call, contract.NamespaceSearch)
+    limit, offset = bounds(body, limit=100)
+    prefix, suffix = strings(body, "prefix"), strings(body, "suffix")
+    depth = read(body, "max_depth", None)
     home = Func(F("key"), Value(".."), Value(1), function="split_part", output_field=TextField())
     rows = _rows(call.actor, prefix[: _fixed(prefix)]).annotate(home=home).order_by("home")
-    found: dict[tuple[str, ...], None] = {}
+    matching: dict[tuple[str, ...], None] = {}
     for joined in rows.values_list("home", flat=True).distinct():
         labels = joined.split(".")
         if _alike(prefix, labels) and _alike(suffix[::-1], labels[::-1]):
-            found[tuple(labels[:depth])] = None
-    return answer({"namespaces": [[*each] for each in [*found][offset : offset + limit]]})
+            matching[tuple(labels[:depth])] = None
+    return answer({"namespaces": [[*each] for each in [*matching][offset : offset + limit]]})
 
 
 def path_of(labels: Sequence[str], key: str, pointer: str = "") -> str:
@@ -132,8 +132,8 @@ def path_of(labels: Sequence[str], key: str, pointer: str = "") -> str:
     return path
 
 
-def path_in(given: dict[str, Raw]) -> str:
-    return path_of(strings(given, "namespace"), read(given, "key", ""))
+def path_in(body: dict[str, Raw]) -> str:
+    return path_of(strings(body, "namespace"), read(body, "key", ""))
 
 
 def check_labels(labels: Sequence[str], pointer: str) -> None:
@@ -150,19 +150,19 @@ def check_labels(labels: Sequence[str], pointer: str) -> None:
 
 def show_item(entry: EntryView) -> dict[str, JSON]:
     times = {"created_at": entry.created_at, "updated_at": entry.updated_at}
-    return _shown(entry.key, entry.value, entry.version) | {
+    return _item_document(entry.key, entry.value, entry.version) | {
         name: at.isoformat() if at else None for name, at in times.items()
     }
 
 
 def show_row(row: Entry) -> dict[str, JSON]:
     times = {"created_at": row.created_at, "updated_at": row.updated_at}
-    return _shown(row.key, row.value or "null", row.version) | {
+    return _item_document(row.key, row.value or "null", row.version) | {
         name: at.isoformat() for name, at in times.items()
     }
 
 
-def _shown(path: str, value: str, version: int) -> dict[str, JSON]:
+def _item_document(path: str, value: str, version: int) -> dict[str, JSON]:
     home, _, key = path.partition("..")
     named = {"namespace": home.split("."), "key": key}
     return {**named, "value": values.load(value), "version": version}
@@ -218,10 +218,10 @@ def _too_many() -> Invalid:
     return Invalid(f"more than {MOST_SEEN} items to filter; use a longer namespace_prefix")
 
 
-def _seconds(given: dict[str, Raw]) -> int | None:
-    if "ttl" not in given:
+def _seconds(body: dict[str, Raw]) -> int | None:
+    if "ttl" not in body:
         return None
-    minutes: float = given["ttl"].value
+    minutes: float = body["ttl"].value
     if not 0 < minutes <= 60 * 24 * 3650:
         raise Invalid("ttl must be minutes, up to ten years", [Fault("/ttl", "out of range")])
     return max(1, round(minutes * 60))
@@ -252,18 +252,18 @@ def fits(value: JSON, conditions: dict[str, JSON]) -> bool:
 
 
 def _member_fits(value: dict[str, JSON], name: str, condition: JSON) -> bool:
-    has, held = name in value, value.get(name)
+    has, member = name in value, value.get(name)
     verbs = _verbs(condition)
     if not verbs:
-        return has and values.same(held, condition)
+        return has and values.same(member, condition)
     for verb in verbs:
         other = condition[verb]
         if verb == "$eq":
-            fine = has and values.same(held, other)
+            fine = has and values.same(member, other)
         elif verb == "$ne":
-            fine = not has or not values.same(held, other)
+            fine = not has or not values.same(member, other)
         else:
-            fine = has and _comparable(held, other) and _COMPARE[verb](held, other)
+            fine = has and _comparable(member, other) and _COMPARE[verb](member, other)
         if not fine:
             return False
     return True
@@ -284,5 +284,5 @@ def _fixed(labels: Sequence[str]) -> int:
 
 def _alike(pattern: Sequence[str], labels: Sequence[str]) -> bool:
     return len(pattern) <= len(labels) and all(
-        wanted in ("*", label) for wanted, label in zip(pattern, labels, strict=False)
+        expected in ("*", label) for expected, label in zip(pattern, labels, strict=False)
     )

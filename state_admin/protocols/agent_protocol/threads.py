@@ -39,14 +39,14 @@ def find(call: Endpoint, thread_id: str) -> Thread:
 
 
 def show(thread: Thread) -> Shape:
-    held = snapshots_sql.read_state(thread_id=thread.pk)
+    rows = snapshots_sql.read_state(thread_id=thread.pk)
     return {
         "thread_id": thread.public_id,
         "created_at": thread.created_at.isoformat(),
         "updated_at": thread.updated_at.isoformat(),
         "metadata": values.load(thread.metadata or "{}"),
         "status": states.status(thread),
-        "values": states.visible({row.key: row.value for row in held}),
+        "values": states.visible({row.key: row.value for row in rows}),
         "interrupts": states.interrupts_of(thread),
     }
 
@@ -57,11 +57,11 @@ def show_whole(thread: Thread) -> Shape:
 
 @handles(contract.CREATE_THREAD)
 def create_thread(call: Endpoint) -> HttpResponse:
-    given = take(call, contract.ThreadCreate)
-    refuse(given, "ttl", "supersteps")
-    keep = read(given, "if_exists", "raise") == "do_nothing"
-    thread_id = read(given, "thread_id", None)
-    metadata = given.get("metadata", threads.EMPTY_OBJECT)
+    body = take(call, contract.ThreadCreate)
+    refuse(body, "ttl", "supersteps")
+    keep = read(body, "if_exists", "raise") == "do_nothing"
+    thread_id = read(body, "thread_id", None)
+    metadata = body.get("metadata", threads.EMPTY_OBJECT)
     values.check(metadata, "/metadata")
     try:
         thread, created = threads.create_thread(
@@ -78,19 +78,19 @@ def create_thread(call: Endpoint) -> HttpResponse:
 
 @handles(contract.SEARCH_THREADS)
 def search_threads(call: Endpoint) -> HttpResponse:
-    given = take(call, contract.ThreadSearch)
-    refuse(given, "extract")
-    limit, offset = bounds(given)
-    order = _SORTS[read(given, "sort_by", "created_at")]
-    ascending = read(given, "sort_order", "desc") == "asc"
+    body = take(call, contract.ThreadSearch)
+    refuse(body, "extract")
+    limit, offset = bounds(body)
+    order = _SORTS[read(body, "sort_by", "created_at")]
+    ascending = read(body, "sort_order", "desc") == "asc"
     by = F(order).asc(nulls_last=True) if ascending else F(order).desc(nulls_last=True)
-    rows = matching(call, given)
+    rows = matching(call, body)
     total = rows.count()
-    shown = [
-        states.select(show(thread), strings(given, "select"))
+    documents = [
+        states.select(show(thread), strings(body, "select"))
         for thread in rows.order_by(by, "-id")[offset : offset + limit]
     ]
-    response = answer(shown)
+    response = answer(documents)
     response["X-Pagination-Total"] = str(total)
     if offset + limit < total:
         response["X-Pagination-Next"] = str(offset + limit)
@@ -102,23 +102,23 @@ def count_threads(call: Endpoint) -> HttpResponse:
     return answer(matching(call, take(call, contract.ThreadConditions)).count())
 
 
-def matching(call: Endpoint, given: dict[str, Raw]) -> QuerySet[Thread]:
+def matching(call: Endpoint, body: dict[str, Raw]) -> QuerySet[Thread]:
     """The threads that fit the conditions of a search, among those the caller sees."""
     rows = Thread.objects.visible_to(call.actor).select_related("active_run", "latest_run")
     for name in ("metadata", "values"):
-        if name in given:
-            values.check(given[name], f"/{name}")
-    if "metadata" in given:
-        rows = rows.described_by(given["metadata"].value)
-    for key, held in read(given, "values", {}).items():
+        if name in body:
+            values.check(body[name], f"/{name}")
+    if "metadata" in body:
+        rows = rows.described_by(body["metadata"].value)
+    for key, expected in read(body, "values", {}).items():
         current = StateValue.objects.current().filter(thread=OuterRef("pk"), key=key)
-        rows = rows.filter(Exists(current.holding(held)))
-    if "ids" in given:
-        rows = rows.filter(public_id__in=strings(given, "ids"))
-    if "status" in given:
+        rows = rows.filter(Exists(current.holding(expected)))
+    if "ids" in body:
+        rows = rows.filter(public_id__in=strings(body, "ids"))
+    if "status" in body:
         failed = Exists(Thread.objects.filter(_FAILED, pk=OuterRef("pk")))
         idle = Q(active_run=None) & ~failed
-        rows = rows.filter(_STATUS.get(given["status"].value, idle))
+        rows = rows.filter(_STATUS.get(body["status"].value, idle))
     return rows
 
 
@@ -129,17 +129,17 @@ def get_thread(call: Endpoint, thread_id: str) -> HttpResponse:
 
 @handles(contract.PATCH_THREAD)
 def patch_thread(call: Endpoint, thread_id: str) -> HttpResponse:
-    given = take(call, contract.ThreadPatch)
-    refuse(given, "ttl")
-    if "metadata" in given:
-        values.check(given["metadata"], "/metadata")
+    body = take(call, contract.ThreadPatch)
+    refuse(body, "ttl")
+    if "metadata" in body:
+        values.check(body["metadata"], "/metadata")
     thread = thread_patches.patch_thread(
         actor=call.actor,
         thread_id=thread_id,
-        values=writable(given),
-        said=values.items(given["messages"]) if "messages" in given else (),
-        metadata=given.get("metadata"),
-        expected_revision=states.revision_in(given, "checkpoint"),
+        values=writable(body),
+        said=values.items(body["messages"]) if "messages" in body else (),
+        metadata=body.get("metadata"),
+        expected_revision=states.revision_in(body, "checkpoint"),
     )
     return answer(show_whole(thread))
 
@@ -157,19 +157,19 @@ def copy_thread(call: Endpoint, thread_id: str) -> HttpResponse:
 
 @handles(contract.READ_STATE)
 def read_state(call: Endpoint, thread_id: str) -> HttpResponse:
-    shown = states.read_state(call.actor, find(call, thread_id))
-    return answer(states.select(shown, _read_select(call)))
+    state = states.read_state(call.actor, find(call, thread_id))
+    return answer(states.select(state, _read_select(call)))
 
 
 @handles(contract.UPDATE_STATE)
 def update_state(call: Endpoint, thread_id: str) -> HttpResponse:
-    given = take(call, contract.StateUpdate)
+    body = take(call, contract.StateUpdate)
     thread = thread_patches.patch_thread(
         actor=call.actor,
         thread_id=thread_id,
-        values=writable(given),
-        expected_revision=states.revision_in(given, "checkpoint_id", "checkpoint"),
-        reason=f"as node {given['as_node'].value}" if "as_node" in given else "",
+        values=writable(body),
+        expected_revision=states.revision_in(body, "checkpoint_id", "checkpoint"),
+        reason=f"as node {body['as_node'].value}" if "as_node" in body else "",
     )
     at = states.checkpoint(thread, thread.revision)
     return answer({"checkpoint": at, "configurable": at, "checkpoint_id": at["checkpoint_id"]})
@@ -179,17 +179,17 @@ def update_state(call: Endpoint, thread_id: str) -> HttpResponse:
 def read_state_at(call: Endpoint, thread_id: str, checkpoint_id: str) -> HttpResponse:
     thread = find(call, thread_id)
     revision = states.read_revision(checkpoint_id)
-    shown = states.read_state(call.actor, thread, revision)
-    return answer(states.select(shown, _read_select(call)))
+    state = states.read_state(call.actor, thread, revision)
+    return answer(states.select(state, _read_select(call)))
 
 
 @handles(contract.READ_STATE_OF)
 def read_state_of(call: Endpoint, thread_id: str) -> HttpResponse:
-    given = take(call, contract.StateAt)
+    body = take(call, contract.StateAt)
     thread = find(call, thread_id)
-    revision = states.revision_in(given, "checkpoint")
-    shown = states.read_state(call.actor, thread, revision)
-    return answer(states.select(shown, strings(given, "select")))
+    revision = states.revision_in(body, "checkpoint")
+    state = states.read_state(call.actor, thread, revision)
+    return answer(states.select(state, strings(body, "select")))
 
 
 def _read_select(call: Endpoint) -> list[str]:
@@ -205,13 +205,13 @@ def list_history(call: Endpoint, thread_id: str) -> HttpResponse:
 
 @handles(contract.SEARCH_HISTORY)
 def search_history(call: Endpoint, thread_id: str) -> HttpResponse:
-    given = take(call, contract.HistorySearch)
-    refuse(given, "metadata")
-    states.revision_in(given, "checkpoint")
-    before = states.revision_in(given, "before")
-    fields = strings(given, "select")
-    found = _states(call, thread_id, read(given, "limit", 10), before)
-    return answer([states.select(shown, fields) for shown in found])
+    body = take(call, contract.HistorySearch)
+    refuse(body, "metadata")
+    states.revision_in(body, "checkpoint")
+    before = states.revision_in(body, "before")
+    fields = strings(body, "select")
+    states_found = _states(call, thread_id, read(body, "limit", 10), before)
+    return answer([states.select(state, fields) for state in states_found])
 
 
 def _states(call: Endpoint, thread_id: str, limit: int, before: int | None) -> list[Shape]:
@@ -225,20 +225,20 @@ def _states(call: Endpoint, thread_id: str, limit: int, before: int | None) -> l
     ]
 
 
-def writable(given: dict[str, Raw]) -> dict[str, Raw]:
+def writable(body: dict[str, Raw]) -> dict[str, Raw]:
     """The state keys that `values` sets: an object, or a list of them, later ones winning."""
-    if "values" not in given:
+    if "values" not in body:
         return {}
-    raw = given["values"]
+    raw = body["values"]
     listed = values.items(raw) if isinstance(raw.value, list) else [raw]
-    found: dict[str, Raw] = {}
+    members: dict[str, Raw] = {}
     for index, part in enumerate(listed):
         if not isinstance(part.value, dict):
             place = f"/values/{index}" if isinstance(raw.value, list) else "/values"
             raise Invalid("values must be an object", [Fault(place, "must be an object")])
-        found |= values.members(part)
-    runtime = sorted(name for name in found if name.startswith("__"))
+        members |= values.members(part)
+    runtime = sorted(name for name in members if name.startswith("__"))
     if runtime:
         fault = Fault(f"/values{values.pointer_of(runtime[0])}", "is reserved for the runtime")
         raise Invalid(f"{runtime[0]} is reserved for the runtime", [fault])
-    return found
+    return members

@@ -13,6 +13,8 @@ MUTMUT := COMMONHOLD_DATA_DIR="$${COMMONHOLD_DATA_DIR:-$(TEST_DATA)}" $(BIN)/mut
 
 # What benchmarks compare with, in an environment of its own.
 PEERS := .compat/peers
+# Some need a newer Python than ours.
+PEERS_PYTHON ?= $(BIN)/python
 # The tools that build the packages of the clients, likewise.
 BUILD := .compat/build
 
@@ -134,11 +136,14 @@ $(VENV)/dev.stamp: requirements-dev.txt | $(VENV)/run.stamp
 	@cksum $< | cmp -s - $@ || { echo "Installing what tests need …"; $(INSTALL) $<; }
 	@cksum $< > $@
 
-$(PEERS)/peers.stamp: benchmarks/peers/requirements.txt | $(BIN)/python
-	@cksum $< | cmp -s - $@ || { echo "Installing what benchmarks compare with …"; \
-		$(BIN)/python -m venv --clear $(PEERS) && \
-		$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<; }
-	@cksum $< > $@
+PEER_FILES := benchmarks/peers/requirements.txt $(wildcard benchmarks/peers/mastra/*)
+$(PEERS)/peers.stamp: $(PEER_FILES) | $(BIN)/python
+	@cat $(PEER_FILES) | cksum | cmp -s - $@ || { echo "Installing what benchmarks compare with …"; \
+		$(PEERS_PYTHON) -m venv --clear $(PEERS) && \
+		$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r $< && \
+		cp -r benchmarks/peers/mastra $(PEERS)/mastra && \
+		{ npm install --prefix $(PEERS)/mastra --silent --no-audit --no-fund --ignore-scripts || echo "Without Mastra: npm failed"; }; }
+	@cat $(PEER_FILES) | cksum > $@
 
 $(BUILD)/build.stamp: requirements-dist.txt | $(BIN)/python
 	@cksum $< | cmp -s - $@ || { echo "Installing what builds packages …"; \

@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,11 @@ ROWS = (
 OURS = "Commonhold"
 FRAMEWORKS = Path(__file__).parent / "peers" / "frameworks.py"
 WORKERS, THREADS = 2, 4
+# Peers that cannot be measured, and why.
+NOT_INSTALLED = {
+    "Letta server 0.16.8, its last one": "does not start with the versions of mcp, fastmcp and "
+    "pydantic that its requirements, which have no upper limits, bring today"
+}
 
 # (row, connections, seconds)
 Measure = Callable[[str, int, float], Measurement]
@@ -78,13 +85,14 @@ def main() -> None:
     options.add_argument("--peer", default="", metavar="PYTHON")
     options.add_argument("--only", default="", metavar="TEXT", help="systems with this in the name")
     asked = options.parse_args()
+    peer = str(Path(asked.peer).absolute()) if asked.peer else ""
     with ExitStack() as stack:
-        missing: dict[str, str] = {}
+        missing = dict(NOT_INSTALLED)
         ours = stack.enter_context(own_server.run_commonhold(WEB_WORKERS=str(WORKERS)))
         api, database = ours.api, Database(str(Server(ours.data / "postgres").socket_folder))
         systems = [over_http(OURS, api, own_server.find_works(api))]
         for start in (start_floors, start_langgraph, start_frameworks):
-            systems += start(stack, database, api, asked.peer, missing)
+            systems += start(stack, database, api, peer, missing)
         systems = [s for s in systems if asked.only in s.name or s.name == OURS]
         run_rounds(systems, asked.rounds, asked.seconds, missing)
         print(describe_run(database, asked.rounds, asked.seconds))
@@ -102,17 +110,15 @@ def run_rounds(systems: list[System], rounds: int, seconds: float, missing: dict
                     if row in system.rows:
                         try:
                             system.run(row, connections, seconds)
-                        except NotMeasured as error:
+                        except Exception as error:
+                            if system is systems[0]:
+                                raise
                             system.rows.remove(row)
-                            missing[f"{system.name}, {row}"] = str(error)
+                            missing[f"{system.name}, {row}"] = str(error) or repr(error)
         print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
 
 
 # Systems -------------------------------------------------------------------------------------
-
-
-class NotMeasured(Exception):
-    """A peer did not do the work; the message says why."""
 
 
 def over_http(name: str, api: Api, works: list[load.Work]) -> System:
@@ -148,12 +154,20 @@ def start_floors(
 def start_langgraph(
     stack: ExitStack, database: Database, api: Api, peer: str, missing: dict[str, str]
 ) -> Iterator[System]:
-    name = "LangGraph dev server, in memory"
     if not peer:
-        missing[name] = "no environment with it (--peer)"
+        missing["LangGraph dev server, Aegra"] = "no environment with them (--peer)"
         return
-    dev = stack.enter_context(peer_servers.run_langgraph(peer))
-    yield over_http(name, dev, peer_servers.find_langgraph_works(dev))
+    starts = {
+        "LangGraph dev server, in memory": partial(peer_servers.run_langgraph, peer),
+        "Aegra server, PostgreSQL": partial(peer_servers.run_aegra, peer, database),
+    }
+    for name, start in starts.items():
+        try:
+            server = stack.enter_context(start())
+        except RuntimeError as error:
+            missing[name] = str(error).strip().splitlines()[-1]
+        else:
+            yield over_http(name, server, peer_servers.find_langgraph_works(server))
 
 
 def start_frameworks(
@@ -162,14 +176,25 @@ def start_frameworks(
     if not peer:
         missing["frameworks in process"] = "no environment with them (--peer)"
         return
-    database.create("peers")
-    worker = stack.enter_context(run_frameworks(peer, database))
-    for name, found in worker.peers.items():
-        if "missing" in found:
-            missing[name] = found["missing"]
-        else:
-            title = f"{name} {found['version']}, in process"
-            yield System(title, found["rows"], worker.measure(name))
+    database.create("frameworks")
+    mastra = Path(peer).parent.parent / "mastra" / "frameworks.mjs"
+    where = [database.host, database.user, "frameworks"]
+    commands = {
+        "Python": [peer, str(FRAMEWORKS), *where],
+        "Mastra": [shutil.which("node") or "node", str(mastra), *where],
+    }
+    for title, command in commands.items():
+        try:
+            worker = stack.enter_context(run_frameworks(command))
+        except (OSError, ValueError):
+            missing[f"frameworks of {title}"] = f"{command[1]} does not start"
+            continue
+        for name, found in worker.peers.items():
+            if "missing" in found:
+                missing[name] = found["missing"]
+            else:
+                measure = worker.measure(name)
+                yield System(f"{name} {found['version']}, in process", found["rows"], measure)
 
 
 class Frameworks:
@@ -188,16 +213,17 @@ class Frameworks:
             self._input.flush()
             found = json.loads(self._output.readline())
             if "missing" in found:
-                raise NotMeasured(found["missing"])
+                raise RuntimeError(found["missing"])
             return summarize(found["latencies"], found["seconds"])
 
         return measure
 
 
 @contextmanager
-def run_frameworks(python: str, database: Database) -> Iterator[Frameworks]:
+def run_frameworks(command: list[str]) -> Iterator[Frameworks]:
+    """ValueError or OSError if it does not start."""
     child = subprocess.Popen(
-        [python, str(FRAMEWORKS), f"host={database.host} user={database.user}", "peers"],
+        command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -142,7 +142,7 @@ def report(cells: dict[tuple[int, str, str, int], Cell]) -> str:
         parts.append(f"{title}\n\n{format_table(['', *head], lines)}\n")
         lines = [
             [
-                f"{connections} connections, {count} web workers",
+                f"connections: {connections}, web workers: {count}",
                 *cells[count, "1 KB", row, connections].show(base),
             ]
             for connections in CONNECTIONS

@@ -1,4 +1,4 @@
-"""Servers that Commonhold is compared with over HTTP: LangGraph's, and an empty DRF view."""
+"""Servers that Commonhold is compared with over HTTP: two of LangGraph's API, and an empty DRF view."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.database_floors import Database
 from benchmarks.load import Work
 from benchmarks.own_server import (
     KEYS,
@@ -63,7 +64,7 @@ def run_server(
                 child.wait()
 
 
-# LangGraph dev server ------------------------------------------------------------------------
+# LangGraph's API -----------------------------------------------------------------------------
 
 
 @contextmanager
@@ -78,6 +79,24 @@ def run_langgraph(python: str) -> Iterator[Api]:
             *("--port", str(port)),
         ]
         with run_server(command, port, "/ok", folder, LOG_LEVEL="ERROR") as api:
+            yield api
+
+
+@contextmanager
+def run_aegra(python: str, database: Database) -> Iterator[Api]:
+    """A server of LangGraph's API that keeps its state in PostgreSQL."""
+    port = free_port()
+    database.create("aegra")
+    with TemporaryDirectory() as name:
+        folder = shutil.copytree(LANGGRAPH, Path(name) / "app")
+        (folder / "langgraph.json").rename(folder / "aegra.json")
+        url = f"postgresql://{database.user}@/aegra?host={database.host}"
+        command = [
+            *(python, "-m", "uvicorn", "aegra_api.main:app"),
+            *("--port", str(port), "--log-level", "error"),
+        ]
+        settings = {"DATABASE_URL": url, "PORT": str(port), "LOG_LEVEL": "ERROR"}
+        with run_server(command, port, "/health", folder, **settings) as api:
             yield api
 
 

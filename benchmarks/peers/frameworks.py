@@ -1,6 +1,6 @@
 """Session and state stores of agent frameworks, called in this process; run by benchmarks/comparison.py.
 
-    PYTHON frameworks.py "host=… user=…" DATABASE
+    PYTHON frameworks.py SOCKET_FOLDER USER DATABASE
 
 It has one caller per connection, and a connection pool of that size. Each line of the input is
 `{"peer": …, "row": …, "connections": …, "seconds": …}`, each line of the output the measurement,
@@ -270,7 +270,7 @@ async def measure(settings: str, order: dict[str, Any]) -> dict[str, Any]:
 
         async def work(caller: int) -> None:
             turn = 0
-            while (began := time.perf_counter()) < end:
+            while (began := time.perf_counter()) < end or not latencies:
                 await call(caller, turn)
                 turn += 1
                 if began >= start:
@@ -281,15 +281,16 @@ async def measure(settings: str, order: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    settings = f"{sys.argv[1]} dbname={sys.argv[2]}"
+    host, user, name = sys.argv[1:]
+    settings = f"host={host} user={user} dbname={name}"
     # What a library prints is no answer.
     answers, sys.stdout = sys.stdout, sys.stderr
     found = {}
-    for name, (package, _, rows) in PEERS.items():
+    for title, (package, _, rows) in PEERS.items():
         try:
-            found[name] = {"version": importlib.metadata.version(package), "rows": rows}
+            found[title] = {"version": importlib.metadata.version(package), "rows": rows}
         except importlib.metadata.PackageNotFoundError:
-            found[name] = {"missing": f"{package} is not installed", "rows": rows}
+            found[title] = {"missing": f"{package} is not installed", "rows": rows}
     print(json.dumps(found), file=answers, flush=True)
     for line in sys.stdin:
         try:

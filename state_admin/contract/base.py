@@ -35,9 +35,9 @@ def doc(description: str, example: Any = _NO_EXAMPLE, **constraints: Any) -> Met
     """The documentation of a field, for use in `Annotated`.
 
     `example` is a JSON value. `choices` are the values of an enumeration whose column is checked by
-    the database; a Literal is better in a body, where msgspec checks it. `constraints` are those of msgspec.Meta (`ge`, `max_length`, …), which
-    are enforced in requests. `schema` adds members to the JSON Schema that are only documented: for
-    rules that a service checks with a message of its own.
+    the database; in a body, use a Literal instead, which msgspec checks. `constraints` are those of
+    msgspec.Meta (`ge`, `max_length`, …), which are enforced in requests. `schema` adds members to
+    the JSON Schema for documentation only: for rules that a service checks with its own message.
     """
     extra = constraints.pop("schema", None)
     if choices := constraints.pop("choices", ()):

@@ -107,10 +107,11 @@ def _termination_faults(reason: JSON) -> Iterator[Fault]:
 
 
 def check_waiting(waiting: JSON) -> list[Fault]:
-    """What is wrong with a `waiting` body `{"reason", "tickets"?: […], "wake"?}`; [] = fine.
+    """The faults of a `waiting` body `{"reason", "tickets"?: […], "wake"?}`; [] if it is valid.
 
-    A ticket needs `tool_call_id` and `tool_name`; `ticket_id` is ours to make when it is left
-    out. Whether `response_schema` is a schema is for `schemas` to say. `wake` is how the last decision tells the agent: `dispatch`, or nothing.
+    A ticket needs `tool_call_id` and `tool_name`. The server creates a missing `ticket_id`. Whether
+    `response_schema` is a valid schema is checked elsewhere (schemas). `wake` says how the agent is
+    notified of the last decision: `dispatch`, or not at all.
     """
     return list(_waiting_faults(waiting))
 

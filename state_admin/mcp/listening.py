@@ -68,8 +68,9 @@ class Listening:
         caller: Caller,
         size: int,
     ) -> SubscriptionsListenResult:
-        """A stream of `size` bytes of request, until the client leaves, the token ends or the server does. Only resources are honoured:
-        the lists of tools never change, and that of entries is asked again when it matters."""
+        """Stream notifications until the client disconnects, the token is revoked or the server stops.
+        `size`: bytes of the request. Only subscriptions to resources have an effect: the list of tools
+        never changes, and clients read the list of entries when they need it."""
         addresses = _addresses(params.notifications.resource_subscriptions or ())
         if size > MOST_BYTES or len(addresses) > MOST_RESOURCES:
             raise MCPError(INVALID_PARAMS, f"At most {MOST_RESOURCES} resources in one stream")

@@ -1,4 +1,4 @@
-"""Who is asking: turns a token or a user into an Actor, and refuses what an actor may not do."""
+"""Turns a token or a user into an Actor, and refuses what an actor may not do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ WHERE t.lookup = %(lookup)s AND t.revoked_at IS NULL
 def admit_token(
     presented: str, *, request_id: str = "", run_id: str = ""
 ) -> tuple[Actor, Allowance | None] | None:
-    """As actor_of_token, and count a call: with what the token may still call. RateLimited beyond."""
+    """As actor_of_token, but counts the call, and also returns the remaining rate limit. Raises
+    RateLimited."""
     credential = _credential_of(presented)
     if credential is None:
         return None
@@ -38,7 +39,7 @@ def admit_token(
 
 
 def actor_of_token(presented: str, *, request_id: str = "", run_id: str = "") -> Actor | None:
-    """The actor behind `ch_<lookup>_<secret>`, or None for anything that is not a live token."""
+    """The actor of the token `ch_<lookup>_<secret>`, or None if there is no such active token."""
     credential = _credential_of(presented)
     if credential is None:
         return None
@@ -46,7 +47,7 @@ def actor_of_token(presented: str, *, request_id: str = "", run_id: str = "") ->
 
 
 def _credential_of(presented: str) -> Credential | None:
-    """Asks the database at most once in five seconds where the cache is on
+    """Queries the database at most once in five seconds if the cache is on
     (services/token_cache.py)."""
     whole = access_models.digest(presented) if presented.isascii() else ""
     credential = cache.find(whole) or _find_credential(presented)
@@ -61,8 +62,8 @@ def cached_credential(presented: str) -> Credential | None:
 
 
 def _find_credential(presented: str) -> Credential | None:
-    """One prepared statement; the secret is compared in constant time. The last use is noted at
-    most once a minute, so that reads stay reads."""
+    """One prepared statement. The secret is compared in constant time. The last use is recorded at
+    most once a minute, so most calls write nothing."""
     prefix, _, rest = presented.partition("_")
     lookup, _, secret = rest.partition("_")
     if (
@@ -99,7 +100,7 @@ def _find_credential(presented: str) -> Credential | None:
 def actor_of_user(
     user: User, workspace_slug: str | None = None, *, request_id: str = ""
 ) -> Actor | None:
-    """The actor that `user` is in a workspace: the named one, else their first. None: no member."""
+    """The actor of a user in the named workspace, or in their first one. None: not a member."""
     memberships = Membership.objects.filter(user=user).select_related("workspace")
     if workspace_slug:
         memberships = memberships.filter(workspace__slug=workspace_slug)
@@ -108,7 +109,7 @@ def actor_of_user(
 
 
 def actors_of_user(user: User, *, request_id: str = "") -> list[Actor]:
-    """The actors that `user` is, one in each of their workspaces: for what concerns all of them."""
+    """The actors of a user, one in each of their workspaces."""
     memberships = Membership.objects.filter(user=user).order_by("id")
     return [_member(user, each, request_id) for each in memberships]
 
@@ -125,7 +126,7 @@ def _member(user: User, membership: Membership, request_id: str) -> Actor:
 
 
 def system_actor(workspace_id: int, name: str, *, request_id: str = "") -> Actor:
-    """The actor of background work: `name` says which job."""
+    """The actor of background work. `name` is the name of the job."""
     return Actor(
         kind="system",
         id=name,

@@ -1,4 +1,4 @@
-"""Changes many entries that a person chose: each as it was seen, or not at all."""
+"""Changes many entries that a person selected. An entry that was changed since is skipped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEFAULT_REASON: Final = {"tag": "tagged {}", "untag": "untagged {}"}
 
 
 class Seen(NamedTuple):
-    """An entry as it was chosen. `expires_at` is what `expire` sets; None: never."""
+    """An entry as it was when it was selected. `expires_at` is what `expire` sets; None: never."""
 
     namespace: str
     key: str
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
 
 
 class Done(NamedTuple):
-    """One that was changed: its new version, and when it would have expired before."""
+    """A changed entry: its new version, and its previous expiry."""
 
     namespace: str
     key: str
@@ -40,7 +40,7 @@ class Done(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """One that stays as it is, and why."""
+    """An entry that was not changed, and the reason."""
 
     namespace: str
     key: str
@@ -58,9 +58,10 @@ def change_entries(
 ) -> BulkResult:
     """Delete, tag, untag or set the expiry of up to MOST entries, in one transaction.
 
-    One that somebody wrote since, or that is so already, is left alone and told. Only `delete`
-    reaches unregistered namespaces; the config registry is never touched. Values are not looked
-    at: an entry that its schema refuses can be tagged. Invalid: the tag, or too many.
+    An entry that was written since, or needs no change, is skipped and reported. Only `delete`
+    applies to unregistered namespaces; the config registry is never changed. Values are not
+    checked, so an entry that its schema refuses can be tagged. Raises Invalid (the tag, or too many
+    entries).
     """
     require(actor, Role.EDITOR)
     if len(seen) > MOST:
@@ -106,7 +107,7 @@ def change_entries(
 
 
 def _explain(actor: Actor, action: Action, pending: dict[tuple[int, str], Seen]) -> list[Skipped]:
-    """Why these were not changed, as they stand now."""
+    """Why these entries were not changed, from their current state."""
     if not pending:
         return []
     rows = (

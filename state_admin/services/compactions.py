@@ -1,5 +1,6 @@
-"""Folds long conversations into summaries, visibly and reversibly: asking for it, by
-hand, by size or by the clock; what it would do; undo. A job is a row; doing it is compaction_jobs.py.
+"""Context compactions: requests (manual, by size, by time), previews, and undo.
+
+A job is a row. compaction_jobs.py performs it.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def request_compaction(
     trigger: Trigger = Trigger.HAND,
     reason: str = "",
 ) -> Compaction:
-    """Queue a context compaction of a thread and wake a worker. If one is queued or running
-    already, that one is the answer: single flight per thread."""
+    """Queue a context compaction of a thread and notify a worker. If one is unfinished already,
+    return that one: a thread has at most one."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
         thread = find_thread(actor, thread_id, lock=True)  # it must not be deleted under the job
@@ -58,10 +59,10 @@ def request_compaction(
 
 
 def request_when_due(actor: Actor, thread: Thread, context_tokens: int) -> bool:
-    """Queue a compaction when the effective view has reached the threshold, but not again after
-    one that folded nothing, or was undone, before `min_gain_tokens` more came; answers whether it
-    did. Called in the writer's transaction; costs it one read of the policy, over the threshold
-    one of the newest job, and when due one insert."""
+    """Queue a compaction if the context has reached the threshold; but after one that summarized
+    nothing or was undone, only when `min_gain_tokens` more have been appended. Returns whether it
+    did. Runs in the writer's transaction, and costs one read of the policy; above the threshold one
+    read of the newest job; and when due one insert."""
     policy = autocompact_policy(thread)
     if policy is None or policy.autocompact_threshold is None:
         return False
@@ -81,7 +82,8 @@ def request_when_due(actor: Actor, thread: Thread, context_tokens: int) -> bool:
 
 
 def request_scheduled() -> int:
-    """Queue a compaction of every thread that its policy's `every_hours` makes due: how many."""
+    """Queue a compaction of every thread for which `every_hours` of its policy has passed. Returns
+    their number."""
     asked = after = 0
     least = Policy().min_gain_tokens
     while due := find_due_threads(after=after, min_gain=least, limit=_BATCH):
@@ -101,7 +103,8 @@ def request_scheduled() -> int:
 
 
 def _newest(thread: Thread) -> CompactionQuerySet:
-    """The context compaction of a thread that was asked for last: if one is unfinished, that one."""
+    """The context compaction of a thread that was requested last. If one is unfinished, that
+    one."""
     return Compaction.objects.filter(thread=thread, kind=CompactionKind.CONTEXT).order_by("-pk")[:1]
 
 
@@ -142,9 +145,9 @@ def find_compaction(actor: Actor, compaction_id: str) -> Compaction:
 
 
 def folded_messages(job: Compaction) -> MessageQuerySet:
-    """The messages that a job's summary stands for, in order: also when the fold was undone, or
-    refused because it saved too little. Earlier summaries and the message that it carries are
-    none of them; a job without boundary has none."""
+    """The original messages that the summary of a job replaces, in order, even if the compaction
+    was undone or discarded. Earlier summaries and the retained user message are not included; a job
+    without a boundary has none."""
     log = Message.objects.filter(
         thread=job.thread_id, seq__lte=job.boundary_seq or 0, folds_to=None
     )
@@ -154,7 +157,7 @@ def folded_messages(job: Compaction) -> MessageQuerySet:
 
 
 def built_upon(job: Compaction) -> Compaction | None:
-    """The compaction that stands on top of this one's summary: it has to be undone first."""
+    """The later compaction that is based on the summary of this one. It must be undone first."""
     if job.status != CompactionStatus.DONE or job.summary is None:
         return None
     standing = Message.objects.filter(thread=job.thread_id).standing_summaries()
@@ -163,7 +166,7 @@ def built_upon(job: Compaction) -> Compaction | None:
 
 
 def replaced_summary(job: Compaction) -> Compaction | None:
-    """The newest compaction before this one whose summary this one's brought up to date."""
+    """The newest earlier compaction whose summary this one has updated."""
     if job.summary is None:
         return None
     earlier = Message.objects.filter(thread=job.thread_id, seq__lt=job.summary.seq)
@@ -175,11 +178,11 @@ def replaced_summary(job: Compaction) -> Compaction | None:
 
 @dataclass(frozen=True)
 class Preview:
-    """What compaction would do to a thread now: a plan, or the reason why not.
+    """What a compaction of a thread would do now: a plan, or the reason why there is none.
 
-    `effective` says where each field of the policy comes from. `tokens_after` is the most that the
-    summary can have, so that the savings are the least. `problem`: why nobody could write it now;
-    `warning`: what to know before somebody does.
+    `effective` has the source of each field of the policy. `tokens_after` is the largest size of
+    the summary, so the savings are a lower bound. `problem`: why it cannot be written now.
+    `warning`: what to know before it is requested.
     """
 
     effective: Effective
@@ -202,7 +205,7 @@ class Preview:
 
     @property
     def savings_ratio(self) -> float | None:
-        """Of what is folded, at least."""
+        """The part of the summarized tokens that is saved, at least."""
         if self.plan is None or self.tokens_after is None:
             return None
         return 1 - self.tokens_after / self.plan.tokens_before
@@ -214,7 +217,7 @@ class Preview:
 
 
 def preview_compaction(*, actor: Actor, thread_id: str) -> Preview:
-    """Plan without doing: the same rules as the job, no summary, nothing stored."""
+    """Plan a compaction by the rules of the job, without a summary. Stores nothing."""
     thread = find_thread(actor, thread_id)
     effective = effective_policy(thread)
     view = LogView(thread.pk, standing_summary(thread))
@@ -229,10 +232,10 @@ def preview_compaction(*, actor: Actor, thread_id: str) -> Preview:
 
 
 def undo_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> Compaction:
-    """Lift the fold: the effective view shows the original messages again.
+    """Undo a compaction: the context has the original messages again.
 
-    Refused (Conflict) when a later compaction was built on this one's summary, or when it is not
-    done. Nothing is deleted: the summary stays in the log.
+    Raises Conflict if a later compaction is based on this one, or if it is not done. Nothing is
+    deleted: the summary remains stored.
     """
     require(actor, Role.EDITOR)
     job = find_compaction(actor, compaction_id)
@@ -265,7 +268,7 @@ def undo_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> Co
 
 
 def cancel_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> Compaction:
-    """Stop a job that has not been applied; a running worker finds its claim gone."""
+    """Stop a job that has not been applied. A running worker finds its claim invalid."""
     require(actor, Role.EDITOR)
     job = find_compaction(actor, compaction_id)
     left = {"progress": context_now()} if job.kind == CompactionKind.CONTEXT else {}
@@ -281,7 +284,7 @@ def cancel_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> 
 
 
 def retry_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> Compaction:
-    """Ask again for what a failed, skipped, cancelled or superseded job was asked for."""
+    """Request again what a failed, skipped, cancelled or superseded job was requested for."""
     require(actor, Role.EDITOR)
     job = find_compaction(actor, compaction_id)
     if job.kind != CompactionKind.CONTEXT:

@@ -1,5 +1,5 @@
-"""The secrets of the config registry: encrypted, kept as long as a value names them, opened for
-whoever calls a provider (docs/adr/0010). No interface hands one out."""
+"""The secrets of the config registry: stored encrypted as long as a value names them, and decrypted
+only to call a provider (docs/adr/0010). No interface returns one."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _BATCH = 500
 
 @dataclass(frozen=True)
 class Rotation:
-    """How many secrets were encrypted anew, how many had the newest key, and those that no
-    configured key opens (`workspace: namespace/key pointer`, or `username: what`)."""
+    """How many secrets were encrypted again, how many already had the newest key, and those that no
+    configured key can decrypt (`workspace: namespace/key pointer`, or `username: what`)."""
 
     rotated: int
     current: int
@@ -36,8 +36,9 @@ class Rotation:
 def find_provider_secret(
     *, workspace_id: int, provider_id: str, pointer: str = "/api_key"
 ) -> str | None:
-    """The secret of a provider in plain text, None when none is set. For calls to that provider,
-    never for an answer. NotFound: no such provider. Unreadable: set, but no key opens it."""
+    """The secret of a provider in plain text; None if none is set. Only for calls to that provider,
+    never for a response. Raises NotFound for an unknown provider, and Unreadable if no key can
+    decrypt it."""
     provider = (
         Entry.objects.filter(namespace__workspace_id=workspace_id)
         .filter(namespace__name=Kind.PROVIDERS.namespace, key=provider_id)
@@ -60,8 +61,8 @@ def find_provider_secret(
 
 
 def keep_secrets(entry: Entry, kind: Kind, fresh: Sequence[Secret]) -> None:
-    """Store what was just written, and destroy what the entry's value no longer names. The caller
-    holds the entry's row, as written, in its transaction."""
+    """Store the new secrets, and delete those that the value of the entry no longer names. The
+    caller has locked the row of the entry, which is already written."""
     named = []
     if entry.value is not None:
         markers = config.markers(kind, values.load(entry.value))
@@ -80,7 +81,8 @@ def keep_secrets(entry: Entry, kind: Kind, fresh: Sequence[Secret]) -> None:
 
 
 def open_secret(row: ConfigSecret) -> str:
-    """The plain text. Unreadable when no configured key opens it, or it was moved or altered."""
+    """The plain text. Raises Unreadable if no configured key can decrypt it, or it was moved or
+    altered."""
     address = f"{row.entry.namespace.name}/{row.entry.key} {row.pointer}"
     encrypted = Encrypted(row.key_id, bytes(row.ciphertext))
     try:
@@ -96,7 +98,8 @@ def open_secret(row: ConfigSecret) -> str:
 
 
 def rotate_secrets() -> Rotation:
-    """Encrypt every secret with the first key that is not yet. Safe to repeat and to interrupt."""
+    """Encrypt with the newest key every secret that has another one. Safe to repeat and to
+    interrupt."""
     newest = newest_key_id(_PURPOSE)
     current = ConfigSecret.objects.filter(key_id=newest).count()
     rotated, unreadable = 0, list[str]()
@@ -137,7 +140,7 @@ def _rows() -> QuerySet[ConfigSecret]:
 
 
 def _place(entry: Entry, pointer: str, public_id: str) -> bytes:
-    """What a ciphertext is bound to: moved to another place, it does not open."""
+    """The associated data of a ciphertext: moved to another place, it cannot be decrypted."""
     namespace = entry.namespace
     return json.dumps(
         [namespace.workspace_id, namespace.name, entry.key, pointer, public_id]

@@ -1,7 +1,7 @@
-"""Erases all there is of one resource, or of one key, for good: the right to be forgotten.
+"""Erases all data of a resource or a key permanently: the right to be forgotten.
 
-Deleting (entries, threads) keeps history and can be taken back; redaction removes a part. Backups
-and PostgreSQL's dead rows are beyond it (docs/security/threat-model.md).
+Deleting entries or threads keeps their history; redaction removes a part of a value. Backups and
+PostgreSQL's dead rows are not reached (docs/security/threat-model.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .threads import lock_doomed, lock_hierarchy
 
 @dataclass(frozen=True)
 class Erasure:
-    """How many rows of each table are gone (or would be), and the mark that stands for the id."""
+    """How many rows of each table were (or would be) deleted, and the hash that replaces the id."""
 
     counts: dict[str, int]
     mark: str
@@ -39,13 +39,13 @@ def erase(
     key: str = "",
     dry_run: bool = False,
 ) -> Erasure:
-    """Erase what belongs to a resource or stands under a key, history included.
+    """Erase everything of a resource, or under a key, including history.
 
     A resource: its threads with messages, runs, tickets, state and compactions, and the entries
     under `thread::{id}` and `parent_thread::{id}` of each. A key: its entries in every namespace.
-    Rows of feed and webhooks about them go too; audit rows keep when and who, with a hash in place
-    of names. One row of audit and feed says that it happened. The counters of versions go with the
-    entries: written again they begin at 1.
+    Rows of the feed and of webhooks about them are deleted too. Audit rows keep time and actor,
+    with a hash in place of names. One row in audit and feed records the erasure. Version counters
+    are deleted too: new entries begin with version 1.
     """
     require(actor, Role.ADMIN)
     if actor.namespaces or actor.thread_prefixes:
@@ -74,12 +74,14 @@ def erase(
 
 
 def mark_of(name: str) -> str:
-    """What stands for an erased id: whoever knows the id can tell that it was erased."""
+    """The hash that replaces an erased id. A person who knows the id can verify that it was
+    erased."""
     return "sha256:" + hashlib.sha256(name.encode()).hexdigest()
 
 
 def _find(actor: Actor, resource_id: str, key: str, *, lock: bool) -> Scope:
-    """What there is. Locked in the order of all other work: threads, then entries by name, key."""
+    """What to erase, locked in the order of all other work: threads, then entries by name and
+    key."""
     threads = Thread.objects.none()
     if resource_id:
         threads = Thread.objects.visible_to(actor).filter(resource_id=resource_id).order_by("id")

@@ -1,4 +1,4 @@
-"""Carries thread state from one place to another in the reference's wire form."""
+"""Exports and imports the state of threads, in the wire format of the reference implementation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EXTENSIONS = "/snapshot/extensions"
 
 @dataclass(frozen=True)
 class Imported:
-    """The state after an import, and the keys it did not take."""
+    """The state after an import, and the state keys that were skipped."""
 
     snapshot: Snapshot
     skipped: tuple[str, ...]
@@ -37,9 +37,9 @@ class Imported:
 def export_snapshot(
     *, actor: Actor, thread_id: str, revision: int | None = None, scope: str = ""
 ) -> Snapshot:
-    """What another place can take: the values of keys that are registered and persistent.
+    """The exportable part of the state: the values of registered and persistent state keys.
 
-    NotFound, Gone as read_snapshot.
+    Raises NotFound and Gone as read_snapshot does.
     """
     snapshot = snapshots.read_snapshot(
         actor=actor, thread_id=thread_id, revision=revision, scope=scope
@@ -63,13 +63,13 @@ def import_snapshot(
     expected_revision: int | None = None,
     reason: str = "",
 ) -> Imported:
-    """Take an exported snapshot as the next revision of the thread: all of it or nothing.
+    """Import an exported snapshot as the next revision of the thread: all of it, or nothing.
 
-    `replace` makes the state what the snapshot holds, as the reference's restore does; `merge`
-    leaves alone what it does not name, as its seed does. `revision` says where it came from; the
-    thread's own goes on counting. The run lifecycle mirrors the thread's own runs: a thread that
-    has had one keeps its mirror. Invalid: `unknown key: …` unless skipped, or a value that breaks
-    a limit or its schema, each by its place. RevisionConflict: the thread has moved on.
+    `replace`: the state becomes that of the snapshot. `merge`: state keys that the snapshot does
+    not name do not change. `revision` is that of the source; the thread continues its own
+    numbering. The run lifecycle mirrors the runs of this thread, so a thread that has had a run
+    keeps it. Raises Invalid (`unknown key: …` unless skipped, or a value that exceeds a limit or
+    does not satisfy its schema, with its pointer) and RevisionConflict (the thread has changed).
     """
     require(actor, Role.EDITOR)
     _refuse(_name_faults(extensions), "the snapshot cannot be stored")
@@ -108,7 +108,7 @@ def import_snapshot(
 
 
 def _name_faults(extensions: Mapping[str, Raw]) -> list[Fault]:
-    """What no name may hold, whether it is registered or not: NUL, lone surrogates, too many."""
+    """Faults of names, registered or not: NUL, lone surrogates, too many names."""
     names = dict.fromkeys(extensions)
     try:
         values.check(Raw(values.dump(names), names), _EXTENSIONS)

@@ -1,4 +1,4 @@
-"""Copies a thread as of a revision into a new one that shares nothing with it."""
+"""Copies a thread, as of a revision, into a new and independent thread."""
 
 from __future__ import annotations
 
@@ -39,13 +39,15 @@ def fork_thread(
     metadata: Raw | None = None,
     reason: str = "",
 ) -> tuple[Thread, bool]:
-    """Copy a thread; answers the fork and whether it is new (the same id and content: the stored).
+    """Copy a thread. Returns the fork, and whether it is new (with the same id and content, the
+    existing one is returned).
 
-    The fork's revision 1 holds the state at `revision` (None: now) but what lives only until its
-    run ends; its log is the first `message_count` messages (None: those of the revision, or all
-    without one) with their summaries, so that a fold can be undone there too. It has no runs, no
-    tickets and no parent; resource, compaction policy and, unless given, title and metadata are
-    the source's. NotFound, Gone: no such revision. Conflict: the id is taken. QuotaExceeded.
+    Revision 1 of the fork has the state at `revision` (None: now), without values that live only
+    until a run ends. Its messages are the first `message_count` ones (None: those of the revision,
+    or all without one) with their summaries, so a compaction can be undone there too. It has no
+    runs, tickets or parent. Resource, compaction policy and, unless given, title and metadata are
+    those of the source. Raises NotFound and Gone (the revision), Conflict (the id exists) and
+    QuotaExceeded.
     """
     require(actor, Role.EDITOR)
     content = {
@@ -78,7 +80,7 @@ def fork_thread(
 
 
 def _origin(source: Thread, revision: int | None, message_count: int | None) -> dict[str, object]:
-    """What is copied; refused when the source does not hold it."""
+    """What to copy. Raises if the source does not have it."""
     at = source.revision if revision is None else revision
     snapshots.check_kept(source, at)
     if message_count is None:
@@ -107,7 +109,7 @@ def _copy(actor: Actor, source: Thread, fork: Thread, reason: str) -> None:
 
 
 def _copy_compactions(source: Thread, fork: Thread) -> None:
-    """The jobs whose summaries came along; what they cost was paid once."""
+    """The jobs of the copied summaries. Their cost is not copied, because it was paid once."""
     summaries = Message.objects.filter(thread=fork, folds_to__isnull=False)
     placed = {message.seq: message for message in summaries.defer("body")}
     jobs = Compaction.objects.filter(

@@ -1,4 +1,4 @@
-"""Keeps the first answer to an idempotent request, in the transaction of its effect."""
+"""Stores the first response to an idempotent request, in the transaction of its effect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .errors import MEDIA_TYPE, Gone, InFlight, Invalid
 
 @dataclass(frozen=True)
 class StoredResponse:
-    """An answer given before."""
+    """The stored response to an earlier request."""
 
     status: int
     headers: dict[str, str]
@@ -22,11 +22,11 @@ class StoredResponse:
 
 
 def claim(scope: str, fingerprint: str) -> StoredResponse | None:
-    """Take the right to do this request, until the end of the transaction.
+    """Reserve this request until the end of the transaction.
 
-    None: it is ours to do. Kept: it was done. InFlight: somebody is doing it right now. Invalid:
-    the key was used for another request. An advisory lock answers at once where the unique index
-    would make the second caller wait.
+    None: the caller must perform it. A StoredResponse: it was performed already. Raises InFlight if
+    it is in progress, and Invalid if the key was used for another request. An advisory lock fails
+    immediately, where the unique index would make the second caller wait.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -50,7 +50,8 @@ def claim(scope: str, fingerprint: str) -> StoredResponse | None:
 def keep(
     scope: str, workspace_id: int | None, status: int, headers: dict[str, str], body: bytes
 ) -> None:
-    """Store the answer that `claim` gave the right to make. `workspace_id`: whose data it holds."""
+    """Store the response to a request that `claim` reserved. `workspace_id`: whose data it
+    contains."""
     IdempotencyRecord.objects.filter(scope=scope).update(
         workspace_id=workspace_id, status=status, headers=headers, body=body
     )
@@ -63,10 +64,10 @@ _WITHDRAWN = Gone(
 
 
 def withdraw(workspace_id: int) -> int:
-    """Forget every answer kept for a workspace, but not that its request was done: a repeat gets
-    410 Gone. Answers how many.
+    """Delete all responses stored for a workspace, but not the fact that the requests were
+    performed: a repetition gets 410 Gone. Returns their number.
 
-    All of them, since a part of a secret may stand in any: in a conflict, a page, a snippet.
+    All of them, because any response may contain a part of a secret: a conflict, a page, a snippet.
     """
     kept = IdempotencyRecord.objects.filter(workspace_id=workspace_id).exclude(body=b"")
     return kept.update(

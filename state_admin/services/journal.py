@@ -1,6 +1,6 @@
-"""Leaves the trail of a write: one audit row and one change row, in the caller's transaction.
+"""Records a write: one audit row and one change row, in the transaction of the caller.
 
-The hot path of entries writes the same two rows inside its own statement (models/entries_sql.py).
+The hot path of entries writes the same two rows in its own statement (models/entries_sql.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from state_admin.models import AuditRow, Change, changes_sql
 
 @dataclass(frozen=True)
 class Trace:
-    """One thing that happened: `action` is noun.verb; the rest says to what."""
+    """One event: `action` is noun.verb; the other fields are its subject."""
 
     action: str
     namespace: str = ""
@@ -27,7 +27,7 @@ class Trace:
     detail: dict[str, Any] = field(default_factory=dict)
 
     def subject(self) -> dict[str, Any]:
-        """The columns that say to what, which the audit and the feed share."""
+        """The columns of the subject that audit and feed share."""
         return {
             "namespace": self.namespace,
             "key": self.key,
@@ -38,7 +38,8 @@ class Trace:
 
 
 def record(actor: Actor, traces: Sequence[Trace], *, reason: str = "") -> None:
-    """Insert the rows. Call it inside the transaction of the write: no audit, no write."""
+    """Insert the rows. Must be called in the transaction of the write, so that no write lacks its
+    audit row."""
     for trace in traces:
         check_kind(trace.action)
     who = stamp(actor, reason)
@@ -61,11 +62,11 @@ def check_kind(action: str) -> None:
 
 
 def align_feed_clock(actor: Actor) -> None:
-    """Let all that this transaction wrote come into the feed at one moment.
+    """Make all changes of this transaction visible in the feed together.
 
-    For a transaction that leaves changes by more than one statement, as its last step: each
-    statement has its own clock, and a reader would see the first ones alone as long as another
-    transaction is open between them (models/changes.py).
+    Must be the last step of a transaction that records changes with several statements. Each
+    statement has its own clock, so a reader could otherwise see the first changes alone while
+    another transaction between them is open (models/changes.py).
     """
     changes_sql.align_feed_clock(actor.workspace_id)
 
@@ -82,5 +83,6 @@ def stamp(actor: Actor, reason: str = "") -> dict[str, str]:
 
 
 def parameters(actor: Actor, reason: str = "") -> dict[str, Any]:
-    """What the hand-written trail of entries (models/entries_sql.py) needs to know of `actor`."""
+    """The parameters of the hand-written statements for entries (models/entries_sql.py) that
+    describe the call: actor, run, reason and request id."""
     return {**stamp(actor, reason), "workspace": actor.workspace_id, "run": actor.run_id}

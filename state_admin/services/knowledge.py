@@ -1,4 +1,4 @@
-"""What a run knew at a step, what it says it read, and who read a version."""
+"""What a run could see at a step, what it reports to have read, and which runs read a version."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ _RUNS = 20
 
 @dataclass(frozen=True)
 class Knowledge:
-    """The moment of a revision of a run. `keys`: of the scopes it could see. `exact` is False for
-    revisions of a server that did not note yet what they saw. `state` None: compacted away."""
+    """What a run could see at a revision. `keys`: of the scopes that it could see. `exact` is False
+    for revisions of servers that did not record what they saw. `state` None: removed by
+    compaction."""
 
     run: Run
     revision: Revision
@@ -48,11 +49,12 @@ def read_knowledge(
     after: tuple[str, str] = ("", ""),
     limit: int = 50,
 ) -> Knowledge:
-    """All that a run could see when it committed: its `step`-th revision, or the `revision` of its
-    thread, or its newest.
+    """Everything that a run could see when it committed its `step`-th revision, or the given
+    `revision` of its thread, or its newest one.
 
-    An entry stands as a read in the transaction of that commit would have found it, whatever was
-    being committed beside it. Up to `limit` entries behind `after`. NotFound: no such step.
+    Each entry is as a read in the transaction of that commit would have returned it, regardless of
+    concurrent commits. Up to `limit` entries after `after`. Raises NotFound if there is no such
+    step.
     """
     run = find_run(actor, run_id)
     step_revision = _find_revision(run, step, revision)
@@ -79,15 +81,15 @@ def read_knowledge(
 
 
 def keys_of(actor: Actor, run: Run) -> list[str]:
-    """The keys of the scopes that a run can see; those that `thread` shares with its children
-    among them. A parent outside a token's prefixes does not exist."""
+    """The keys of the scopes that a run can see, including those that `thread` shares with its
+    children. A parent outside the prefixes of a token is treated as absent."""
     agents = [run.agent_id] if run.agent_id else []
     parent = run.parent_thread_id
     return _keys(run.thread.public_id, parent if actor.sees_thread(parent) else "", agents)
 
 
 def keys_of_thread(thread: Thread) -> list[str]:
-    """The keys of the scopes that a thread can see, by its parent and by the agents of its newest
+    """The keys of the scopes that a thread can see, through its parent and the agents of its newest
     runs."""
     rows = Run.objects.filter(thread=thread).order_by("-id")[:_RUNS]
     agents = dict.fromkeys(agent for agent in rows.values_list("agent_id", flat=True) if agent)
@@ -98,8 +100,8 @@ def keys_of_thread(thread: Thread) -> list[str]:
 def shared_with(
     actor: Actor, keys: Sequence[str], *, after: tuple[str, str] = ("", ""), limit: int = 50
 ) -> Sequence[Shared]:
-    """The entries that stand under keys of scopes now, of all namespaces that the actor sees: up to
-    `limit` behind `after`, by namespace and key."""
+    """The current entries under keys of scopes, of all namespaces that the actor may see: up to
+    `limit` after `after`, by namespace and key."""
     return knowledge_sql.read_shared(actor, keys, after=after, limit=limit)
 
 
@@ -111,8 +113,8 @@ def _keys(thread_id: str, parent_thread_id: str, agents: Sequence[str]) -> list[
 
 
 def _find_revision(run: Run, step: int | None, revision: int | None) -> Revision:
-    """All revisions of a run lie between its first and its last: one range of the primary key,
-    which begins not before the step's own place."""
+    """All revisions of a run are between its first and its last one: one range of the primary key,
+    which starts at the number of the step at the earliest."""
     first = run.start_revision + (step - 1 if step else 0)
     rows = Revision.objects.filter(
         thread=run.thread, run=run, number__gte=first, number__lte=run.last_revision
@@ -130,8 +132,8 @@ def _find_revision(run: Run, step: int | None, revision: int | None) -> Revision
 
 
 def reads_of_run(actor: Actor, run: Run, *, stale: bool = False) -> RunReadQuerySet:
-    """What a run says it read, newest first. `stale`: only versions that are not the ones that
-    stand there now, or stood there when the step was committed."""
+    """What a run reports to have read, newest first. `stale`: only versions that are not current
+    now, or were not when the step was committed."""
     rows = RunRead.objects.visible_to(actor).filter(run=run).with_current().order_by("-id")
     return rows.stale() if stale else rows
 
@@ -139,8 +141,8 @@ def reads_of_run(actor: Actor, run: Run, *, stale: bool = False) -> RunReadQuery
 def readers_of(
     actor: Actor, namespace: str, key: str, version: int | None = None
 ) -> RunReadQuerySet:
-    """The steps that read an entry, newest version first: who acted on this value? NotRegistered
-    for a namespace that is not there for the actor."""
+    """The steps that read an entry, newest version first: who acted on this value? Raises
+    NotRegistered for a namespace that the actor cannot see."""
     check_address(namespace, key)
     if not Namespace.objects.visible_to(actor).filter(name=namespace).exists():
         raise NotRegistered(namespace)
@@ -151,7 +153,7 @@ def readers_of(
 
 
 def explain_reads(actor: Actor, reads: Sequence[Read]) -> None:
-    """Raise for the first read that could not have happened: NotRegistered, or Invalid."""
+    """Raise NotRegistered or Invalid for the first reported read that is impossible."""
     for index, read in enumerate(reads):
         definition = find_definition(actor, read.namespace, fresh=True)
         entry = Entry.objects.filter(namespace_id=definition.id, key=read.key).first()

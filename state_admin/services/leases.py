@@ -1,4 +1,4 @@
-"""Who works on a run: takes a lease over, or releases it; each time a new fencing token."""
+"""Takes over and releases the lease of a run; each creates a new fencing token."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def take_lease(
     only_if_free: bool = False,
     reason: str = "",
 ) -> Run:
-    """Make the caller the run's worker: a new fencing token, and a lease that begins now.
+    """Make the caller the worker of the run, with a new fencing token and a new lease.
 
-    The worker before is refused from now on. Superseded when `fencing_token` is not the newest,
-    so that of several takers who saw the same one only the first gets it. Conflict `lease is held
-    until …` for a live lease with `only_if_free`; `run is done: …`.
+    The previous worker is refused from now on. Raises Superseded if `fencing_token` is not the
+    newest, so only the first of several callers with the same token succeeds; Conflict `lease is
+    held until …` for an active lease with `only_if_free`, and `run is done: …`.
     """
     require(actor, Role.EDITOR)
     with transaction.atomic():
@@ -43,8 +43,9 @@ def take_lease(
 def release_lease(
     *, actor: Actor, run_id: str, fencing_token: int | None = None, reason: str = ""
 ) -> Run:
-    """Take the run from its worker, or give it back. It stays as it is, stuck until somebody takes
-    it over, and the worker is refused from now on. Errors as for take_lease."""
+    """Release the lease, by the worker or for it. The run does not change, and is stuck until a
+    worker takes the lease. Requests of the previous worker are refused. Raises what take_lease
+    raises."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
         run = _lock(actor, run_id, fencing_token)
@@ -56,7 +57,7 @@ def release_lease(
 
 
 def begin_lease(run: Run) -> None:
-    """A new worker for a locked run: the next fencing token; a lease, unless it waits."""
+    """A new worker for a locked run: the next fencing token and, unless the run waits, a lease."""
     now = run.read_at
     run.fencing_token += 1
     run.lease_released_at = None

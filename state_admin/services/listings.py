@@ -1,7 +1,7 @@
-"""Pages of entries: of one namespace, or of all that the actor sees.
+"""Pages of entries: of one namespace, or of all that the actor may see.
 
-Whether a value is valid is no column. A page that asks for it opens no more than MOST_OPENED values:
-it may come short, and the next one goes on from there.
+Whether a value is valid is not stored. A page that needs it reads at most MOST_OPENED values, so it
+may have fewer items than requested; the next page continues there.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _OPENED_AT_ONCE = 200
 
 @dataclass(frozen=True)
 class ListFilters:
-    """Which live entries are listed. `created_after` and `created_before` are the first moment and
-    the end of a range; `tags`: those that hold all of them; `valid`: only those whose value the
-    schema of today accepts, or refuses."""
+    """Which live entries are listed. `created_after` is inclusive, `created_before` exclusive.
+    `tags`: entries with all of them. `valid`: entries whose value the current schema accepts, or
+    refuses."""
 
     prefix: str = ""
     scope_kind: ScopeKind | None = None
@@ -41,8 +41,8 @@ class ListFilters:
 
 @dataclass(frozen=True)
 class Listed:
-    """Entries, each with whether the schema of today accepts it. `after`: the place to go on from
-    (a key, or namespace/key where the list is of all), None at the end."""
+    """Entries, each with whether the current schema accepts it. `after`: where the next page starts
+    (a key, or namespace/key in a list of all namespaces); None on the last one."""
 
     rows: Sequence[tuple[Entry, bool]]
     after: str | None
@@ -58,7 +58,8 @@ def list_namespace(
     limit: int = 50,
     after: str | None = None,
 ) -> Listed:
-    """Up to `limit` entries of a namespace, by key; those below the key `before`. NotRegistered."""
+    """Up to `limit` entries of a namespace, by key, with keys below `before`. Raises
+    NotRegistered."""
     definition = find_definition(actor, namespace, fresh=True)
     rows = Entry.objects.filter(namespace_id=definition.id).live()
     rows = rows.order_by("-key" if last_first else "key").select_related("namespace")
@@ -88,10 +89,10 @@ def list_entries(
     limit: int = 50,
     after: str | None = None,
 ) -> Listed:
-    """Up to `limit` entries of all namespaces that the actor sees, or of those of a plugin, by
-    namespace and key; unregistered namespaces too.
+    """Up to `limit` entries of all namespaces that the actor may see, or of those of a plugin, by
+    namespace and key. Unregistered namespaces are included.
 
-    Looks at MOST_OPENED entries, the dead ones counted: a page may come short, or empty.
+    Examines MOST_OPENED entries, including deleted ones, so a page may have fewer items, or none.
     """
     namespace, _, key = (after or "").partition("/")
     chosen = EntryFilter(
@@ -129,8 +130,8 @@ def _judge_in_turn(
     limit: int,
     after: str | None,
 ) -> Listed:
-    """Those of `rows` that are valid, or not. Only what was written under another schema version
-    than the present one can be invalid."""
+    """The entries of `rows` that are valid, or invalid. Only a value that was written under another
+    schema version can be invalid."""
     if not valid:
         rows = rows.exclude(schema_version=definition.schema_version)
     judged: list[tuple[Entry, bool]] = []
@@ -159,7 +160,8 @@ def _behind(rows: EntryQuerySet, last_first: bool, after: str | None) -> EntryQu
 
 
 def _open(rows: EntryQuerySet, sized: Sequence[tuple[int, int]]) -> Iterator[Entry]:
-    """The rows with these (ids, bytes) that still meet the conditions of `rows`, in that order."""
+    """The rows with these (ids, bytes) that still satisfy the conditions of `rows`, in that
+    order."""
     for ids in split_by_size(sized, _OPENED_AT_ONCE):
         held = {row.pk: row for row in rows.select_related("namespace").filter(pk__in=ids)}
         yield from (held[each] for each in ids if each in held)

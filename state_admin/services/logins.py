@@ -1,5 +1,7 @@
-"""How people come in: with a password, throttled, and how they set one; the trail of both in each of
-their workspaces, since all of them are opened by it."""
+"""Signs users in with a throttled password, and sets passwords.
+
+Each writes the audit of all workspaces of the user, because it gives access to all of them.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,9 @@ _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 def check_password(*, username: str, password: str, address: str) -> User | None:
     """The user with this password, or None.
 
-    RateLimited after too many failures in a while, Unavailable while too many others sign in. For a
-    name that nobody has the same is done as for one with another password. Callers from addresses
-    without recent failures are served first, so that attempts from elsewhere do not keep them out.
+    Raises RateLimited after too many failures, and Unavailable while too many others sign in. An
+    unknown name takes the same steps as a wrong password. Addresses without recent failures are
+    served first, so that attacks from elsewhere do not keep their users out.
     """
     username, address = username[:150], _subscriber(address)
     attempt, failures = _record_attempt(username, address)
@@ -53,8 +55,8 @@ def check_password(*, username: str, password: str, address: str) -> User | None
 
 
 def _record_attempt(username: str, address: str) -> tuple[LoginAttempt, int]:
-    """Count the attempt before the password is checked, so that simultaneous ones count as well, and
-    return how many failures from the address there were before. Refused attempts are not counted."""
+    """Count the attempt before the password is checked, so that concurrent attempts count too.
+    Returns the number of earlier failures from the address. Refused attempts are not counted."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(_LOCK, [f"login attempts {address}"])
@@ -81,8 +83,8 @@ def _busy() -> Unavailable:
 
 
 def _subscriber(address: str) -> str:
-    """Whom an address belongs to, as far as it tells: each host of IPv6 has a /64 to itself, and could
-    try from another of its addresses each time."""
+    """The subscriber of an address: for IPv6 its /64, because each host has one and could use
+    another of its addresses for each attempt."""
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv4Address):
         return str(ip)
@@ -106,15 +108,15 @@ def create_login_url(*, username: str) -> str:
 def start_session(
     *, user: User, method: str, begin: Callable[[], None], request_id: str = ""
 ) -> None:
-    """Let `user` in: `begin` makes the session, in the transaction of its trail. `method` says how
-    they came, as they read it among their sessions."""
+    """Sign `user` in: `begin` creates the session, in the transaction of the audit. `method` is how
+    they signed in, as shown in the list of their sessions."""
     with transaction.atomic():
         begin()
         _record(user, "session.start", request_id, method=method)
 
 
 def set_password(*, user: User, password: str, request_id: str = "") -> None:
-    """Give `user` a new password. Invalid says what is wrong with it. Unavailable: try again."""
+    """Set the password of `user`. Raises Invalid with the reasons, and Unavailable."""
     try:
         validate_password(password, user)
     except ValidationError as refused:

@@ -1,6 +1,6 @@
-"""Who belongs to a workspace, by the hand of its admins; and ending people's sessions.
+"""Manages the members of a workspace, for its admins, and ends the sessions of users.
 
-Operators at the shell use workspaces.add_member. Nobody takes the last admin away.
+Operators with a shell use workspaces.add_member. The last admin cannot be removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .errors import Conflict, Forbidden, Invalid, NotFound
 
 @dataclass(frozen=True)
 class Added:
-    """A new member. `link` is the secret of a one-time login link where the user is new, else ""."""
+    """A new member. `link` is the secret of a one-time login link if the user is new, else ""."""
 
     membership: Membership
     link: str
@@ -37,10 +37,11 @@ def find_member(actor: Actor, member_id: int) -> Membership:
 
 
 def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> Added:
-    """Let a user into the actor's workspace; one who does not exist is made, and comes in by link.
+    """Add a user to the actor's workspace. A user who does not exist is created, and gets a login
+    link.
 
-    Conflict for one who is a member already: change_role does that. Forbidden for a restricted
-    token, as people are not restricted.
+    Raises Conflict if the user is a member already (see change_role), and Forbidden for a token
+    with limits, because members have none.
     """
     require(actor, Role.ADMIN)
     require_unrestricted(actor)
@@ -60,8 +61,8 @@ def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> 
 def change_role(
     *, actor: Actor, member_id: int, role: Role, expected: Role | None = None, reason: str = ""
 ) -> Membership:
-    """Give a member another role; with `expected` only while they have that one. Conflict where the
-    workspace would lose its last admin."""
+    """Change the role of a member; with `expected`, only if the member has that role. Raises
+    Conflict if the workspace would have no admin left."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         member = _hold(actor, member_id, stays_admin=role is Role.ADMIN)
@@ -75,8 +76,8 @@ def change_role(
 
 
 def remove_member(*, actor: Actor, member_id: int, reason: str = "") -> Membership:
-    """Take a member out, at once: each request asks anew who is one. Conflict as for change_role.
-    The user and the tokens that they made stay."""
+    """Remove a member, with immediate effect: every request checks the membership. The user and the
+    tokens that they created remain. Raises Conflict as change_role does."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         member = _hold(actor, member_id, stays_admin=False)
@@ -86,10 +87,9 @@ def remove_member(*, actor: Actor, member_id: int, reason: str = "") -> Membersh
 
 
 def renew_link(*, actor: Actor, member_id: int, reason: str = "") -> str:
-    """The secret of a new one-time login link for a member who cannot come in.
+    """The secret of a new one-time login link for a member who cannot sign in.
 
-    Forbidden for one who belongs to other workspaces too: whoever holds the link is that person
-    everywhere.
+    Raises Forbidden for a member of other workspaces, because the link signs in to all of them.
     """
     require(actor, Role.ADMIN)
     with transaction.atomic():
@@ -108,20 +108,22 @@ def renew_link(*, actor: Actor, member_id: int, reason: str = "") -> str:
 
 
 def end_member_sessions(*, actor: Actor, member_id: int, reason: str = "") -> int:
-    """Log a member out everywhere; answers how many sessions that ended."""
+    """Sign a member out everywhere. Returns the number of ended sessions."""
     require(actor, Role.ADMIN)
     return _end(actor, find_member(actor, member_id).user, reason)
 
 
 def end_own_sessions(*, actor: Actor, key_digest: str = "", reason: str = "") -> int:
-    """End one of the actor's own sessions, or without `key_digest` all of them. Returns how many."""
+    """End one of the actor's own sessions, or all of them without `key_digest`. Returns the
+    number."""
     if actor.kind != "user":
         raise Forbidden("only users have sessions")
     return _end(actor, User.objects.get(pk=actor.id), reason, key_digest)
 
 
 def _end(actor: Actor, user: User, reason: str, key_digest: str = "") -> int:
-    """Unused login links go with the last session: they would let the same person in again."""
+    """End sessions of a user. Ending all of them also invalidates unused login links, because they
+    would let the same person in again."""
     with transaction.atomic():
         rows = UserSession.objects.filter(user=user)
         ended, _ = (rows.filter(session_key=key_digest) if key_digest else rows).delete()
@@ -136,8 +138,8 @@ def _end(actor: Actor, user: User, reason: str, key_digest: str = "") -> int:
 
 
 def _hold(actor: Actor, member_id: int, *, stays_admin: bool) -> Membership:
-    """The member, with the rows of all admins locked, so that of two who take each other's role
-    away the second sees what the first did."""
+    """The member, with the rows of all admins locked, so that concurrent changes of roles see each
+    other."""
     admins = Membership.objects.filter(workspace_id=actor.workspace_id, role=Role.ADMIN.value)
     admin_ids = list(admins.order_by("pk").select_for_update().values_list("pk", flat=True))
     member = find_member(actor, member_id)
@@ -150,7 +152,7 @@ def _hold(actor: Actor, member_id: int, *, stays_admin: bool) -> Membership:
 
 
 def _hold_role(member: Membership, role: Role) -> bool:
-    """Whether the member has `role`, and will have until the end of the transaction."""
+    """Whether the member has `role`, which cannot change until the end of the transaction."""
     rows = Membership.objects.filter(pk=member.pk, role=role.value)
     return bool(rows.select_for_update(no_key=True).values_list("pk"))
 

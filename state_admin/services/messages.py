@@ -1,4 +1,4 @@
-"""Appends messages to a thread's log."""
+"""Appends messages to a thread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ MAX_MESSAGES = 1000
 
 @dataclass(frozen=True)
 class Appended:
-    """The (id, seq) of each message, the thread's counts now, and what became of the operations."""
+    """The (id, seq) of each message, the thread's counts after the append, and the results of the
+    operations."""
 
     placed: list[tuple[str, int]]
     thread: Advanced
@@ -37,7 +38,7 @@ class Appended:
 
 
 def parse_messages(raws: Sequence[Raw]) -> list[ParsedMessage]:
-    """Check the messages of one request; Invalid names every place that is wrong."""
+    """Check the messages of a request. Raises Invalid with all faults."""
     if not 1 <= len(raws) <= MAX_MESSAGES:
         raise Invalid(f"a request takes 1 to {MAX_MESSAGES} messages, not {len(raws)}")
     parsed: list[ParsedMessage] = []
@@ -67,11 +68,11 @@ def append_messages(
     operations: Sequence[BatchOperation] = (),
     reason: str = "",
 ) -> Appended:
-    """Append to the log outside any commit: state and revision stay as they are.
+    """Append messages outside a commit: state and revision do not change.
 
-    `operations` on entries, an atomic batch, land together with the messages or not at all. Raises
-    Invalid, Conflict (a repeated id), VersionConflict (the log is not as long as expected),
-    RevisionConflict (the state is not at `expected_revision`), and what the batch raises.
+    `operations` on entries are an atomic batch, stored together with the messages or not at all.
+    Raises Invalid, Conflict (a repeated id), VersionConflict (the message count is not the expected
+    one), RevisionConflict (the state does not have `expected_revision`), and what the batch raises.
     """
     require(actor, Role.EDITOR)
     parsed = parse_messages(messages)
@@ -103,7 +104,8 @@ def append_messages(
 
 
 def guard(thread: Thread, expected_message_count: int | None) -> None:
-    """Raise VersionConflict when the log is not as long as the caller believes."""
+    """Raise VersionConflict unless the thread has the number of messages that the caller
+    expects."""
     if expected_message_count is not None and expected_message_count != thread.message_count:
         raise VersionConflict(expected_message_count, thread.message_count, of="thread")
 
@@ -124,7 +126,7 @@ def columns(parsed: Sequence[ParsedMessage]) -> dict[str, Any]:
 
 
 def check_inserted(thread: Thread, parsed: Sequence[ParsedMessage], moved: Advanced) -> None:
-    """Raise Conflict, which rolls back, when a message's id was in the log already."""
+    """Raise Conflict, which rolls back, if the thread already has a message with one of the ids."""
     if moved.inserted == len(parsed):
         return
     ids = [message.id for message in parsed if message.id]

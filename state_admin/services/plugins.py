@@ -31,8 +31,8 @@ MAX_PARTS = 1000
 
 @dataclass(frozen=True)
 class Removal:
-    """What an uninstallation takes away, or would. `threads` each get one revision; `retained`
-    values stay readable in state; `entries` are the live ones of its namespaces."""
+    """What an uninstallation removes, or would remove. Each of `threads` gets one revision;
+    `retained` values remain in the state; `entries` are the live ones of its namespaces."""
 
     state_keys: int
     threads: int
@@ -52,13 +52,14 @@ def install_plugin(
     dry_run: bool = False,
     reason: str = "",
 ) -> Plugin:
-    """Register everything of a plugin, or nothing. No thread changes and nothing is seeded. With
-    `dry_run` it is tried and taken back: what would refuse the deed refuses this.
+    """Register everything of a plugin, or nothing. No thread changes, and no values are created.
+    With `dry_run`, the installation is rolled back, so it raises what the installation would raise.
 
     The items are the keyword arguments of register_state_key and register_namespace, without
-    `plugin`. Conflict `plugin already installed: …`, and `key already registered: …` for what
-    belongs to another plugin or was registered by hand (name the plugin there first to hand it
-    over). A problem of an item names it by `pointer`: /state_keys/0, /namespaces/2.
+    `plugin`. Raises Conflict `plugin already installed: …`, and `key already registered: …` for a
+    name that belongs to another plugin or was registered without one (to hand it over, register it
+    with the plugin's name first). A problem of an item has its `pointer`: /state_keys/0,
+    /namespaces/2.
     """
     require(actor, Role.ADMIN)
     refuse_narrowed(actor)
@@ -101,13 +102,13 @@ def install_plugin(
 def uninstall_plugin(
     *, actor: Actor, name: str, entries: str = "", dry_run: bool = False, reason: str = ""
 ) -> Removal:
-    """Clear the values of its keys in every thread, as one revision of each thread that holds one,
-    and unregister its keys and namespaces: all of it or nothing.
+    """Clear the values of its state keys in every thread, as one revision per thread that has one,
+    and unregister its state keys and namespaces: all of it, or nothing.
 
-    Keys with retain_on_uninstall keep their values. Live entries need a choice, as when a
-    namespace is unregistered: `entries="retain"` or `"delete"`, else Conflict; what comes late
-    where nobody chose stays as orphans. With `dry_run` nothing happens. NotFound `plugin not
-    installed: …`.
+    State keys with retain_on_uninstall keep their values. If there are live entries, the caller
+    must choose, as when a namespace is unregistered: `entries="retain"` or `"delete"`, else
+    Conflict. Without a choice, entries that are written meanwhile become orphans. With `dry_run`
+    nothing changes. Raises NotFound `plugin not installed: …`.
     """
     require(actor, Role.ADMIN)
     with transaction.atomic():
@@ -177,7 +178,8 @@ def parts_of(actor: Actor, names: Sequence[str]) -> dict[str, tuple[list[str], l
 def _refuse_taken(
     plugin: str, pointer: str, names: Sequence[str], rows: StateKeyQuerySet | NamespaceQuerySet
 ) -> None:
-    """Refuse the first name that comes twice or is registered and not this plugin's."""
+    """Refuse the first name that occurs twice, or is registered and does not belong to this
+    plugin."""
     taken = rows.filter(name__in=names).exclude(plugin=plugin)
     owners = dict(taken.values_list("name", "plugin"))
     seen: set[str] = set()
@@ -194,7 +196,7 @@ def _refuse_taken(
 
 @contextmanager
 def _naming(pointer: str) -> Iterator[None]:
-    """Problems of an item say which one it is, and where in the whole body they are."""
+    """Problems of an item get the item, and pointers into the whole body."""
     try:
         yield
     except Problem as problem:
@@ -206,8 +208,8 @@ def _naming(pointer: str) -> Iterator[None]:
 
 
 def _lock_plugins(actor: Actor) -> None:
-    """One installation at a time per workspace: two that name the same keys in another order
-    would wait for each other."""
+    """Serialize installations in a workspace: two that name the same keys in different orders would
+    deadlock."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtext('plugins'), %s::int)", [actor.workspace_id]

@@ -1,8 +1,8 @@
-"""Quotas of a workspace: how many entries, bytes and threads it may hold.
+"""Quotas of a workspace: the maximum number of entries, bytes and threads.
 
-Counting in every write would make one row per workspace hot (measured: a quarter of the writes).
-So usage is measured by a sweep, and each process adds what it made since. A quota may therefore be
-overshot by what other processes make between two measurements, and never by more.
+Counting in every write would make one row per workspace hot (measured: a quarter of the write
+throughput). So a sweep measures the usage, and each process adds what it has created since. A quota
+can therefore be exceeded by what other processes create between two measurements, but not by more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FRESH = 5.0
 
 @dataclass
 class _Account:
-    """What one process knows of a workspace: its limits, its usage, what was added since."""
+    """What a process knows about a workspace: limits, usage, and what was added since."""
 
     limits: dict[str, int | None]
     used: dict[str, int]
@@ -51,15 +51,15 @@ _additions: ContextVar[list[tuple[int, dict[str, int]]] | None] = ContextVar(
 
 @dataclass(frozen=True)
 class Usage:
-    """What a workspace holds, as last measured, and what it may hold (None: no limit)."""
+    """The usage of a workspace, as last measured, and its limits (None: no limit)."""
 
     usage: WorkspaceUsage
     limits: dict[str, int | None]
 
 
 def room(actor: Actor, what: What) -> int | None:
-    """How much more the workspace may hold. None: no limit. Costs nothing but a look at memory
-    except once in five seconds."""
+    """How much more the workspace may store. None: no limit. Reads the database at most once in
+    five seconds."""
     account = _account(actor.workspace_id)
     limit = account.limits[what]
     if limit is None:
@@ -68,13 +68,13 @@ def room(actor: Actor, what: What) -> int | None:
 
 
 def limited(actor: Actor) -> bool:
-    """Whether the workspace has a quota on entries or bytes at all."""
+    """Whether the workspace has a quota for entries or bytes."""
     limits = _account(actor.workspace_id).limits
     return limits["entries"] is not None or limits["bytes"] is not None
 
 
 def check_room(actor: Actor, what: What, amount: int) -> None:
-    """Raise QuotaExceeded when `amount` more would be too much."""
+    """Raise QuotaExceeded if `amount` more would exceed the quota."""
     room_left = room(actor, what)
     if room_left is not None and amount > room_left:
         account = _account(actor.workspace_id)
@@ -87,7 +87,7 @@ def check_room(actor: Actor, what: What, amount: int) -> None:
 
 
 def add_usage(actor: Actor, **added: int) -> None:
-    """Count what was just made (or, negative, removed) until the next measurement."""
+    """Count what was just created (or, if negative, removed) until the next measurement."""
     _add(actor.workspace_id, added)
     additions = _additions.get()
     if additions is not None:
@@ -96,7 +96,7 @@ def add_usage(actor: Actor, **added: int) -> None:
 
 @contextmanager
 def discard_additions() -> Iterator[None]:
-    """Subtract at the end what the block adds: its transaction is rolled back."""
+    """Subtract what the block adds when it ends, because its transaction is rolled back."""
     additions: list[tuple[int, dict[str, int]]] = []
     previous = _additions.set(additions)
     try:
@@ -115,7 +115,7 @@ def _add(workspace_id: int, added: dict[str, int]) -> None:
 
 
 def read_usage(actor: Actor) -> Usage:
-    """The workspace's usage, measured now if it never was."""
+    """The usage of the workspace. Measures it if it was never measured."""
     row = WorkspaceUsage.objects.filter(workspace_id=actor.workspace_id).first()
     if row is None:
         measure_usage(actor.workspace_id)
@@ -131,7 +131,7 @@ def set_quota(
     threads: int | None,
     reason: str = "",
 ) -> Workspace:
-    """Set what a workspace may hold; None lifts a limit. For operators at the shell."""
+    """Set the limits of a workspace; None removes a limit. For operators with a shell."""
     require(actor, Role.ADMIN)
     limits = {"max_entries": entries, "max_bytes": bytes, "max_threads": threads}
     if any(limit is not None and limit < 0 for limit in limits.values()):
@@ -145,7 +145,7 @@ def set_quota(
 
 
 def forget_accounts() -> None:
-    """Drop what this process knows (a changed quota, a test)."""
+    """Forget the cached accounts of this process (after a change of a quota, and in tests)."""
     with _lock:
         _accounts.clear()
 

@@ -1,8 +1,8 @@
-"""Removes a secret from every version of an entry, for good.
+"""Removes a secret permanently from every version of an entry.
 
-What is removed is overwritten in place: in the history, in the current value, in the search index,
-and in answers kept for repeats. Not within reach of any server: backups, and PostgreSQL's dead
-rows until it vacuums (docs/security/threat-model.md).
+It is overwritten in place: in the history, the current value, the search index and stored
+responses. Backups and PostgreSQL's dead rows before the next vacuum are not reached
+(docs/security/threat-model.md).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ MOST_POINTERS = 100
 
 @dataclass(frozen=True)
 class Redaction:
-    """The version that says so (0 rewritten: nothing was left to remove, and none was made), how
-    many versions were rewritten, and how many kept answers were withdrawn."""
+    """The new version, how many versions were rewritten (0: nothing was left to remove, and no
+    version was created), and how many stored responses were deleted."""
 
     version: int
     rewritten: int
@@ -42,12 +42,12 @@ class Redaction:
 def redact_entry(
     *, actor: Actor, namespace: str, key: str, reason: str, pointers: Sequence[str] = ()
 ) -> Redaction:
-    """Put a tombstone where `pointers` lead (none: in place of the whole value) in every version,
-    and make a new version `redact`, so that nobody takes what they hold for the newest.
+    """Replace the parts at `pointers` (none: the whole value) by a tombstone in every version, and
+    create a new version `redact`, so that clients notice that their copy is outdated.
 
-    Works on deleted entries and in unregistered namespaces too. The result may not fit the schema:
-    reads then say so. Cannot be undone. Raises NotFound, Invalid (no reason; a pointer that leads
-    nowhere in any version, for then the secret stands somewhere else).
+    Also works for deleted entries and unregistered namespaces. The result may not satisfy the
+    schema; reads then say so. Cannot be undone. Raises NotFound and Invalid (no reason, or a
+    pointer that exists in no version, because the secret is then somewhere else).
     """
     require(actor, Role.ADMIN)
     _check(pointers, reason)
@@ -104,7 +104,7 @@ def _check(pointers: Sequence[str], reason: str) -> None:
 
 
 def _rewrite_history(actor: Actor, entry: Entry, pointers: Sequence[str]) -> tuple[int, set[str]]:
-    """How many versions were rewritten, and the pointers that led somewhere."""
+    """How many versions were rewritten, and the pointers that existed in one of them."""
     history = EntryRevision.objects.filter(entry=entry, value__isnull=False)
     rewritten, matched = 0, set[str]()
     for part in split_by_size(

@@ -1,6 +1,6 @@
-"""Takes many entries back to a moment, as new versions.
+"""Restores many entries to a time in the past, as new versions.
 
-One entry back to one version is restore_entry in entries.py.
+restore_entry in entries.py restores one entry to one version.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Action = Literal["change", "create", "delete", "refuse"]
 
 @dataclass(frozen=True)
 class Step:
-    """What happens to one entry. `then_version` None: it was never there. `problem`: why it is
-    left alone."""
+    """What a restore does to one entry. `then_version` None: it never existed at that time.
+    `problem`: why it is skipped."""
 
     namespace: str
     key: str
@@ -50,7 +50,8 @@ class Step:
 
 @dataclass
 class Restored:
-    """How many entries changed, were made again, were deleted, were left alone; the first 100."""
+    """How many entries were changed, created again, deleted or skipped, and the first 100 of
+    them."""
 
     counts: dict[str, int] = field(
         default_factory=lambda: {"change": 0, "create": 0, "delete": 0, "refuse": 0}
@@ -69,12 +70,13 @@ def restore_entries(
     dry_run: bool = False,
     reason: str = "",
 ) -> Restored:
-    """Give every entry that meets the filters the value it had at `at`, or none if it had none.
+    """Give every entry that matches the filters the value it had at `at`, or delete it if it had
+    none.
 
-    Each that differs gets a new version; the others stay. All of them or none. What no longer
-    fits its schema, or was compacted away, is reported and left alone; so are namespaces that are
-    not registered, and the config registry. BadRequest without a filter; Invalid for the future,
-    or more than MOST.
+    Entries that differ get a new version; the others are not changed. All are restored or none. An
+    entry whose old value the schema refuses, or history compaction removed, is reported and
+    skipped, and so are unregistered namespaces and the config registry. Raises BadRequest without a
+    filter, and Invalid for a time in the future or more than MOST entries.
     """
     require(actor, Role.EDITOR)
     rows = _choose(actor, namespace, key, prefix, scope_kind)
@@ -128,7 +130,7 @@ def _choose(
 def _plan(
     actor: Actor, definitions: dict[str, Definition], moments: Sequence[EntryAtMoment]
 ) -> Iterator[_Planned]:
-    """The steps; each namespace whose values are judged is read once, into `definitions`."""
+    """The steps. The definition of each namespace is read once, into `definitions`."""
     for each in moments:
         action: Action | None = None
         problem: Problem | None = None
@@ -155,7 +157,7 @@ def _plan(
 
 
 def _alike(then: str, now: str | None) -> bool:
-    """Spelled alike but for spaces."""
+    """Whether two JSON texts differ only in white space."""
     return now is not None and (
         then == now or values.dump(values.load(then)) == values.dump(values.load(now))
     )

@@ -1,4 +1,4 @@
-"""Finds live entries by what stands in them (docs/adr/0006)."""
+"""Finds live entries by the content of their values (docs/adr/0006)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPENED_AT_ONCE = 200
 
 @dataclass(frozen=True)
 class FoundEntry:
-    """An entry that meets the query, and where it does."""
+    """An entry that matches the query, and the places where it matches."""
 
     entry: Entry
     matches: list[Match]
@@ -60,12 +60,13 @@ def search_entries(
     limit: int = 50,
     after: int | None = None,
 ) -> Found:
-    """Up to `limit` live entries that the actor sees, whose value holds every word or phrase of
-    `text` in its strings and equals every condition of `where`.
+    """Up to `limit` live entries that the actor may see, whose value contains every word or phrase
+    of `text` in its strings and satisfies every condition of `where`.
 
-    Right at once after a write: the index only names candidates, each is judged by the value it
-    has now, and what the index has not seen is judged too. So are `since` (changed at that time or
-    later), `tag` and `writer`, for which there is no index. Raises Invalid, NotRegistered.
+    Results are exact right after a write: the index only provides candidates, each is checked
+    against its current value, and entries that are not indexed yet are checked too. `since`
+    (changed at that time or later), `tag` and `writer` have no index and are checked in the same
+    way. Raises Invalid and NotRegistered.
     """
     try:
         query = search.parse(text, where)

@@ -52,8 +52,8 @@ class ThreadDeletion:
 
 @dataclass(frozen=True)
 class Lineage:
-    """Where a thread stands: the ids above it, nearest first, and how many it has below and copied
-    from it. What the caller may not see is left out."""
+    """The ancestors of a thread, nearest first, and the numbers of its children and forks. Threads
+    that the caller may not see are left out."""
 
     thread: Thread
     ancestors: list[str]
@@ -62,13 +62,14 @@ class Lineage:
 
 
 def find_thread(actor: Actor, thread_id: str, *, lock: bool = False) -> Thread:
-    """The thread, or NotFound. `lock` takes its row lock: the order of all thread work."""
+    """The thread. Raises NotFound. `lock`: lock its row; all work on a thread takes this lock
+    first."""
     threads = Thread.objects.visible_to(actor).select_related("workspace")
     return _the_one(threads.held() if lock else threads, thread_id)
 
 
 def read_thread(actor: Actor, thread_id: str) -> Thread:
-    """The thread with its parent and runs, for those who show it; or NotFound."""
+    """The thread with its parent and runs. Raises NotFound."""
     return _the_one(Thread.objects.visible_to(actor).whole(), thread_id)
 
 
@@ -80,11 +81,11 @@ def _the_one(threads: ThreadQuerySet, thread_id: str) -> Thread:
 
 
 def lock_doomed(ids: Sequence[int]) -> None:
-    """Lock threads that are to be deleted. The caller has locked the hierarchy.
+    """Lock threads that will be deleted. The caller must have locked the hierarchy.
 
-    First with their children as all work locks them: the ends of what is under way on a child may
-    still look at its parent, and then nothing more comes. Only then against rows that would point
-    at them.
+    First with the lock that all work on threads takes, including their children, because work on a
+    child may still read its parent. Then, when no other work is left, with the lock that also
+    blocks rows that refer to them.
     """
     rows = Thread.objects.order_by("pk")
     list(rows.filter(Q(pk__in=ids) | Q(parent__in=ids)).held().values_list("pk"))
@@ -96,7 +97,7 @@ def thread_not_found(thread_id: str) -> NotFound:
 
 
 def guard(thread: Thread, expected_revision: int | None) -> None:
-    """Raise RevisionConflict when the state is not where the caller believes."""
+    """Raise RevisionConflict unless the state has the revision that the caller expects."""
     if expected_revision is not None and expected_revision != thread.revision:
         raise RevisionConflict(expected_revision, thread.revision)
 
@@ -107,7 +108,7 @@ def _guard_version(thread: Thread, expected_version: int | None) -> None:
 
 
 def check_id(identifier: str) -> str:
-    """A client's id, refused with the reason when it cannot be one."""
+    """The id that a client chose. Raises Invalid if no thread can have it."""
     try:
         scopes.check_id(identifier)
     except scopes.BadName as bad:
@@ -126,8 +127,8 @@ def create_thread(
     policy: Raw = EMPTY_OBJECT,
     reason: str = "",
 ) -> tuple[Thread, bool]:
-    """Make a thread; answers it and whether it is new. The same id with the same content is the
-    stored thread again; with other content Conflict."""
+    """Create a thread. Returns it, and whether it is new. With the id and content of an existing
+    thread, returns that one; with other content, raises Conflict."""
     require(actor, Role.EDITOR)
     public_id = new_id(actor, thread_id)
     if parent_thread_id == public_id:
@@ -160,7 +161,7 @@ def create_thread(
 
 
 def new_id(actor: Actor, client_id: str | None) -> str:
-    """The id of a thread to be made: the client's, checked, or one of ours."""
+    """The id for a new thread: the client's, if it is valid, or a generated one."""
     public_id = check_id(client_id) if client_id is not None else uuid7()
     if not actor.sees_thread(public_id):
         raise Forbidden("this token is limited to other threads")
@@ -170,8 +171,8 @@ def new_id(actor: Actor, client_id: str | None) -> str:
 def insert_thread(
     actor: Actor, public_id: str, content: Mapping[str, JSON], **fields: Any
 ) -> tuple[Thread, bool]:
-    """The thread with this id, and whether it is new. Conflict when it was made from other
-    content; `content` is what the client sent, `fields` the columns of a new one."""
+    """The thread with this id, and whether it is new. Raises Conflict if it exists with other
+    content. `content` is what the client sent, `fields` the columns of a new thread."""
     if quotas.room(actor, "threads") is not None and not _exists(actor, public_id):
         quotas.check_room(actor, "threads", 1)
     thread, created = Thread.objects.get_or_create(
@@ -216,11 +217,11 @@ def change_thread(
     expected_version: int | None = None,
     reason: str = "",
 ) -> Thread:
-    """Change the given fields, as one new version. `reparent` says that parent_thread_id (None: no
-    parent) counts. `merge` combines the stored `metadata` and `policy` with the given ones; without
-    it they are replaced.
+    """Change the given fields, as one new version. `reparent`: set the parent to parent_thread_id
+    (None: no parent). `merge` combines the stored `metadata` and `policy` with the given ones;
+    without it they are replaced.
 
-    VersionConflict: the thread is not at `expected_version`.
+    Raises VersionConflict if the thread does not have `expected_version`.
     """
     require(actor, Role.EDITOR)
     with transaction.atomic():
@@ -270,7 +271,7 @@ def _merged(stored: str | None, patch: Raw, merge: Merge | None) -> str:
 
 
 def check_policy(body: Raw, pointer: str = "") -> None:
-    """Raise Invalid for a compaction policy, naming every place below `pointer` that is wrong."""
+    """Raise Invalid for a compaction policy, with all faults below `pointer`."""
     try:
         Policy.from_json(body.value)
     except BadPolicy as bad:
@@ -279,7 +280,7 @@ def check_policy(body: Raw, pointer: str = "") -> None:
 
 
 def _check_retention(actor: Actor, before: JSON, after: JSON) -> None:
-    """Which snapshots stay is an admin's to say: the others do not come back."""
+    """Only admins may change which snapshots are kept, because removed ones cannot be restored."""
     if isinstance(before, dict) and isinstance(after, dict):
         both = [{name: policy.get(name, ...) for name in DESTRUCTIVE} for policy in (before, after)]
         if both[0] != both[1]:
@@ -296,12 +297,12 @@ def delete_thread(
     expected_revision: int | None = None,
     reason: str = "",
 ) -> ThreadDeletion:
-    """Remove a thread with its messages, runs, state and the entries under `thread::{id}`.
+    """Delete a thread with its messages, runs, state and the entries under `thread::{id}`.
 
-    Children lose their parent (`detach`), go too (`cascade`), or forbid it (`reject`, Conflict).
-    VersionConflict: the thread is not at `expected_version`. RevisionConflict: its state is not at
-    `expected_revision`. Forbidden: a child or an entry lies
-    outside what the actor may touch; nothing is deleted then.
+    Its children lose their parent (`detach`), are deleted too (`cascade`), or prevent the deletion
+    (`reject`, Conflict). Raises VersionConflict if the thread does not have `expected_version`,
+    RevisionConflict if its state does not have `expected_revision`, and Forbidden if a child or an
+    entry is outside the actor's limits; nothing is deleted then.
     """
     require(actor, Role.ADMIN)
     with transaction.atomic():
@@ -363,8 +364,9 @@ def _find_parent(actor: Actor, parent_thread_id: str | None) -> Thread | None:
 
 
 def lock_hierarchy(workspace_id: int, *, shared: bool = False) -> None:
-    """One change of parents at a time per workspace: two that are fine alone can make a cycle.
-    Those who only add a leaf share the lock: they must not meet a deletion of their parent."""
+    """Serialize changes of parents in a workspace, because two valid changes together can create a
+    cycle. Adding a leaf takes the lock in shared mode, so that its parent cannot be deleted
+    meanwhile."""
     lock = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {lock}(hashtext('thread hierarchy'), %s::int)", [workspace_id])

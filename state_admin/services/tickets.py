@@ -1,4 +1,4 @@
-"""Decides tickets, or lets them expire: the first decision wins, the last wakes the run."""
+"""Decides and expires tickets. The first decision is final; after the last one, the run resumes."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def find_ticket(actor: Actor, ticket_id: str) -> Ticket:
 def decide_ticket(
     *, actor: Actor, ticket_id: str, action: str, payload: Raw, reason: str = ""
 ) -> Ticket:
-    """Record a decision. `resume` carries a payload that fits the ticket's response schema.
+    """Record a decision. `resume` has a payload that satisfies the response schema of the ticket.
 
-    A second decision is Conflict `ticket already decided: …`, one that comes too late Conflict
-    `ticket expired: …`. The tool call in state follows, as one revision; with the last ticket
-    decided the run is running again, in the same one; where it waited with `"wake": "dispatch"`,
-    its thread gets a dispatch.
+    Raises Conflict `ticket already decided: …` for a second decision, and `ticket expired: …` for a
+    late one. The state of the tool call changes in one new revision. After the last ticket the run
+    is running again, in the same revision; if it waited with `"wake": "dispatch"`, its thread gets
+    a dispatch.
     """
     require(actor, Role.EDITOR)
     if action not in _OUTCOMES:
@@ -86,7 +86,8 @@ def _outcome(ticket: Ticket) -> str:
 
 
 def expire_ticket(ticket: Ticket) -> bool:
-    """Cancel a pending ticket whose time is over, if that is its `on_expiry`; whether it did."""
+    """Cancel a pending ticket that has expired, if its `on_expiry` says so. Returns whether it
+    did."""
     actor = system_actor(ticket.workspace_id, "system")
     nothing = Raw("null", None)
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Makes, rotates and revokes API tokens. The secret is shown once and kept only as a digest."""
+"""Creates, rotates and revokes API tokens. The secret is shown once; only its digest is stored."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ def create_token(
     operator: bool = False,
     reason: str = "",
 ) -> tuple[ApiToken, str]:
-    """Make a token in the actor's workspace; answers the row and the secret, once.
+    """Create a token in the actor's workspace. Returns the row and the secret, which is available
+    only here.
 
-    Forbidden when the token would be wider than its creator. An `operator` token
-    may manage all workspaces; it is an unrestricted admin.
+    Raises Forbidden if the token would have more rights than its creator. An `operator` token may
+    manage all workspaces; it is an admin without limits.
     """
     require(actor, Role.ADMIN)
     if operator and (role is not Role.ADMIN or namespaces or thread_prefixes):
@@ -71,11 +72,11 @@ def create_token(
 def rotate_token(
     *, actor: Actor, token_id: int, overlap: timedelta, reason: str = ""
 ) -> tuple[ApiToken, str]:
-    """Make a successor with the same name, rights and length of life; answers it and its secret,
-    once. The old token lives on for `overlap`, or until its own end if that comes sooner.
+    """Create a successor with the same name, rights and lifetime. Returns it and its secret, once.
+    The old token remains valid for `overlap`, or until it expires if that is sooner.
 
-    NotFound; Forbidden where the token reaches further than the actor; Conflict for one that was
-    rotated before, so that a form sent twice makes one successor, and for one that has ended.
+    Raises NotFound; Forbidden if the token has more rights than the actor; Conflict for a token
+    that was rotated before, so that a form sent twice creates one successor, or is not active.
     """
     require(actor, Role.ADMIN)
     if not timedelta(0) <= overlap <= MOST_OVERLAP:
@@ -140,7 +141,7 @@ def find_token(actor: Actor, token_id: int) -> ApiToken:
 
 
 def revoke_token(*, actor: Actor, token_id: int, reason: str = "") -> ApiToken:
-    """End a token at once; calling again changes nothing."""
+    """Revoke a token, with immediate effect. Calling it again has no effect."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         token = find_token(actor, token_id)

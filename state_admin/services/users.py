@@ -1,4 +1,4 @@
-"""People: the first admin, and links that log in once."""
+"""Creates users, and their one-time login links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ LINK_LIFETIME = timedelta(hours=24)
 
 
 def ensure_user(username: str) -> tuple[User, bool]:
-    """The user, made without a password if not there: they come in by link and set one."""
+    """The user. If it does not exist, it is created without a password, which is set after a login
+    by link."""
     user, created = User.objects.get_or_create(username=username)
     if created:
         user.set_unusable_password()
@@ -23,16 +24,16 @@ def ensure_user(username: str) -> tuple[User, bool]:
 
 
 def make_login_link(user: User) -> str:
-    """A secret that logs `user` in once, within 24 hours. Only its digest is kept."""
+    """A secret that signs `user` in once, within 24 hours. Only its digest is stored."""
     secret = secrets.token_urlsafe(32)
     LoginLink.objects.create(user=user, digest=digest(secret), expires_at=Now() + LINK_LIFETIME)
     return secret
 
 
 def use_login_link(secret: str) -> User | None:
-    """The user whose link this is, or None when it was used, has expired or never was.
+    """The user of this link, or None if it was used, has expired or never existed.
 
-    Of two clicks one wins: the row count of a conditional UPDATE decides.
+    The row count of a conditional UPDATE decides between concurrent uses.
     """
     link = LoginLink.objects.filter(digest=digest(secret)).select_related("user").first()
     if link is None:

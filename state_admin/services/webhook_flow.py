@@ -1,4 +1,4 @@
-"""The flow of a webhook in people's hands: pause, resume, test, replay."""
+"""Pauses, resumes, tests and replays webhooks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from .webhooks import find_delivery, find_position, find_webhook, lock_webhook, 
 
 
 def pause_webhook(*, actor: Actor, webhook_id: str, reason: str = "") -> Webhook:
-    """Send nothing more; its place in the feed is kept. Nothing happens when it is not active."""
+    """Stop sending, but keep the position in the feed. Has no effect on a webhook that is not
+    active."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         hook = lock_webhook(actor, webhook_id)
@@ -43,9 +44,11 @@ def pause_webhook(*, actor: Actor, webhook_id: str, reason: str = "") -> Webhook
 def resume_webhook(
     *, actor: Actor, webhook_id: str, skip: bool = False, reason: str = ""
 ) -> Webhook:
-    """Send again, from where it stopped. `skip`: from now; what waits becomes dead letters.
+    """Send again, from the position where it stopped. `skip`: from now on; waiting deliveries
+    become dead letters.
 
-    Gone when changes behind its place may have been purged meanwhile: only `skip` goes on then.
+    Raises Gone if changes after the position may have been deleted meanwhile; then only `skip` is
+    possible.
     """
     require(actor, Role.ADMIN)
     with transaction.atomic():
@@ -82,7 +85,7 @@ def resume_webhook(
 
 
 def send_test(*, actor: Actor, webhook_id: str) -> WebhookDelivery:
-    """Send a test event now: out of order, once, even to a paused webhook."""
+    """Send a test event now: out of order, once, even if the webhook is paused."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         hook = lock_webhook(actor, webhook_id)
@@ -93,8 +96,8 @@ def send_test(*, actor: Actor, webhook_id: str) -> WebhookDelivery:
 
 
 def replay_delivery(*, actor: Actor, delivery_id: str, reason: str = "") -> WebhookDelivery:
-    """Deliver a finished one again, the same event before all that waits; or try one that failed
-    now instead of later. Conflict when it is already under way."""
+    """Deliver a finished delivery again, the same event, before all waiting ones; or retry a failed
+    one now. Raises Conflict if it is in progress."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         hook = lock_webhook(actor, find_delivery(actor, delivery_id).webhook.public_id)
@@ -112,7 +115,8 @@ def replay_delivery(*, actor: Actor, delivery_id: str, reason: str = "") -> Webh
 
 
 def replay_dead_letters(*, actor: Actor, webhook_id: str, reason: str = "") -> int:
-    """Deliver all that was given up, in the feed's order, before what waits; answers how many."""
+    """Deliver all dead letters again, in the order of the feed, before all waiting deliveries.
+    Returns their number."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         hook = lock_webhook(actor, webhook_id)
@@ -126,8 +130,8 @@ def replay_dead_letters(*, actor: Actor, webhook_id: str, reason: str = "") -> i
 
 
 def replay_from(*, actor: Actor, webhook_id: str, cursor: str, reason: str = "") -> Webhook:
-    """Set the webhook back to behind `cursor`: every wanted change from there is sent again, in
-    order. Conflict for a cursor ahead of its place; Gone for an expired one."""
+    """Set the position back to `cursor`: every matching change after it is sent again, in order.
+    Raises Conflict for a cursor after the position, and Gone for an expired one."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         hook = lock_webhook(actor, webhook_id)
@@ -150,7 +154,7 @@ def replay_from(*, actor: Actor, webhook_id: str, cursor: str, reason: str = "")
 
 
 def _waiting(hook: Webhook) -> deliveries.Rows:
-    """Its deliveries that are to come and not on their way."""
+    """The deliveries of the webhook that are waiting."""
     resting = [status for status in UNFINISHED if status != DeliveryStatus.DELIVERING]
     return WebhookDelivery.objects.filter(webhook=hook, test=False, status__in=resting)
 

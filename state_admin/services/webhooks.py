@@ -1,7 +1,6 @@
-"""Webhooks as people make them: create, change, rotate the secret, delete.
+"""Creates, changes and deletes webhooks, and rotates their secrets.
 
-What starts, stops and repeats their flow is in services/webhook_flow.py; what workers do, in
-services/deliveries.py.
+webhook_flow.py pauses, resumes and replays them. deliveries.py has the work of the workers.
 """
 
 from __future__ import annotations
@@ -43,8 +42,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True)
 class Filter:
-    """Which changes a webhook wants: all of the conditions, of each list any. Empty: everything
-    that its creator may see. `kinds` and `namespaces` are globs in which only `*` is special."""
+    """The changes that a webhook sends: those that satisfy all conditions, with any value of a
+    list. Empty: all changes that its creator may see. `kinds` and `namespaces` are globs in which
+    only `*` is special."""
 
     kinds: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
@@ -63,10 +63,10 @@ def create_webhook(
     cursor: str = "",
     reason: str = "",
 ) -> tuple[Webhook, str]:
-    """Make a webhook that sees what `actor` sees now, whatever becomes of the actor; answers it
-    with its secret, once. It begins with the next change, or behind `cursor`.
+    """Create a webhook that may see what `actor` may see now, even if the actor changes later.
+    Returns it with its secret, once. It starts with the next change, or after `cursor`.
 
-    Invalid for a URL that could never be called; Gone for an expired cursor.
+    Raises Invalid for a URL that can never be called, and Gone for an expired cursor.
     """
     require(actor, Role.ADMIN)
     _check(name, url, filters)
@@ -104,8 +104,8 @@ def change_webhook(
     filters: Filter | None = None,
     reason: str = "",
 ) -> Webhook:
-    """Change what is given. A new filter holds for changes that are not deliveries yet; what it may
-    see stays as it was at the creation."""
+    """Change the given fields. A new filter applies to changes that are not deliveries yet. What
+    the webhook may see does not change."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         hook = lock_webhook(actor, webhook_id)
@@ -128,8 +128,8 @@ def change_webhook(
 def rotate_secret(
     *, actor: Actor, webhook_id: str, overlap_seconds: int = DEFAULT_OVERLAP, reason: str = ""
 ) -> tuple[Webhook, str]:
-    """A new secret, answered once. The former ones go on signing beside it for `overlap_seconds`;
-    0 ends them at once: for a secret that leaked."""
+    """Create a new secret, which is returned once. The former secrets also sign for
+    `overlap_seconds`; 0 ends them immediately, for a secret that leaked."""
     require(actor, Role.ADMIN)
     if not 0 <= overlap_seconds <= LONGEST_OVERLAP:
         raise Invalid(f"overlap_seconds must be between 0 and {LONGEST_OVERLAP}")
@@ -142,7 +142,7 @@ def rotate_secret(
 
 
 def delete_webhook(*, actor: Actor, webhook_id: str, reason: str = "") -> None:
-    """Forget a webhook with its deliveries. One that is on its way may still arrive."""
+    """Delete a webhook with its deliveries. A delivery in progress may still arrive."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         hook = lock_webhook(actor, webhook_id)
@@ -167,7 +167,8 @@ def find_delivery(actor: Actor, delivery_id: str) -> WebhookDelivery:
 
 
 def lock_webhook(actor: Actor, webhook_id: str) -> Webhook:
-    """The webhook, held until the end of the transaction: before its deliveries, as workers do."""
+    """The webhook, locked until the end of the transaction. Lock it before its deliveries, as
+    workers do."""
     rows = Webhook.objects.visible_to(actor).filter(public_id=webhook_id)
     webhook = rows.select_for_update(no_key=True).first()
     if webhook is None:
@@ -176,7 +177,7 @@ def lock_webhook(actor: Actor, webhook_id: str) -> Webhook:
 
 
 def find_position(actor: Actor, cursor: str) -> tuple[Position, datetime]:
-    """The place that a cursor names, or the feed's end."""
+    """The position that a cursor names, or the end of the feed."""
     end = feed_sql.read_end(actor.workspace_id)
     if not cursor:
         return end.position, end.at

@@ -18,9 +18,9 @@ from project.env import BASE_DIR
 from state_admin.web.addresses import entry_url, run_url, thread_url
 from tests.builders import Person, make_namespace, make_run, make_thread, put
 from tests.patience import PATIENCE
-from tests.web.conftest import admin, static_files_by_their_own_names
+from tests.web.conftest import admin
 
-__all__ = ["admin", "static_files_by_their_own_names"]
+__all__ = ["admin"]
 
 CLIENT = BASE_DIR / "clients" / "typescript"
 NODE = shutil.which("node") or ""

@@ -18,7 +18,8 @@ from .namespaces import find_definition
 
 @dataclass(frozen=True)
 class Attribution:
-    """A path and the version that set it and everything below it that no other line names."""
+    """A path, and the version that set it and everything below it that has no attribution of its
+    own."""
 
     pointer: str
     version: int
@@ -32,9 +33,9 @@ class Attribution:
 
 
 def blame_entry(*, actor: Actor, namespace: str, key: str) -> list[Attribution]:
-    """Attribute the present value, [] when there is none. Reads the history newest first and only
-    as far back as the oldest path that still stands; what was compacted away cannot be blamed and
-    counts for the oldest version kept."""
+    """Attribute the current value; [] if there is none. Reads the history, newest first, only as
+    far back as the oldest path that is still part of the value. Parts that were set in removed
+    versions are attributed to the oldest kept version."""
     find_definition(actor, namespace, fresh=True)
     rows = EntryRevision.objects.of_entry(actor, namespace, key).order_by("-version")
 

@@ -23,8 +23,8 @@ _CHUNK = 1000
 
 
 def clear_key(*, actor: Actor, key: str, dry_run: bool = False, reason: str = "") -> int:
-    """Delete every entry under one key, over all namespaces the actor sees, orphans too, but not
-    of the config registry; answers how many there were."""
+    """Delete every entry under a key, in all namespaces that the actor may see, including
+    unregistered ones but not the config registry. Returns the number of entries."""
     require(actor, Role.EDITOR)
     rows = Entry.objects.visible_to(actor).open().live().filter(key=key)
     return _clear(actor, rows, dry_run, reason)
@@ -39,10 +39,11 @@ def clear_matching(
     dry_run: bool = False,
     reason: str = "",
 ) -> int:
-    """Delete the live entries that meet every filter given; answers how many there were.
+    """Delete the live entries that match all filters. Returns the number of entries.
 
-    All of them or none. Without a namespace over all that the actor sees, orphans too. BadRequest
-    without any filter, NotRegistered, Invalid for more than MOST.
+    All of them or none. Without a namespace: in all that the actor may see, including unregistered
+    ones. Raises BadRequest without any filter, NotRegistered, and Invalid for more than MOST
+    entries.
     """
     require(actor, Role.EDITOR)
     if not (namespace or prefix or scope_kind):
@@ -83,11 +84,11 @@ def clear_entries(
     reason: str,
     operation: Operation = Operation.DELETE,
 ) -> int:
-    """Delete entries by (namespace id, name, key), a thousand to a statement; answers how many
-    were live, or for EXPIRE how many had expired.
+    """Delete entries by (namespace id, name, key), a thousand per statement. Returns how many were
+    live, or for EXPIRE how many had expired.
 
-    Needs no registered namespace. The caller owns the transaction and the permission, and gathers
-    what it leaves in the feed (services/journal.py).
+    The namespace may be unregistered. The caller owns the transaction, checks the role, and aligns
+    the feed clock (services/journal.py).
     """
     cleared = 0
     in_order = iter(sorted(addresses, key=itemgetter(1, 2)))

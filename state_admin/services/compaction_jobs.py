@@ -1,9 +1,9 @@
-"""Does the jobs of context compaction: claim, plan, ask for a summary, apply.
+"""Performs the jobs of context compaction: claims them, plans, gets a summary and applies it.
 
-A worker claims a job by one statement and holds it by a lease; every step it takes is an UPDATE
-that only the holder of the newest claim can make, so a job that was cancelled or taken over ends
-there. It asks outside any transaction, and applies in a short one if the boundary still stands.
-The broker only wakes workers: whatever it loses, the sweep finds.
+One statement claims a job for a worker, under a lease. Each later step is an UPDATE that succeeds
+only with the newest claim, so a job that was cancelled or taken over ends there. The summarizer is
+called outside any transaction. A short transaction applies the summary if the boundary is still
+valid. The broker only notifies workers: the sweep finds jobs whose notification was lost.
 """
 
 from __future__ import annotations
@@ -56,25 +56,25 @@ log = structlog.get_logger()
 
 
 class _Lost(Exception):
-    """The job is no longer this worker's: it was cancelled, or another took it over."""
+    """The worker lost the job: it was cancelled, or another worker took it over."""
 
 
 def run_next() -> CompactionStatus | None:
-    """Do the job whose turn it is, workspace after workspace. None: there is none."""
+    """Perform the next job, taking workspaces in turn. None: there is none."""
     compaction_id = claim_next(LEASE)
     return _work(compaction_id) if compaction_id else None
 
 
 def run_compaction(compaction_id: str) -> CompactionStatus | None:
-    """Do this job, whoever's turn it is. None: somebody else has it, or it is finished.
+    """Perform this job out of turn. None: another worker has it, or it is finished.
 
-    Safe to call any number of times; only the holder of the newest claim can apply.
+    Safe to call any number of times; only the holder of the newest claim can apply the summary.
     """
     return _work(compaction_id) if claim(compaction_id, CompactionKind.CONTEXT) else None
 
 
 def claim(compaction_id: str, *kinds: CompactionKind) -> bool:
-    """Take a job of these kinds that nobody works on, for the length of LEASE."""
+    """Claim a job of these kinds for the length of LEASE. Returns whether it was free."""
     return bool(
         Compaction.objects.filter(public_id=compaction_id, kind__in=kinds)
         .claimable()
@@ -83,8 +83,8 @@ def claim(compaction_id: str, *kinds: CompactionKind) -> bool:
 
 
 def count_lost() -> int:
-    """How many jobs nobody works on, a hundred at most: queued ones whose notification was lost, running ones
-    whose worker died."""
+    """The number of jobs that nobody works on, at most a hundred: queued ones whose notification
+    was lost, and running ones whose worker died."""
     lost = Compaction.objects.filter(kind=CompactionKind.CONTEXT).claimable()
     return lost[:_MOST_LOST].count()
 
@@ -134,7 +134,7 @@ def _do(job: Compaction) -> CompactionStatus:
 
 
 def _request(thread: Thread, planned: Plan, policy: Policy) -> SummaryRequest:
-    """What is to be summarised: the messages up to the boundary, and the summary before them."""
+    """What to summarize: the messages up to the boundary, and the previous summary."""
     folded = effective_messages(thread, upto=planned.boundary_seq)
     bodies = [(message.folds_to, values.load(message.body or "{}")) for message in folded]
     return SummaryRequest(
@@ -146,8 +146,8 @@ def _request(thread: Thread, planned: Plan, policy: Policy) -> SummaryRequest:
 
 
 def _summarize(job: Compaction, policy: Policy, request: SummaryRequest) -> tuple[Summary, str]:
-    """The summary, and why it is not by the one that was wanted: where that one cannot be had, the
-    policy's fallback writes it. Raises SummaryFailed."""
+    """The summary, and why it is not by the configured summarizer: if that fails, the policy's
+    fallback writes it. Raises SummaryFailed."""
     try:
         engine = summaries.find_engine(job.workspace_id, policy)
         if engine.provider is not None and engine.model is not None:
@@ -216,8 +216,8 @@ def _describe_failure(failed: SummaryFailed) -> str:
 def _apply(
     job: Compaction, planned: Plan, standing: Message | None, body: dict[str, JSON], detail: str
 ) -> CompactionStatus:
-    """Append the summary with its mark, in one short transaction, if the boundary still stands, and
-    so does the summary that it brings up to date (`standing`; None: there was none)."""
+    """Append the summary in one short transaction, if the boundary and the previous summary
+    (`standing`; None: there was none) are still valid."""
     actor = system_actor(job.workspace_id, "compaction")
     with transaction.atomic():
         thread = Thread.objects.held().filter(pk=job.thread_id or 0).first()
@@ -257,18 +257,18 @@ def _apply(
 
 
 def _held(job: Compaction) -> QuerySet[Compaction]:
-    """The job's row, as long as this worker holds it."""
+    """The row of the job, as long as this worker holds it."""
     return Compaction.objects.held(job.pk, job.claim)
 
 
 def _enter(job: Compaction, phase: Phase, **shown: Any) -> None:
-    """Show where the job is. Raises _Lost."""
+    """Record the phase of the job. Raises _Lost."""
     if not _held(job).update(phase=phase, **shown):
         raise _Lost
 
 
 def _finish(job: Compaction, status: CompactionStatus, detail: str) -> CompactionStatus:
-    """Close the job. Raises _Lost."""
+    """End the job. Raises _Lost."""
     closed = _held(job).update(
         status=status,
         phase="",
@@ -296,7 +296,7 @@ def _finish(job: Compaction, status: CompactionStatus, detail: str) -> Compactio
 def _queue_again(
     job: Compaction, words: str, at: datetime | Combinable, *, attempts: int
 ) -> CompactionStatus:
-    """Let a worker take it again, not before `at`. Raises _Lost."""
+    """Queue the job again, for `at` or later. Raises _Lost."""
     queued = _held(job).update(
         status=CompactionStatus.QUEUED,
         phase="",

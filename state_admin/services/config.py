@@ -1,9 +1,7 @@
 """The config registry: providers, models and agents as entries of reserved namespaces.
 
-Secrets are stored separately (config_secrets.py).
-
-Writes of one workspace's registry come one after another: a record cannot be deleted while another
-that names it is on its way in.
+Secrets are stored separately (config_secrets.py). Writes to the registry of a workspace are
+serialized, so that a record cannot be deleted while another one that names it is being written.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ _TIMEOUT_SECS: Final[int] = config.SCHEMAS[Kind.PROVIDERS]["properties"]["timeou
 
 @dataclass(frozen=True)
 class Dependent:
-    """A record that names another, and where in it."""
+    """A record that names another one, and the place of the reference."""
 
     kind: Kind
     id: str
@@ -53,7 +51,8 @@ class ConfigDeletion:
 
 @dataclass(frozen=True)
 class Model:
-    """What callers of a model need to know of it; None: not known. Prices are USD per million."""
+    """The parameters of a model for its callers; None: unknown. Prices are USD per million
+    tokens."""
 
     id: str
     provider_id: str
@@ -66,7 +65,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Provider:
-    """Where and how the models of a provider are asked. `base_url` "": where its vendor answers."""
+    """How to call the models of a provider. `base_url` "": the default of its adapter."""
 
     id: str
     adapter: str
@@ -166,8 +165,9 @@ def restore_record(
     precondition: Precondition = ANY,
     reason: str = "",
 ) -> WriteResult:
-    """Write a new version equal to an old one, with the secrets of now: a restore neither sets nor
-    clears one. A deleted record comes back without. Raises NotFound, and what put_record raises."""
+    """Write a new version with an old value and the current secrets: a restore neither sets nor
+    clears a secret. A restored record that was deleted has none. Raises NotFound, and what
+    put_record raises."""
     require(actor, Role.ADMIN)
     check_id(identity)
     old = entry_views.read_past(
@@ -195,10 +195,10 @@ def delete_record(
     dry_run: bool = False,
     reason: str = "",
 ) -> ConfigDeletion:
-    """Delete a record and destroy its secrets; its history stays, without them.
+    """Delete a record and its secrets. Its history is kept, without them.
 
-    Conflict with `dependents` when others name it, unless `force`: then they name nothing; `hidden`
-    counts those that the actor does not see. With `dry_run` only looks.
+    Raises Conflict with `dependents` if other records name it, unless `force`. `hidden` counts
+    those that the actor may not see. `dry_run`: only return them.
     """
     require(actor, Role.ADMIN)
     check_id(identity)
@@ -224,13 +224,13 @@ def delete_record(
 
 
 def find_dependents(*, actor: Actor, kind: Kind, identity: str) -> list[Dependent]:
-    """The live records that name one, as far as the actor sees them. NotFound."""
+    """The live records that name a record, as far as the actor may see them. Raises NotFound."""
     read_record(actor=actor, kind=kind, identity=identity)
     return _dependents(actor, kind, identity)[0]
 
 
 def find_model(*, workspace_id: int, model_id: str) -> Model:
-    """What the registry knows of a model, for services that call one. NotFound."""
+    """The parameters of a model, for services that call it. Raises NotFound."""
     spec = _find_spec(workspace_id, Kind.MODELS, model_id)
     return Model(
         id=model_id,
@@ -244,7 +244,7 @@ def find_model(*, workspace_id: int, model_id: str) -> Model:
 
 
 def find_provider(*, workspace_id: int, provider_id: str) -> Provider:
-    """What the registry knows of a provider, but for its secrets (config_secrets). NotFound."""
+    """The parameters of a provider, without its secrets (config_secrets). Raises NotFound."""
     spec = _find_spec(workspace_id, Kind.PROVIDERS, provider_id)
     return Provider(
         id=provider_id,
@@ -255,7 +255,7 @@ def find_provider(*, workspace_id: int, provider_id: str) -> Provider:
 
 
 def _find_spec(workspace_id: int, kind: Kind, identity: str) -> dict[str, Any]:
-    """A live record; NotFound also for one that redaction left no record of its kind."""
+    """A live record. Raises NotFound, also for a value that a redaction made invalid."""
     row = (
         Entry.objects.filter(namespace__workspace_id=workspace_id)
         .filter(namespace__name=kind.namespace, key=identity)

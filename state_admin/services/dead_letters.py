@@ -1,4 +1,4 @@
-"""Dispatches that were given up: replay them, clear them; and the end of what is finished."""
+"""Replays and deletes dead letters, and deletes finished dispatches after their retention time."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _PURGE_BATCH = 20_000
 
 @dataclass(frozen=True)
 class Cleared:
-    """How many dead letters fit, and how many of them are gone."""
+    """How many dead letters match, and how many of them were deleted."""
 
     matched: int
     deleted: int
 
 
 def replay_dispatch(*, actor: Actor, dispatch_id: str, reason: str = "") -> Dispatch:
-    """Put a dead letter back into line under the present epoch, with all its attempts. Conflict when
-    it is none, or another one with its dedupe key is open."""
+    """Queue a dead letter again in the current epoch, with all its attempts. Raises Conflict if it
+    is not a dead letter, or another dispatch with its dedupe key is open."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
         letter = lock_dispatch(actor, dispatch_id)
@@ -65,8 +65,8 @@ def replay_dispatch(*, actor: Actor, dispatch_id: str, reason: str = "") -> Disp
 def replay_dead_letters(
     *, actor: Actor, thread_id: str = "", agent_id: str = "", reason: str = ""
 ) -> int:
-    """Replay all dead letters, of one thread or agent; answers how many. Left out is what has an
-    open dispatch, or a newer letter among them, with the same dedupe key."""
+    """Replay all dead letters, of one thread or agent. Returns their number. Skipped are those with
+    the dedupe key of an open dispatch or of a newer dead letter."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
         letters = _lock_letters(actor, thread_id, agent_id)
@@ -93,7 +93,8 @@ def clear_dead_letters(
     dry_run: bool = False,
     reason: str = "",
 ) -> Cleared:
-    """Delete dead letters for good, of one thread or agent or all. `dry_run`: only count them."""
+    """Delete dead letters permanently: all, or those of one thread or agent. `dry_run`: only count
+    them."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         if dry_run:
@@ -108,7 +109,7 @@ def clear_dead_letters(
 
 
 def purge_dispatches() -> dict[str, int]:
-    """Delete what is finished and past its retention; a dead letter is kept longer."""
+    """Delete finished dispatches after their retention time. Dead letters are kept longer."""
     finished = (DispatchStatus.ACKED, DispatchStatus.CANCELLED, DispatchStatus.SUPERSEDED)
     old = Q(status__in=finished, finished_at__lt=Now() - settings.DISPATCH_RETENTION) | Q(
         status=DispatchStatus.DEAD, finished_at__lt=Now() - settings.DISPATCH_DEAD_RETENTION
@@ -152,7 +153,7 @@ def _requeue(rows: Rows) -> int:
 
 
 def _traces(verb: str, rows: Rows) -> list[journal.Trace]:
-    """One for each thread, with how many."""
+    """One trace per thread, with the number of its dead letters."""
     counted = rows.order_by().values_list("thread__public_id").annotate(number=Count("pk"))
     return [
         journal.Trace(f"dispatch.{verb}", thread=thread, detail={"dispatches": number})

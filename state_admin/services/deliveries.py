@@ -1,8 +1,8 @@
-"""From deliveries to requests: what the workers of webhooks do.
+"""Sends the deliveries of webhooks.
 
-A delivery is a row. A worker claims it by conditional UPDATE, sends outside any transaction, and
-records what came of it if its claim still stands. The broker only wakes workers: the next tick
-finds what it lost.
+A delivery is a row. A worker claims it with a conditional UPDATE, sends it outside any transaction,
+and records the result if its claim is still valid. The broker only notifies workers: the next tick
+finds deliveries whose notification was lost.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class DeliveryAttempt:
 
 
 def drain(webhook_id: str) -> int:
-    """Deliver what a webhook has, one after the other, until one fails, nothing is due or the turn
-    is over; answers how many arrived."""
+    """Send the deliveries of a webhook, one after the other, until one fails, none is due, or the
+    time is over. Returns how many were delivered."""
     ends = time.monotonic() + _TURN
     arrived = 0
     while time.monotonic() < ends:
@@ -71,8 +71,9 @@ def drain(webhook_id: str) -> int:
 
 
 def deliver(delivery_id: str) -> DeliveryStatus | None:
-    """Make one attempt, if it is this one's turn. None: it is not, or somebody else has it, or took
-    it over meanwhile. Never begins to send after its lease: one lost claim, one request at most."""
+    """Make one attempt, if it is the turn of this delivery. None: it is not, or another worker has
+    it, or took it over meanwhile. Never starts to send after the end of its lease, so a lost claim
+    causes at most one extra request."""
     timeout = settings.WEBHOOK_TIMEOUT_SECONDS
     try:
         with transaction.atomic():
@@ -199,13 +200,13 @@ def _note_health(webhook_pk: int, outcome: DeliveryAttempt) -> None:
 
 
 def anything_to_do() -> bool:
-    """Whether a tick could find work: one statement, run every second."""
+    """Whether a tick would find work: one statement, which runs every second."""
     return webhooks_sql.anything_to_do()
 
 
 def tick() -> tuple[dict[str, int], list[str], list[str]]:
-    """Pump all webhooks, and find what nobody works on: a report, the webhooks to drain, and the
-    single deliveries to make."""
+    """Create deliveries for all webhooks, and find those that nobody works on. Returns a report,
+    the webhooks to drain, and the single deliveries to send."""
     queued = 0
     for webhook_id in Webhook.objects.active().order_by("pk").values_list("public_id", flat=True):
         queued += pump_webhook(webhook_id)
@@ -215,7 +216,8 @@ def tick() -> tuple[dict[str, int], list[str], list[str]]:
 
 
 def purge_deliveries() -> dict[str, int]:
-    """Delete deliveries past their retention; a dead letter is kept longer, to be replayed."""
+    """Delete deliveries after their retention time. Dead letters are kept longer, so that they can
+    be replayed."""
     old = Q(
         status=DeliveryStatus.DELIVERED, finished_at__lt=Now() - settings.WEBHOOK_RETENTION
     ) | Q(status=DeliveryStatus.DEAD, finished_at__lt=Now() - settings.WEBHOOK_DEAD_RETENTION)

@@ -1,4 +1,4 @@
-"""Keeps the search index behind the change feed (ADR 6). Searching itself is in search.py."""
+"""Updates the search index from the change feed (ADR 6). search.py uses it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def anything_to_index() -> bool:
 
 
 def index_entries() -> Report:
-    """Follow every workspace's feed to its end, or as far as one sweep goes."""
+    """Follow the feed of every workspace to its end, or as far as one sweep gets."""
     report = {"indexed": 0, "removed": 0}
     for workspace_id in Workspace.objects.order_by("pk").values_list("pk", flat=True):
         actor = system_actor(workspace_id, "search index")
@@ -50,7 +50,8 @@ def index_entries() -> Report:
 
 
 def _advance(actor: Actor) -> tuple[int, int, bool]:
-    """One step: how many were indexed, how many removed, and whether there is more to do."""
+    """One step. Returns how many entries were indexed, how many were removed, and whether there is
+    more to do."""
     search_models.lock_documents(actor.workspace_id)
     end = feed_sql.read_end(actor.workspace_id)
     position = SearchPosition.objects.filter(pk=actor.workspace_id).first()

@@ -1,4 +1,5 @@
-"""The sweeps that beat starts: each idempotent, each safe to run twice at once, each on record."""
+"""The sweeps that beat starts. Each is idempotent, may run twice at the same time, and is
+recorded."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ PURGE_BATCH = 20_000
 
 
 def expire_entries() -> Report:
-    """Delete entries past their TTL, leaving an `expire` version each. Reads hid them already."""
+    """Delete entries after their TTL, with a version `expire` each. Reads already treat them as
+    absent."""
     return {"expired": repeat_in_batches(_expire_batch, BATCH)}
 
 
@@ -69,7 +71,7 @@ def _expire_batch() -> int:
 
 
 def flag_stuck_runs() -> Report:
-    """Mark stuck runs and say why, in words. Nothing is ended behind anyone's back."""
+    """Flag stuck runs, with the reason in plain text. No run is ended."""
     flagged = 0
     found = Run.objects.all().stuck().filter(flagged_at=None).select_related("thread")
     for run in found[:BATCH]:
@@ -91,8 +93,8 @@ def flag_stuck_runs() -> Report:
 
 
 def expire_tickets() -> Report:
-    """Cancel the tickets that nobody decided in time, where they ask for it (`on_expiry`). A
-    decision that comes late is refused whether or not this has come by."""
+    """Cancel the expired tickets whose `on_expiry` says so. Late decisions are refused even before
+    this runs."""
     found = _due_tickets().select_related("run").order_by("expires_at")[:BATCH]
     return {"expired": sum(tickets.expire_ticket(ticket) for ticket in found)}
 
@@ -107,7 +109,8 @@ def _due_tickets() -> QuerySet[Ticket]:
 
 
 def purge_leftovers() -> Report:
-    """Delete what has outlived its promise: old changes, idempotency records, login links, sessions."""
+    """Delete rows after their retention time: changes, idempotency records, login links,
+    sessions."""
     day = timedelta(days=1)
     # Later than promised: a cursor that is still good must not point among purged changes.
     old = Change.objects.filter(at__lt=Now() - settings.CHANGE_RETENTION - timedelta(hours=1))
@@ -128,22 +131,23 @@ def purge_leftovers() -> Report:
 
 
 def _delete(rows: QuerySet[Any, Any]) -> int:
-    """In no order: to sort what is left each time would cost more than to delete it."""
+    """Without an order, because sorting the remaining rows each time would cost more than deleting
+    them."""
     doomed: QuerySet[Any, Any] = rows.model.objects.filter(pk__in=rows.values("pk")[:PURGE_BATCH])
     gone, _ = doomed.delete()
     return gone
 
 
 def measure_usage() -> Report:
-    """Count what each workspace holds, for quotas and the usage page, and what waits in its queues,
-    for the overview."""
+    """Measure what each workspace stores, for quotas and the usage page, and the length of its
+    queues, for the overview."""
     traffic.measure_queues()
     return {"workspaces": limits.measure_usage()}
 
 
 def find_lost_compactions() -> Report:
-    """Ring once for each job that nobody works on: the broker may have lost the first ring, or the
-    worker died."""
+    """Notify a worker for each job that nobody works on: its notification was lost, or its worker
+    died."""
     lost, removals = count_lost(), retention.lost_jobs()
     for _ in range(lost):
         notifications.notify_worker(RUN)
@@ -153,14 +157,14 @@ def find_lost_compactions() -> Report:
 
 
 def schedule_compactions() -> Report:
-    """Ask for the compactions that policies want by the clock."""
+    """Queue the compactions that policies request by time."""
     return {"asked": request_scheduled()}
 
 
 def run_sweep(name: str, work: Callable[[], Report]) -> Report | None:
-    """Do `work` as the sweep `name`, once at a time over all workers; put it on record.
+    """Run `work` as the sweep `name`, by one worker at a time, and record it.
 
-    None: another worker is at it. An exception is recorded and raised.
+    None: another worker is running it. An exception is recorded and raised.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s))", [f"sweep {name}"])

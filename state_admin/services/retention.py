@@ -1,12 +1,12 @@
-"""Removes old snapshots and old versions of entries, as the policies say.
+"""Removes old snapshots and old versions of entries, according to the policies.
 
-A job is a row, as that of a context compaction is, and is claimed in the same way. It works in
-pieces, each a short transaction that also moves the job's place on: a job whose worker was killed
-goes on there. What is removed is gone: there is no undo.
+A job is a row, and is claimed like one of context compaction. It works in pieces. Each is a short
+transaction that also records the position, so a job whose worker died continues there. Removal
+cannot be undone.
 
-Snapshots go in two passes. The first marks revisions as dropped, so that reads of them are refused;
-the second deletes the values that no kept revision reads. Nobody is locked out: who reads an old
-snapshot looks at the mark after the values (services/snapshots.py).
+Snapshots are removed in two passes. The first marks revisions as dropped, so that reads of them are
+refused. The second deletes the values that no kept revision needs. Readers are not blocked: a
+reader of an old snapshot checks the mark after it has read the values (services/snapshots.py).
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class SnapshotPreview:
-    """What snapshot compaction would do to a thread now. `snapshots` are kept now, `dropped` of them
-    would go; `weight` is that of the thread's state values."""
+    """What snapshot compaction would do to a thread now: of `snapshots`, `dropped` would be
+    removed. `weight` is that of the thread's state values."""
 
     effective: Effective
     keep_last: int
@@ -71,7 +71,7 @@ class SnapshotPreview:
 
 
 def preview_snapshots(*, actor: Actor, thread_id: str) -> SnapshotPreview:
-    """Plan without doing: the same rules as the job, nothing stored."""
+    """Plan by the rules of the job. Stores nothing."""
     thread = find_thread(actor, thread_id)
     effective = effective_policy(thread)
     keep_last, keep_every = _keeps(effective.policy)
@@ -84,7 +84,7 @@ def preview_snapshots(*, actor: Actor, thread_id: str) -> SnapshotPreview:
 def request_snapshots(
     *, actor: Actor, thread_id: str, trigger: Trigger = Trigger.HAND, reason: str = ""
 ) -> Compaction:
-    """Queue a snapshot compaction of a thread. If one is queued or running, that is the answer."""
+    """Queue a snapshot compaction of a thread. If one is unfinished, return that one."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         thread = find_thread(actor, thread_id, lock=True)  # it must not be deleted under the job
@@ -99,15 +99,15 @@ def request_snapshots(
 
 
 def preview_history(*, actor: Actor, namespace: str, most: int | None = None) -> Weight:
-    """All versions of the namespace's entries, and those that its `history` lets go now; with
-    `most`, those of so many entries, for who cannot wait."""
+    """All versions of the namespace's entries, and those that its `history` would remove now; with
+    `most`, only those of so many entries, to limit the time."""
     return retention_sql.weigh_versions(_history(_find_namespace(actor, namespace)), most)
 
 
 def request_history(
     *, actor: Actor, namespace: str, trigger: Trigger = Trigger.HAND, reason: str = ""
 ) -> Compaction:
-    """Queue a history compaction of a namespace. If one is queued or running, that is the answer."""
+    """Queue a history compaction of a namespace. If one is unfinished, return that one."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         row = _find_namespace(actor, namespace)
@@ -122,8 +122,8 @@ def request_history(
 
 
 def queue_snapshots() -> dict[str, int]:
-    """Ask for the threads that are due, by what their policies say. Where none says
-    `snapshot_keep_last`, nothing ever goes by itself."""
+    """Queue snapshot compactions of the threads that are due. Without a policy that sets
+    `snapshot_keep_last`, none is."""
     due = Thread.objects.filter(pk__in=retention_sql.due_threads(most=DUE, limit=SWEEP))
     asked = 0
     for thread in due.order_by("pk"):
@@ -138,7 +138,8 @@ def queue_snapshots() -> dict[str, int]:
 
 
 def queue_histories() -> dict[str, int]:
-    """Ask for the namespaces that hold versions which their `history` no longer keeps."""
+    """Queue history compactions of the namespaces with versions that their `history` does not
+    keep."""
     policed = Namespace.objects.exclude(history_keep_last=None, history_keep_seconds=None)
     due = [
         row
@@ -161,10 +162,10 @@ def lost_jobs() -> list[str]:
 
 
 def run_retention(compaction_id: str) -> CompactionStatus | None:
-    """Do one job to its end, piece by piece. None: somebody else has it, it is finished, or it is
-    no job of these kinds.
+    """Perform a job to its end, piece by piece. None: another worker has it, it is finished, or it
+    is of another kind.
 
-    Safe to call any number of times; a worker that lost its claim stops at the next piece.
+    Safe to call any number of times; a worker that lost its claim stops before the next piece.
     """
     if not claim(compaction_id, *_KINDS):
         return None
@@ -195,8 +196,8 @@ def run_retention(compaction_id: str) -> CompactionStatus | None:
 def pin_version(
     *, actor: Actor, namespace: str, key: str, version: int, pinned: bool, reason: str = ""
 ) -> EntryRevision:
-    """Pin a version of an entry, so that history compaction keeps it, or let it go. NotFound: it
-    never was. Gone: compacted away."""
+    """Pin a version of an entry, so that history compaction keeps it, or unpin it. Raises NotFound
+    if it never existed, and Gone if it was removed."""
     require(actor, Role.EDITOR)
     require_open(namespace)
     with transaction.atomic():
@@ -285,12 +286,12 @@ def _weigh(mine: Compaction, weight: Weight) -> None:
 
 
 def _keeps(policy: Policy) -> tuple[int, int | None]:
-    """How many of the newest snapshots stay, and which multiple."""
+    """How many of the newest snapshots are kept, and which multiples."""
     return policy.snapshot_keep_last or KEEP_LAST, policy.snapshot_keep_every
 
 
 def _until(thread: Thread, policy: Policy) -> int:
-    """The newest revision that is not among those kept for being new."""
+    """The newest revision that is not kept for being one of the newest."""
     return max(thread.revision - _keeps(policy)[0], 0)
 
 
@@ -342,7 +343,7 @@ _PROGRESS = (
 
 
 def _record(job: Compaction, mine: Compaction, before: tuple[int, int]) -> None:
-    """The trail of one piece: what it removed."""
+    """Record what one piece removed, in audit and feed."""
     removed = {
         "rows": mine.rows_removed - before[0],
         "snapshots": mine.progress.get("dropped", 0) - before[1],

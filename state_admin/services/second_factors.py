@@ -1,9 +1,8 @@
-"""Codes of an authenticator app, and the recovery codes beside them. Only imported where LOGIN_TOTP
-is not off.
+"""Codes of authenticator apps, and recovery codes. Imported only if LOGIN_TOTP is not off.
 
-allauth makes and keeps secrets and codes. Its throttle and its memory of used codes live in a
-cache, which each of our processes has for itself; ours stand in the authenticator's row, under its
-lock: of two who bring the same code one comes in. docs/adr/0014.
+allauth creates and checks secrets and codes. Its throttle and its record of used codes are in a
+cache, which is separate in each process. Ours are in the row of the authenticator, under its lock,
+so that a code works only once (docs/adr/0014).
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _Type = Authenticator.Type
 
 @dataclass(frozen=True)
 class State:
-    """What a person has. `enrolled_at`: None when it is off."""
+    """The authenticator of a user. `enrolled_at` None: there is none."""
 
     enrolled_at: datetime | None
     codes_left: int = 0
@@ -50,15 +49,15 @@ class State:
 
 @dataclass(frozen=True)
 class Offer:
-    """A secret to put into an app: as text in groups of four, and as a QR code (an SVG in a data
-    URL, which our CSP lets an <img> show)."""
+    """A new secret for an app: as text in groups of four, and as a QR code (an SVG in a data URL,
+    which the CSP permits in an <img>)."""
 
     text: str
     image: str
 
 
 class Sealing(DefaultMFAAdapter):
-    """What allauth asks about its surroundings (MFA_ADAPTER): secrets lie encrypted."""
+    """The adapter that allauth calls (MFA_ADAPTER): encrypts the secrets."""
 
     def encrypt(self, text: str) -> str:
         return encrypt(_PURPOSE, text).text
@@ -108,8 +107,8 @@ def offer(user: User, secret: str) -> Offer:
 
 
 def enrol(*, actor: Actor, secret: str, code: str) -> list[str]:
-    """Ask for codes of `secret` from now on; answers the recovery codes. Invalid: not its present
-    code. Conflict: there is an authenticator already."""
+    """Require codes of `secret` from now on. Returns the recovery codes. Raises Invalid if `code`
+    is not its current code, and Conflict if there is an authenticator already."""
     with transaction.atomic():
         user = _hold_own(actor)
         if is_enrolled(user):
@@ -130,8 +129,8 @@ def enrol(*, actor: Actor, secret: str, code: str) -> list[str]:
 
 
 def check_code(*, user: User, code: str) -> bool:
-    """Whether `code` is a present code of the app or an unused recovery code; each works once.
-    RateLimited after too many wrong ones, from wherever they came."""
+    """Whether `code` is a current code of the app or an unused recovery code. Each works once.
+    Raises RateLimited after too many wrong codes, from any address."""
     with transaction.atomic():
         device = _devices(user, _Type.TOTP).select_for_update().first()
         if device is None:
@@ -157,7 +156,7 @@ def check_code(*, user: User, code: str) -> bool:
 
 
 def remove(*, actor: Actor) -> None:
-    """Turn the actor's own authenticator off. Forbidden where the deployment requires one."""
+    """Remove the actor's own authenticator. Raises Forbidden if the deployment requires one."""
     if settings.LOGIN_TOTP == "required":
         raise Forbidden("this server requires an authenticator")
     with transaction.atomic():
@@ -168,7 +167,8 @@ def remove(*, actor: Actor) -> None:
 
 
 def renew_codes(*, actor: Actor) -> list[str]:
-    """New recovery codes in place of the old ones. NotFound: no authenticator."""
+    """Create new recovery codes; the old ones become invalid. Raises NotFound if there is no
+    authenticator."""
     with transaction.atomic():
         user = _hold_own(actor)
         if not is_enrolled(user):
@@ -179,9 +179,9 @@ def renew_codes(*, actor: Actor) -> list[str]:
 
 
 def reset_member(*, actor: Actor, member_id: int, reason: str = "") -> Membership:
-    """Take a member's authenticator away, who lost it. Forbidden for one's own, which needs the
-    password, and for one who belongs to other workspaces too: it guards those as well. NotFound:
-    there is none."""
+    """Remove the authenticator of a member who lost it. Raises Forbidden for one's own, which
+    requires the password, and for a member of other workspaces, because it protects those too.
+    Raises NotFound if there is none."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
         member = find_member(actor, member_id)
@@ -201,7 +201,7 @@ def reset_member(*, actor: Actor, member_id: int, reason: str = "") -> Membershi
 
 
 def reset(*, actor: Actor, user: User, reason: str = "") -> None:
-    """Take a user's authenticator away. For operators at the shell; admins use reset_member."""
+    """Remove the authenticator of a user. For operators with a shell; admins use reset_member."""
     with transaction.atomic():
         gone, _ = Authenticator.objects.filter(user=user).delete()
         if not gone:
@@ -210,8 +210,8 @@ def reset(*, actor: Actor, user: User, reason: str = "") -> None:
 
 
 def rotate_secrets() -> Rotation:
-    """Encrypt what lies under an older key with the first one: of authenticators and of recovery
-    codes. Counts them. Safe to repeat and to interrupt, also while people sign in."""
+    """Encrypt with the newest key the secrets of authenticators and recovery codes that have an
+    older one, and count them. Safe to repeat and to interrupt, also while people sign in."""
     done = Rotation(0, 0, [])
     owners = Authenticator.objects.order_by("user_id").values_list("user_id", flat=True).distinct()
     for user_id in list(owners):
@@ -239,8 +239,8 @@ def rotate_secrets() -> Rotation:
 
 
 def _seal_anew(device: Authenticator) -> bool:
-    """Put the secrets of a device under the newest key; whether one was under another. UnknownKey or
-    Altered: one cannot be decrypted."""
+    """Encrypt the secrets of a device with the newest key. Returns whether one had another key.
+    Raises UnknownKey or Altered if one cannot be decrypted."""
     newest = newest_key_id(_PURPOSE)
     changed = False
 
@@ -263,7 +263,7 @@ def _seal_anew(device: Authenticator) -> bool:
 
 
 def _hold_own(actor: Actor) -> User:
-    """The actor's user, locked: of two enrolments at once the second sees the first."""
+    """The actor's user, locked, so that the second of two concurrent enrolments sees the first."""
     if actor.kind != "user":
         raise Forbidden("only users can sign in")
     return User.objects.select_for_update().get(pk=actor.id)
@@ -274,7 +274,7 @@ def _devices(user: User, kind: str) -> Any:
 
 
 def _counter_of(secret: str, code: str) -> int | None:
-    """Which of the present steps of the clock `code` belongs to: this, the one before, the next."""
+    """The time step of `code`: the current one, the one before or the next."""
     for counter in totp.yield_hotp_counters_from_time():
         expected = totp.format_hotp_value(totp.hotp_value(secret, counter))
         if compare_user_code(actual=code, expected=expected):

@@ -1,7 +1,8 @@
-"""Who comes in by the provider of single sign-on. Only imported where one is configured.
+"""Which users may sign in through the provider of single sign-on. Imported only if one is
+configured.
 
-An identity is a provider's word: its `issuer` and `subject` name one person for ever, its e-mail
-address counts only while the provider says that it is theirs. docs/adr/0014.
+The `issuer` and `subject` of an identity name one person permanently. Its e-mail address counts
+only as long as the provider says that it is verified (docs/adr/0014).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _LONGEST_NAME = 150
 
 @dataclass(frozen=True)
 class Identity:
-    """Whom the provider vouches for. `email` is lower-case, and "" unless it is verified."""
+    """The person that the provider vouches for. `email` is lower-case, and "" unless it is
+    verified."""
 
     issuer: str
     subject: str
@@ -35,9 +37,9 @@ class Identity:
 
 
 def admit(identity: Identity, *, request_id: str = "") -> User:
-    """The member with this identity: linked before, or with its e-mail address as their name or
-    address, which links them now. Forbidden for all others, unless the deployment lets new people
-    of the address's domain in (OIDC_NEW_DOMAINS)."""
+    """The member with this identity: linked before, or with its e-mail address as name or address,
+    which links them now. Raises Forbidden for all others, unless the deployment accepts new users
+    of the domain (OIDC_NEW_DOMAINS)."""
     accounts = SocialAccount.objects.filter(provider=identity.issuer, uid=identity.subject)
     linked = accounts.select_related("user").first()
     user = linked.user if linked else _of_address(identity.email)
@@ -54,8 +56,8 @@ def admit(identity: Identity, *, request_id: str = "") -> User:
 
 
 def link(*, actor: Actor, identity: Identity) -> None:
-    """Let the actor, a person, in by this identity from now on. Conflict when it is somebody
-    else's, or the actor has another one of the same provider."""
+    """Let the actor, a user, sign in with this identity from now on. Raises Conflict if it belongs
+    to another user, or the actor has another identity of the provider."""
     if actor.kind != "user":
         raise Forbidden("only users can sign in")
     with transaction.atomic():
@@ -76,7 +78,7 @@ def link(*, actor: Actor, identity: Identity) -> None:
 
 
 def unlink(*, actor: Actor, issuer: str) -> None:
-    """Forget the actor's identities at a provider. Invalid where no password would be left."""
+    """Remove the actor's identities at a provider. Raises Invalid if the user has no password."""
     user = User.objects.get(pk=actor.id)
     if not user.has_usable_password():
         raise Invalid(
@@ -93,8 +95,8 @@ def is_linked(user: User, issuer: str) -> bool:
 
 
 def _of_address(email: str) -> User | None:
-    """The one user of this address. The database folds more letters than it should (a dotless i),
-    so the comparison is done again; of two nobody is taken."""
+    """The only user with this address. The database ignores more differences between letters than
+    it should (a dotless i), so the comparison is repeated here. With two users, none is chosen."""
     if not email:
         return None
     users = [
@@ -111,8 +113,8 @@ def _of_address(email: str) -> User | None:
 
 
 def _make_member(identity: Identity, request_id: str) -> User:
-    """A new user in the workspace for new people, or Forbidden. Never one who exists: whoever made
-    that user may know its password."""
+    """A new user in the workspace for new users. Raises Forbidden. Never an existing user, because
+    somebody else may know its password."""
     sso = cast(SingleSignOn, settings.OIDC)
     name, _, domain = identity.email.rpartition("@")
     if not name or domain not in sso.domains or len(identity.email) > _LONGEST_NAME:

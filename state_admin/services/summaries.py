@@ -1,5 +1,8 @@
-"""Who writes a summary, and whether that one may be asked now: the circuit breaker of each model and
-what a workspace may spend a day. Not here: what is summarised and what becomes of it (compactions)."""
+"""Chooses the summarizer, and whether it may be called now: a circuit breaker per model, and the
+daily budget of the workspace.
+
+Not here: what is summarized, and how the summary is used (compactions).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ log = structlog.get_logger()
 
 
 class Closed(SummaryFailed):
-    """Nobody asks now; `until` says when again. None: this one will never be asked."""
+    """No call is permitted now. `until`: when it will be. None: never."""
 
     def __init__(self, message: str, until: datetime | None) -> None:
         super().__init__(message, retry=False)
@@ -55,7 +58,7 @@ class Closed(SummaryFailed):
 
 @dataclass(frozen=True)
 class Engine:
-    """A summariser ready to be asked; `provider` and `model` where it is a model."""
+    """A summarizer that is ready to be called. `provider` and `model` are set if it is a model."""
 
     summarizer: Summarizer
     provider: Provider | None = None
@@ -63,12 +66,12 @@ class Engine:
 
     @property
     def seconds(self) -> float:
-        """How long asking may take."""
+        """How long a call may take."""
         return self.provider.timeout.total if self.provider else 0.0
 
 
 def find_engine(workspace_id: int, policy: Policy) -> Engine:
-    """The summariser that a policy names. SummaryFailed says what is not configured."""
+    """The summarizer that a policy names. Raises SummaryFailed with what is not configured."""
     name = policy.summarizer or DEFAULT_SUMMARIZER
     if name in SUMMARIZERS:
         return Engine(SUMMARIZERS[name]())
@@ -81,10 +84,10 @@ def find_engine(workspace_id: int, policy: Policy) -> Engine:
 
 
 def find_model(workspace_id: int, model_id: str) -> tuple[Provider, Model]:
-    """A model of the config registry, and its provider with the key and the dialect it speaks.
+    """A model of the config registry, and its provider with key and adapter.
 
-    SummaryFailed says what is missing or cannot be read; another attempt waits for somebody to
-    mend it, so there is none.
+    Raises SummaryFailed with what is missing or cannot be decrypted. It is not retried, because
+    somebody has to fix it first.
     """
     try:
         model = config.find_model(workspace_id=workspace_id, model_id=model_id)
@@ -122,7 +125,7 @@ def find_model(workspace_id: int, model_id: str) -> tuple[Provider, Model]:
 
 
 def find_warning(engine: Engine) -> str:
-    """What people should know before this one is asked; "": nothing."""
+    """What to know before this summarizer is called; "" if nothing."""
     model = engine.model
     if model is None or model.priced:
         return ""
@@ -131,12 +134,13 @@ def find_warning(engine: Engine) -> str:
 
 
 def find_window(workspace_id: int, agent_id: str) -> tuple[int | None, int | None]:
-    """Context window and longest answer of the model that an agent talks with; None: unknown."""
+    """The context window and the largest answer of an agent's model. None: unknown."""
     return find_agent_window(workspace_id, agent_id) if agent_id else (None, None)
 
 
 def _patience(provider: config.Provider) -> Timeout:
-    """As long as the provider's configuration says; a model may think in silence until the end."""
+    """The timeout of the provider's configuration, also between bytes: a model may be silent until
+    its answer is complete."""
     seconds = float(provider.timeout_secs)
     return Timeout(connect=min(PATIENCE.connect, seconds), read=seconds, total=seconds)
 
@@ -150,9 +154,9 @@ def fallback_engine() -> Engine:
 
 
 def ask(workspace_id: int, engine: Engine, request: SummaryRequest) -> Summary:
-    """The summary. Raises SummaryFailed, and Closed before anything is sent when the model's circuit
-    is open or the workspace has spent what it may today; a summariser that breaks down has failed
-    for good. Outside any transaction."""
+    """The summary. Raises SummaryFailed; Closed, before anything is sent, if the circuit of the
+    model is open or the daily budget is spent. An internal error is a SummaryFailed that is not
+    retried. Must be called outside any transaction."""
     if engine.provider is None or engine.model is None:
         with _failing():
             return engine.summarizer.summarize(request)
@@ -184,8 +188,9 @@ def ask(workspace_id: int, engine: Engine, request: SummaryRequest) -> Summary:
 
 @contextlib.contextmanager
 def _failing() -> Iterator[None]:
-    """Whatever breaks within is a SummaryFailed. Its words tell no more than its kind: they are shown,
-    and nobody knows what it quotes. Nobody knows either whether a model did answer, so it is paid for."""
+    """Turns any exception into SummaryFailed. Its message has only the kind of the error, because
+    it is shown and the text may quote data. It counts as paid, because the model may have
+    answered."""
     try:
         yield
     except SummaryFailed:

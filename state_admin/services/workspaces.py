@@ -1,4 +1,4 @@
-"""Makes workspaces and says who belongs to them."""
+"""Creates workspaces and adds members, for operators."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ensure_workspace(
 
 
 def find_workspace(actor: Actor, slug: str) -> Workspace:
-    """A workspace that the actor may see. NotFound."""
+    """A workspace that the actor may see. Raises NotFound."""
     workspace = Workspace.objects.visible_to(actor).filter(slug=slug).first()
     if workspace is None:
         raise NotFound(f"workspace not found: {slug}")
@@ -53,8 +53,8 @@ def find_workspace(actor: Actor, slug: str) -> Workspace:
 def change_workspace(
     *, actor: Actor, slug: str, changes: Mapping[str, str | int | None], reason: str = ""
 ) -> Workspace:
-    """Set the name or quotas of a workspace, for an operator: `name`, and `max_entries`, `max_bytes`,
-    `max_threads`, of which None lifts a limit. NotFound."""
+    """Set the name or quotas of a workspace, for an operator: `name`, and `max_entries`,
+    `max_bytes` and `max_threads`, of which None removes a limit. Raises NotFound."""
     target = acting_in(actor, slug)
     with transaction.atomic():
         workspace = Workspace.objects.get(pk=target.workspace_id)
@@ -68,13 +68,13 @@ def change_workspace(
 
 
 def acting_in(actor: Actor, slug: str) -> Actor:
-    """An operator, at work in another workspace than that of the token. NotFound."""
+    """The operator as an actor of another workspace than that of the token. Raises NotFound."""
     require_operator(actor)
     return replace(actor, workspace_id=find_workspace(actor, slug).pk)
 
 
 def add_member(*, workspace: Workspace, user: User, role: Role) -> Membership:
-    """Give `user` a role in a workspace, or change it. For operators at the shell."""
+    """Give `user` a role in a workspace, or change it. For operators with a shell."""
     with transaction.atomic():
         membership, _ = Membership.objects.update_or_create(
             workspace=workspace, user=user, defaults={"role": role.value}

@@ -1,22 +1,23 @@
 """Serves the most frequent calls of the API without Django, and those of one moment together.
 
-The lane handles a request only if it understands all of it: a read, a write or a patch of an entry,
-with a token that was used within the last seconds and no headers but those listed here. It responds
-only to calls that succeed. Django serves all others, so only Django decides why a request is refused.
+The lane handles a request only if it understands all of it: a read, a write or a patch of an entry, or
+a commit, with a token that was used within the last seconds and no headers but those listed here. It
+responds only to calls that succeed. Django serves all others, so only Django decides why a request is refused.
 A test sends the same requests both ways and compares the responses and the stored rows
 (docs/adr/0017-calls-of-one-moment-are-joined.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Awaitable, Callable, Set
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 import structlog
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils.encoding import escape_uri_path
 from django.views import View
 
 from project.channel import Answer
@@ -24,9 +25,9 @@ from project.failures import describe_error
 from project.hosts import is_served
 from project.joining import InThread, Joiner
 from project.middleware import read_request_id
-from project.paths import RAW_PATH
+from project.paths import RAW_PATH, encoded_path
+from state_admin.api.commits import CommitCall, answer_commits
 from state_admin.api.joined_entries import (
-    Answered,
     ReadCall,
     WriteCall,
     answer_reads,
@@ -35,21 +36,34 @@ from state_admin.api.joined_entries import (
 )
 from state_admin.contract import OPERATIONS
 from state_admin.contract.base import JSON_TYPE
+from state_admin.contract.commits import COMMIT
 from state_admin.contract.entries import PATCH_TYPES, READ_ENTRY
 from state_admin.rest.authentication import read_run_id
 from state_admin.rest.endpoint import read_reason
 from state_admin.rest.etags import version_in
+from state_admin.rest.idempotency import identify
 from state_admin.rest.problems import answer_error, rate_limit_headers
 from state_admin.services.actors import cached_credential
 from state_admin.services.errors import Problem
+from state_admin.services.idempotency import Key, StoredResponse
+from state_admin.services.throttles import Allowance
 from state_admin.services.token_cache import Credential
 
 log = structlog.get_logger(__name__)
 
-_PREFIX: Final = "/api/v1/state/"
+Address = tuple[str, str]
+Environ = dict[str, Any]
+Header = tuple[bytes, bytes]
+# What a group returns for a call that writes.
+Written = StoredResponse | Exception
+C = TypeVar("C", WriteCall, CommitCall)
+
+_STATE: Final = "/api/v1/state/"
+_RUNS: Final = "/api/v1/runs/"
+_COMMITS: Final = "/commits"
 # A larger body would delay the other calls of its group.
 _LARGEST_BODY: Final = 64 * 1024
-# Headers that do not affect a read or a write of an entry.
+# Headers that do not affect these calls.
 _WITHOUT_MEANING: Final = {
     "HTTP_ACCEPT", "HTTP_ACCEPT_ENCODING", "HTTP_ACCEPT_LANGUAGE", "HTTP_CACHE_CONTROL",
     "HTTP_CONNECTION", "HTTP_DNT", "HTTP_FORWARDED", "HTTP_KEEP_ALIVE", "HTTP_PRAGMA",
@@ -60,17 +74,24 @@ _OF_EACH: Final = _WITHOUT_MEANING | {
     "HTTP_AUTHORIZATION", "HTTP_HOST", "HTTP_RUN_ID", "HTTP_X_REQUEST_ID",
 }  # fmt: skip
 _OF_READS: Final = _OF_EACH | {"HTTP_IF_NONE_MATCH"}
-_OF_WRITES: Final = _OF_EACH | {"HTTP_IF_MATCH", "HTTP_CHANGE_REASON"}
-_METHODS: Final = {each.method for each in OPERATIONS.values() if each.path == READ_ENTRY.path}
-_ALLOW: Final = ", ".join(
-    each.upper()
-    for each in View.http_method_names
-    if each.upper() in _METHODS or each in ("head", "options")
-).encode()
+_OF_WRITES: Final = _OF_EACH | {
+    "HTTP_CHANGE_REASON", "HTTP_IDEMPOTENCY_KEY", "HTTP_IF_MATCH",
+}  # fmt: skip
 
-Address = tuple[str, str]
-Environ = dict[str, Any]
-Headers = list[tuple[bytes, bytes]]
+
+def _allow(path: str) -> Header:
+    """The Allow header of a path of the contract, as Django writes it."""
+    methods = {each.method for each in OPERATIONS.values() if each.path == path}
+    names = [
+        name.upper()
+        for name in View.http_method_names
+        if name.upper() in methods or name == "options" or (name == "head" and "GET" in methods)
+    ]
+    return b"allow", ", ".join(names).encode()
+
+
+_ALLOW_ENTRY: Final = _allow(READ_ENTRY.path)
+_ALLOW_COMMIT: Final = _allow(COMMIT.path)
 
 
 class Lane:
@@ -78,32 +99,40 @@ class Lane:
 
     def __init__(self, in_thread: InThread) -> None:
         self._reads = Joiner(answer_reads, in_thread)
-        self._writes: Joiner[WriteCall, Answered | Exception] = Joiner(answer_writes, in_thread)
+        self._writes: Joiner[WriteCall, Written] = Joiner(answer_writes, in_thread)
+        self._commits: Joiner[CommitCall, Written] = Joiner(
+            answer_commits, in_thread, most_groups=1
+        )
 
-    async def answer(self, environ: dict[str, Any], body: bytes) -> Answer | None:
+    async def answer(self, environ: Environ, body: bytes) -> Answer | None:
         """The response. None: nothing was done, and Django must serve the request."""
-        method, raw_path = environ["REQUEST_METHOD"], environ[RAW_PATH]
-        if method not in ("GET", "PUT", "PATCH") or environ["QUERY_STRING"]:
+        if environ["QUERY_STRING"] or not is_served(environ.get("HTTP_HOST", "")):
             return None
-        if not raw_path.startswith(_PREFIX) or not is_served(environ.get("HTTP_HOST", "")):
-            return None
-        address = _read_address(raw_path)
-        credential = _find_credential(environ)
-        if address is None or credential is None:
+        take: Callable[[Environ, Credential, Any, bytes], Awaitable[Answer | None]]
+        target: Any
+        match environ["REQUEST_METHOD"]:
+            case "GET":
+                take, target = self._read, _read_address(environ[RAW_PATH])
+            case "PUT" | "PATCH":
+                take, target = self._write, _read_address(environ[RAW_PATH])
+            case "POST":
+                take, target = self._commit, _read_run(environ[RAW_PATH])
+            case _:
+                return None
+        credential = None if target is None else _find_credential(environ)
+        if credential is None:
             return None
         request_id = environ["HTTP_X_REQUEST_ID"] = read_request_id(environ)
         try:
             actor = replace(credential.actor, request_id=request_id, run_id=read_run_id(environ))
-            if method == "GET":
-                return await self._read(environ, replace(credential, actor=actor), address)
-            return await self._write(environ, replace(credential, actor=actor), address, body)
+            return await take(environ, replace(credential, actor=actor), target, body)
         except Problem:
             return None
 
     async def _read(
-        self, environ: Environ, credential: Credential, address: Address
+        self, environ: Environ, credential: Credential, address: Address, body: bytes
     ) -> Answer | None:
-        if not _understands(environ, _OF_READS) or _has_body(environ):
+        if body or not _understands(environ, _OF_READS):
             return None
         tags = environ.get("HTTP_IF_NONE_MATCH", "")
         call = ReadCall(credential, *address, frozenset(tag.strip() for tag in tags.split(",")))
@@ -112,51 +141,95 @@ class Lane:
         except Exception as error:  # Django runs into it again, and reports it
             log.info("group.failed", error=describe_error(error))
             return None
-        return None if answered is None else _show(answered, credential.actor.request_id)
+        if answered is None:
+            return None
+        request_id = credential.actor.request_id
+        return _show(answered.response, request_id, _ALLOW_ENTRY, answered.allowance)
 
     async def _write(
         self, environ: Environ, credential: Credential, address: Address, body: bytes
     ) -> Answer | None:
-        media_type = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
+        media_type = _media_type(environ)
         patch = PATCH_TYPES.get(media_type) if environ["REQUEST_METHOD"] == "PATCH" else None
-        if (
-            not _understands(environ, _OF_WRITES)
-            or (patch is None and (environ["REQUEST_METHOD"], media_type) != ("PUT", JSON_TYPE))
-            or not 0 < len(body) <= _LARGEST_BODY
-            or credential.rate_per_minute is not None
-        ):
+        if patch is None and (environ["REQUEST_METHOD"], media_type) != ("PUT", JSON_TYPE):
             return None
-        actor = credential.actor
-        match = environ.get("HTTP_IF_MATCH")
-        expected = None if match is None else version_in("If-Match", match)
+        if not _is_small_write(environ, credential, body):
+            return None
+        actor, expected = credential.actor, _read_match(environ)
         if expected == 0:
             return None
-        call = WriteCall(actor, *address, body, patch, expected, read_reason(environ))
-        answered: Answered | Exception | None
-        try:
-            answered = await self._writes.ask(call, actor.workspace_id)
-        except Exception as error:  # the outcome is unknown: Django must not write again
-            answered = error
-        if isinstance(answered, Exception):
-            return _show_error(answered, environ, actor.request_id)
-        return None if answered is None else _show(answered, actor.request_id)
+        once = _read_key(environ, body)
+        call = WriteCall(actor, *address, body, patch, expected, read_reason(environ), once)
+        return await _ask(self._writes, call, environ, _ALLOW_ENTRY)
+
+    async def _commit(
+        self, environ: Environ, credential: Credential, run_id: str, body: bytes
+    ) -> Answer | None:
+        if _media_type(environ) != JSON_TYPE or not _is_small_write(environ, credential, body):
+            return None
+        match, reason = _read_match(environ), read_reason(environ)
+        call = CommitCall(credential.actor, run_id, body, match, reason, _read_key(environ, body))
+        return await _ask(self._commits, call, environ, _ALLOW_COMMIT)
+
+
+async def _ask(
+    joiner: Joiner[C, Written], call: C, environ: Environ, allow: Header
+) -> Answer | None:
+    response: Written | None
+    try:
+        response = await joiner.ask(call, call.actor.workspace_id)
+    except Exception as error:  # the outcome is unknown: Django must not write again
+        response = error
+    if isinstance(response, Exception):
+        return _show_error(response, environ, call.actor.request_id, allow)
+    return None if response is None else _show(response, call.actor.request_id, allow)
 
 
 def _read_address(raw_path: str) -> Address | None:
     """Namespace and key, if the path is that of an entry (project/paths.py has the rules)."""
-    if not raw_path.isascii():
+    if not raw_path.startswith(_STATE) or not raw_path.isascii():
         return None
-    namespace, slash, key = raw_path[len(_PREFIX) :].partition("/")
+    namespace, slash, key = raw_path[len(_STATE) :].partition("/")
     address = unquote(namespace), unquote(key)
     return address if slash and is_address(*address) else None
 
 
+def _read_run(raw_path: str) -> str | None:
+    """The id of a run, if the path is that of its commits."""
+    if not raw_path.startswith(_RUNS) or not raw_path.endswith(_COMMITS) or not raw_path.isascii():
+        return None
+    segment = raw_path[len(_RUNS) : -len(_COMMITS)]
+    run_id = unquote(segment)
+    return run_id if segment and "/" not in segment and "\0" not in run_id else None
+
+
+def _media_type(environ: Environ) -> str:
+    text: str = environ.get("CONTENT_TYPE", "")
+    return text.partition(";")[0].strip().lower()
+
+
+def _is_small_write(environ: Environ, credential: Credential, body: bytes) -> bool:
+    """Whether a write may be done beside others, by a token without a limit."""
+    return (
+        _understands(environ, _OF_WRITES)
+        and 0 < len(body) <= _LARGEST_BODY
+        and credential.rate_per_minute is None
+    )
+
+
+def _read_match(environ: Environ) -> int | None:
+    match = environ.get("HTTP_IF_MATCH")
+    return None if match is None else version_in("If-Match", match)
+
+
+def _read_key(environ: Environ, body: bytes) -> Key | None:
+    if "HTTP_IDEMPOTENCY_KEY" not in environ:
+        return None
+    return identify(environ, escape_uri_path(encoded_path(environ[RAW_PATH])), body)
+
+
 def _understands(environ: Environ, headers: Set[str]) -> bool:
     return all(name in headers for name in environ if name.startswith("HTTP_"))
-
-
-def _has_body(environ: Environ) -> bool:
-    return "CONTENT_TYPE" in environ or environ.get("CONTENT_LENGTH", "0") != "0"
 
 
 def _find_credential(environ: Environ) -> Credential | None:
@@ -164,32 +237,29 @@ def _find_credential(environ: Environ) -> Credential | None:
     return cached_credential(presented.strip()) if scheme.lower() == "bearer" else None
 
 
-def _show(answered: Answered, request_id: str) -> Answer:
+def _show(
+    response: StoredResponse, request_id: str, allow: Header, left: Allowance | None = None
+) -> Answer:
     """The response as rest/bodies.py writes it."""
-    headers: Headers = [
-        (b"cache-control", b"no-store"),
-        (b"etag", b'"%d"' % answered.version),
-        (b"allow", _ALLOW),
-    ]
-    if answered.body:
-        headers.insert(0, (b"content-type", b"application/json"))
-    if left := answered.allowance:
+    headers = [(name.lower().encode(), text.encode()) for name, text in response.headers.items()]
+    headers.insert(-1, (b"cache-control", b"no-store"))  # before the entity tag
+    headers.append(allow)
+    if left is not None:
         limits = rate_limit_headers(left.limit, left.remaining, left.reset)
         headers += [(name.lower().encode(), text.encode()) for name, text in limits.items()]
-    return _finish(answered.status, headers, answered.body, request_id)
+    return _finish(response.status, headers, response.body, request_id)
 
 
-def _show_error(error: Exception, environ: Environ, request_id: str) -> Answer:
+def _show_error(error: Exception, environ: Environ, request_id: str, allow: Header) -> Answer:
     """The problem that Django would return for an error of the database."""
     request = HttpRequest()
     request.META = {**environ, "REQUEST_ID": request_id}
     response = answer_error(error, request)
     headers = [(name.lower().encode(), text.encode()) for name, text in response.headers.items()]
-    headers.append((b"allow", _ALLOW))
-    return _finish(response.status_code, headers, response.content, request_id)
+    return _finish(response.status_code, [*headers, allow], response.content, request_id)
 
 
-def _finish(status: int, headers: Headers, body: bytes, request_id: str) -> Answer:
+def _finish(status: int, headers: list[Header], body: bytes, request_id: str) -> Answer:
     """Add the headers that project/middleware.py adds, in the same order."""
     if settings.CORS_ALLOWED_ORIGINS:
         headers.append((b"vary", b"origin"))

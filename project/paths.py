@@ -31,11 +31,13 @@ def encode_path(request: HttpRequest) -> None:
     if raw is None:
         request.path_info = quote(request.path_info)
     elif "%" in raw:
-        request.path_info = _normalize(raw)
+        request.path_info = encoded_path(raw)
 
 
-def _normalize(raw_path: str) -> str:
-    """Each segment encoded in one way: `%7E` and `~` are the same (RFC 3986, 6.2.2.2)."""
+def encoded_path(raw_path: str) -> str:
+    """The path with each segment encoded in one way: `%7E` and `~` are the same (RFC 3986, 6.2.2.2)."""
+    if "%" not in raw_path:
+        return raw_path
     segments = raw_path.encode("latin-1").split(b"/")
     return "/".join(quote(unquote_to_bytes(segment), safe="") for segment in segments)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from state_admin.contract.base import JSON_TYPE
 from state_admin.contract.entries import Entry, Write
 from state_admin.domain import scopes, values
 from state_admin.domain.access import Actor
@@ -20,7 +21,8 @@ from state_admin.services import entry_views, throttles
 from state_admin.services.entries import PatchKind, WriteResult
 from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import Problem, RateLimited
-from state_admin.services.joined_writes import JoinedWrite, Patch, Put, store_joined
+from state_admin.services.idempotency import Key, StoredResponse
+from state_admin.services.joined_writes import Patch, Put, store_joined
 from state_admin.services.throttles import Allowance
 from state_admin.services.token_cache import Credential
 from state_admin.services.traffic import CallKind, counter
@@ -37,7 +39,7 @@ class ReadCall(NamedTuple):
 
 class WriteCall(NamedTuple):
     """A PUT or PATCH of an entry. `actor` has the ids of the request and of the run. `patch`: how to
-    apply the body; None for a PUT."""
+    apply the body; None for a PUT. `once`: the Idempotency-Key."""
 
     actor: Actor
     namespace: str
@@ -46,16 +48,15 @@ class WriteCall(NamedTuple):
     patch: PatchKind | None
     expected: int | None
     reason: str
+    once: Key | None
 
 
 class Answered(NamedTuple):
-    """The response to a call, without its headers. `body` is empty for 304; `allowance` is the
-    remaining rate limit of the token, None without a limit."""
+    """The response to a read. `allowance` is the remaining rate limit of the token, None without a
+    limit."""
 
-    status: int
-    version: int
-    body: bytes
-    allowance: Allowance | None
+    response: StoredResponse
+    allowance: Allowance | None = None
 
 
 def is_address(namespace: str, key: str) -> bool:
@@ -82,22 +83,27 @@ def _answer_read(call: ReadCall, entry: EntryView | None) -> Answered | None:
     except RateLimited:
         return None
     counter.count(call.credential.actor.workspace_id, CallKind.READ)
-    if f'"{entry.version}"' in call.known:
-        return Answered(304, entry.version, b"", allowance)
-    return Answered(200, entry.version, msgspec.json.encode(Entry.of(entry)), allowance)
+    etag = f'"{entry.version}"'
+    if etag in call.known:
+        return Answered(StoredResponse(304, {"ETag": etag}, b""), allowance)
+    return Answered(_respond(200, entry), allowance)
 
 
-def answer_writes(calls: Sequence[WriteCall]) -> list[Answered | Exception | None]:
+def answer_writes(calls: Sequence[WriteCall]) -> list[StoredResponse | Exception | None]:
     """The responses to the calls. An exception is an error of the database: whether the call was
     written is unknown."""
     writes = [_read_write(call) for call in calls]
-    results = iter(store_joined([write for write in writes if write is not None]))
-    return [_answer_write(write, next(results)) if write else None for write in writes]
+    stored = iter(store_joined([write for write in writes if write is not None], _respond_to_write))
+    responses = [next(stored) if write else None for write in writes]
+    for call, response in zip(calls, responses, strict=True):
+        if isinstance(response, StoredResponse):
+            counter.count(call.actor.workspace_id, CallKind.WRITE)
+    return responses
 
 
 def _read_write(call: WriteCall) -> Put | Patch | None:
     """The write of a call. None: the body is invalid, or sets tags or a pin."""
-    common = (call.actor, call.namespace, call.key, call.expected, call.reason)
+    common = (call.actor, call.namespace, call.key, call.expected, call.reason, call.once)
     try:
         raw = values.read(call.body)
         if call.patch is not None:
@@ -111,11 +117,10 @@ def _read_write(call: WriteCall) -> Put | Patch | None:
     return Put(*common, body.value, None if body.ttl_seconds is UNSET else body.ttl_seconds)
 
 
-def _answer_write(
-    write: JoinedWrite, result: WriteResult | Exception | None
-) -> Answered | Exception | None:
-    if not isinstance(result, WriteResult):
-        return result
-    counter.count(write.actor.workspace_id, CallKind.WRITE)
-    body = msgspec.json.encode(Entry.of(result.entry))
-    return Answered(201 if result.created else 200, result.entry.version, body, None)
+def _respond_to_write(result: WriteResult) -> StoredResponse:
+    return _respond(201 if result.created else 200, result.entry)
+
+
+def _respond(status: int, entry: EntryView) -> StoredResponse:
+    headers = {"Content-Type": JSON_TYPE, "ETag": f'"{entry.version}"'}
+    return StoredResponse(status, headers, msgspec.json.encode(Entry.of(entry)))

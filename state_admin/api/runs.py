@@ -7,32 +7,29 @@ from decimal import Decimal, InvalidOperation
 from django.http import HttpResponse
 from msgspec import UNSET
 
-from state_admin.contract import commits as commit_contract
 from state_admin.contract import runs as contract
 from state_admin.contract.base import Page
 from state_admin.contract.items import Selection
 from state_admin.domain import values
-from state_admin.domain.merging import Batch, Update
+from state_admin.domain.access import Actor
 from state_admin.models import Run
 from state_admin.models.feed_sql import FeedFilter
 from state_admin.rest import etags, long_polling, pagination
 from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.items import answer_items
-from state_admin.services import commits, entries, leases, recoveries, runs
-from state_admin.services.commits import Step
-from state_admin.services.errors import BadRequest, Invalid, Problem
-from state_admin.services.knowledge import MOST_READS
-from state_admin.services.runs import UNCHANGED, RunChange
-from state_admin.services.snapshots import Read
+from state_admin.services import leases, recoveries, runs
+from state_admin.services.errors import Invalid
+from state_admin.services.runs import RunChange
 
 from .threads import read_object
 
 _COST_PLACES = Decimal("0.000001")
 
 
-def _run_document(call: Endpoint, run: Run) -> contract.Run:
-    return contract.Run.of(run, call.actor, runs.parents_of(call.actor, [run]))
+def run_document(actor: Actor, run: Run) -> contract.Run:
+    """The run as `actor` may see it."""
+    return contract.Run.of(run, actor, runs.parents_of(actor, [run]))
 
 
 @handles(contract.START_RUN)
@@ -46,7 +43,7 @@ def start_run(call: Endpoint, thread_id: str) -> HttpResponse:
         reason=call.reason,
         **fields,
     )
-    return answer(_run_document(call, run), 201 if created else 200, etag=run.last_revision)
+    return answer(run_document(call.actor, run), 201 if created else 200, etag=run.last_revision)
 
 
 @handles(contract.LIST_RUNS)
@@ -80,7 +77,7 @@ def get_run(call: Endpoint, run_id: str) -> HttpResponse:
         FeedFilter(run=run_id),
         look=lambda: runs.find_run(call.actor, run_id),
         is_news=lambda run: run.last_revision > since,
-        show=lambda run: answer(_run_document(call, run), etag=run.last_revision),
+        show=lambda run: answer(run_document(call.actor, run), etag=run.last_revision),
         memory=since,
     )
 
@@ -91,19 +88,21 @@ def change_run(call: Endpoint, run_id: str) -> HttpResponse:
     run = runs.change_run(
         actor=call.actor,
         run_id=run_id,
-        change=_read_change(body),
+        change=read_change(body),
         fencing_token=body.fencing_token,
         expected_revision=etags.expected_version(call.request),
         reason=call.reason,
     )
-    return answer(_run_document(call, run), etag=run.last_revision)
+    return answer(run_document(call.actor, run), etag=run.last_revision)
 
 
 @handles(contract.HEARTBEAT_RUN)
 def heartbeat_run(call: Endpoint, run_id: str) -> HttpResponse:
     token = call.body(contract.Heartbeat).fencing_token
     return answer(
-        _run_document(call, runs.heartbeat(actor=call.actor, run_id=run_id, fencing_token=token))
+        run_document(
+            call.actor, runs.heartbeat(actor=call.actor, run_id=run_id, fencing_token=token)
+        )
     )
 
 
@@ -117,7 +116,7 @@ def take_lease(call: Endpoint, run_id: str) -> HttpResponse:
         only_if_free=body.only_if_free,
         reason=call.reason,
     )
-    return answer(_run_document(call, run))
+    return answer(run_document(call.actor, run))
 
 
 @handles(contract.RELEASE_LEASE)
@@ -128,7 +127,7 @@ def release_lease(call: Endpoint, run_id: str) -> HttpResponse:
         fencing_token=call.query.fencing_token,
         reason=call.reason,
     )
-    return answer(_run_document(call, run))
+    return answer(run_document(call.actor, run))
 
 
 @handles(contract.FAIL_RUN)
@@ -140,7 +139,7 @@ def fail_run(call: Endpoint, run_id: str) -> HttpResponse:
         expected_revision=etags.expected_version(call.request),
         reason=call.reason,
     )
-    return answer(_run_document(call, run), etag=run.last_revision)
+    return answer(run_document(call.actor, run), etag=run.last_revision)
 
 
 @handles(contract.RESUME_RUN)
@@ -154,7 +153,7 @@ def resume_run(call: Endpoint, run_id: str) -> HttpResponse:
         fencing_token=body.fencing_token,
         reason=call.reason,
     )
-    return answer(_run_document(call, run))
+    return answer(run_document(call.actor, run))
 
 
 @handles(contract.CANCEL_RUN)
@@ -165,7 +164,7 @@ def cancel_run(call: Endpoint, run_id: str) -> HttpResponse:
         expected_revision=etags.expected_version(call.request),
         reason=call.reason,
     )
-    return answer(_run_document(call, run), etag=run.last_revision)
+    return answer(run_document(call.actor, run), etag=run.last_revision)
 
 
 @handles(contract.CANCEL_RUNS)
@@ -177,82 +176,8 @@ def cancel_runs(call: Endpoint) -> HttpResponse:
     return answer_items(call.body(Selection).ids, cancel)
 
 
-@handles(commit_contract.COMMIT)
-def commit(call: Endpoint, run_id: str) -> HttpResponse:
-    body = call.body(commit_contract.Commit)
-    match = etags.expected_version(call.request)
-    if match is not None:
-        if body.base_revision not in (None, match):
-            raise BadRequest(
-                f"If-Match ({match}) and base_revision ({body.base_revision}) differ",
-                hint="Both state the revision that the commit is based on. Send only one of them.",
-            )
-        body.base_revision = match
-    committed = commits.commit(
-        actor=call.actor, run_id=run_id, step=_read_step(body), reason=call.reason
-    )
-    document = commit_contract.Committed(
-        revision=committed.revision,
-        touched_keys=list(committed.touched),
-        message_count=committed.message_count,
-        run=_run_document(call, committed.run),
-    )
-    return answer(document, etag=committed.revision)
-
-
-def _read_step(body: commit_contract.Commit) -> Step:
-    return Step(
-        batches=_read_batches(body),
-        base_revision=body.base_revision,
-        rebase=body.on_conflict == "rebase",
-        messages=body.messages or (),
-        expected_message_count=body.expected_message_count,
-        run=_read_change(body.run, "/run") if body.run else UNCHANGED,
-        label=body.label,
-        reads=_reads(body.reads) if body.reads else (),
-        fencing_token=body.fencing_token,
-    )
-
-
-def _read_batches(body: commit_contract.Commit) -> tuple[Batch, ...]:
-    if body.batches is UNSET:
-        return () if body.updates is UNSET else (Batch(_updates(body.updates, "/updates")),)
-    if body.updates is not UNSET:
-        raise Invalid("choose updates or batches, not both")
-    return tuple(
-        Batch(_updates(each, f"/batches/{index}"))
-        if isinstance(each, list)
-        else Batch(_updates(each.updates, f"/batches/{index}/updates"), each.base_revision)
-        for index, each in enumerate(body.batches)
-    )
-
-
-def _updates(given: list[commit_contract.Update], pointer: str) -> tuple[Update, ...]:
-    commits.check_count(len(given))
-    updates: list[Update] = []
-    for index, each in enumerate(given):
-        if each.clear == (each.update is not UNSET):
-            fault = values.Fault(f"{pointer}/{index}", "send update, or clear: true")
-            raise Invalid("an update must have exactly one of update and clear", [fault])
-        updates.append(Update(each.key, each.update or None, each.clear))
-    return tuple(updates)
-
-
-def _reads(reads: list[commit_contract.EntryRead]) -> tuple[Read, ...]:
-    if len(reads) > MOST_READS:
-        raise Invalid(
-            "too many reads", [values.Fault("/reads", f"must have at most {MOST_READS} items")]
-        )
-    for index, each in enumerate(reads):
-        try:
-            entries.check_address(each.namespace, each.key)
-        except Problem as bad:
-            fault = values.Fault(f"/reads/{index}", bad.detail)
-            raise Invalid("a read is not valid", [fault]) from bad
-    return tuple(Read(each.namespace, each.key, each.version) for each in reads)
-
-
-def _read_change(body: contract.RunFields, pointer: str = "") -> RunChange:
+def read_change(body: contract.RunFields, pointer: str = "") -> RunChange:
+    """The change that the fields ask for; `pointer` is where they stand in the body."""
     fields = body.given()
     fields.pop("fencing_token", None)
     for name in ("waiting", "termination_reason"):

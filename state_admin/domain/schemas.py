@@ -109,14 +109,16 @@ class Validator:
         except ValueError:  # the library takes no subclass of float
             return self._compiled.is_valid(_plain(value))
 
+    @property
+    def always_light(self) -> bool:
+        """Whether no value that values.check accepts takes long to validate."""
+        cost = self._cost
+        small = cost.units * (MAX_MEMBERS + 1) <= LIGHT
+        return cost.bounded and not cost.pattern_bytes and small
+
     def is_light(self, value: JSON) -> bool:
         """Whether a value is validated in this process, because that cannot take long."""
-        cost = self._cost
-        if not cost.bounded:
-            return False
-        if not cost.pattern_bytes and cost.units * (MAX_MEMBERS + 1) <= LIGHT:
-            return True  # nothing to count: values.check bounds it
-        return cost.price(value) <= LIGHT
+        return self.always_light or (self._cost.bounded and self._cost.price(value) <= LIGHT)
 
     def _may_collect(self, value: JSON) -> bool:
         """Whether the library may collect all errors: without recursion their number is bounded."""

@@ -9,34 +9,84 @@ binary, read by psycopg in C: that and numbered parameters halve our own share.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import lru_cache
 from typing import Any
 
 import psycopg
 from django.db import connection
+from psycopg.types.array import ListBinaryDumper
 
 Row = tuple[Any, ...]
+# A statement and its parameters.
+Call = tuple[str, Mapping[str, Any]]
+# Runs by their place in a group of calls: workspace and id.
+Addresses = Mapping[int, tuple[int, str]]
 
-_PARAMETER = re.compile(r"%\((\w+)\)s|%(%)")
+_PARAMETER = re.compile(r"%\((\w+)\)(?:s|b::(\w+)\[\])|%(%)")
+
+
+class _Array(list[Any]):
+    """A list that is sent as a binary array of one fixed type. psycopg derives the type of a plain list
+    from its members, so larger numbers or an empty list would mean another prepared statement."""
+
+
+def _array_of(name: str) -> type[_Array]:
+    element = psycopg.adapters.types[name]
+    array = type("Array", (_Array,), {})
+    members = {"oid": element.array_oid, "element_oid": element.oid}
+    psycopg.adapters.register_dumper(array, type("ArrayDumper", (ListBinaryDumper,), members))
+    return array
+
+
+_INTEGERS = _array_of("int8")
+_ARRAYS = {
+    "bigint": _INTEGERS,
+    "int": _INTEGERS,
+    "text": _array_of("text"),
+    "bool": _array_of("bool"),
+    "bytea": _array_of("bytea"),
+    "timestamptz": _array_of("timestamptz"),
+}
 
 
 def fetch_all(statement: str, parameters: Mapping[str, Any]) -> list[Row]:
     """Execute one statement and return its rows. Takes part in Django's open transaction, if any.
 
-    `%(name)s` stands for a parameter, `%(name)b` for one sent in binary. Select jsonb and types
-    that psycopg does not know `::text`. Raises django.db errors, and marks the connection as Django
-    would, so that a broken one is replaced at the next request.
+    `%(name)s` stands for a parameter, `%(name)b::text[]` for a list, sent as a binary array of that
+    type. Select jsonb and types that psycopg does not know `::text`. Raises django.db errors, and
+    marks the connection as Django would, so that a broken one is replaced at the next request.
     """
     connection.ensure_connection()
+    with connection.wrap_database_errors, _execute(statement, parameters) as cursor:
+        return cursor.fetchall()
+
+
+def fetch_each(calls: Sequence[Call], *, commit: bool = False) -> list[list[Row]]:
+    """Execute statements one after the other, in one round trip, and return the rows of each.
+
+    `commit`: the transaction ends with them. Then it is committed in the same round trip, unless it
+    is part of a larger one. Raises as fetch_all does; nothing behind the failed statement is executed.
+    """
+    connection.ensure_connection()
+    ends = commit and len(connection.atomic_blocks) == 1
+    with connection.wrap_database_errors, ExitStack() as open_cursors:
+        with connection.connection.pipeline():
+            cursors = [open_cursors.enter_context(_execute(*call)) for call in calls]
+            if ends:  # connection.commit() would be a second round trip
+                open_cursors.enter_context(psycopg.RawCursor(connection.connection)).execute(
+                    "COMMIT", prepare=False
+                )
+        return [cursor.fetchall() for cursor in cursors]
+
+
+def _execute(statement: str, parameters: Mapping[str, Any]) -> psycopg.RawCursor[Row]:
     names, numbered = _number(statement)
-    with connection.wrap_database_errors:
-        if names is None:
-            with psycopg.Cursor(connection.connection) as cursor:
-                return cursor.execute(numbered, parameters, binary=True).fetchall()
-        with psycopg.RawCursor(connection.connection) as cursor:
-            values = [parameters[name] for name in names]
-            return cursor.execute(numbered, values, binary=True).fetchall()
+    values = [
+        parameters[name] if array is None else array(parameters[name]) for name, array in names
+    ]
+    return psycopg.RawCursor(connection.connection).execute(numbered, values, binary=True)
 
 
 def fetch_one(statement: str, parameters: Mapping[str, Any]) -> Row | None:
@@ -44,20 +94,31 @@ def fetch_one(statement: str, parameters: Mapping[str, Any]) -> Row | None:
     return rows[0] if rows else None
 
 
+def columns_of(addresses: Addresses) -> dict[str, list[Any]]:
+    """The arrays `place`, `workspace` and `run`, as statements about several runs take them."""
+    return {
+        "place": list(addresses),
+        "workspace": [workspace for workspace, _ in addresses.values()],
+        "run": [run for _, run in addresses.values()],
+    }
+
+
 @lru_cache(maxsize=512)
-def _number(statement: str) -> tuple[tuple[str, ...] | None, bytes]:
-    """A statement as PostgreSQL takes it, and the names of its parameters in the order of their
-    numbers. None: psycopg must do that, since only it can send parameters in binary."""
-    if re.search(r"%\(\w+\)b", statement):
-        return None, statement.encode()
-    names: list[str] = []
+def _number(statement: str) -> tuple[tuple[tuple[str, type[_Array] | None], ...], bytes]:
+    """The names of the parameters of a statement in the order of their numbers, with the arrays among
+    them, and the statement as PostgreSQL takes it."""
+    numbers: dict[str, int] = {}
+    arrays: dict[str, type[_Array]] = {}
 
     def number(found: re.Match[str]) -> str:
-        if found[2]:
+        name, kind, percent = found.groups()
+        if percent:
             return "%"
-        if found[1] not in names:
-            names.append(found[1])
-        return f"${names.index(found[1]) + 1}"
+        place = numbers.setdefault(name, len(numbers) + 1)
+        if kind is None:
+            return f"${place}"
+        arrays[name] = _ARRAYS[kind]
+        return f"${place}::{kind}[]"
 
     numbered = _PARAMETER.sub(number, statement)
-    return tuple(names), numbered.encode()
+    return tuple((name, arrays.get(name)) for name in numbers), numbered.encode()

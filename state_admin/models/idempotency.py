@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 class IdempotencyRecord(models.Model):
     # SHA-256 over the credentials and the key: one caller's key never meets another's.
     scope = models.CharField(max_length=64, primary_key=True)
-    # Whose data the answer may hold; NULL while it is being made.
+    # Whose data the response may hold.
     workspace = models.ForeignKey(
         "Workspace", null=True, blank=True, on_delete=models.CASCADE, db_index=False
     )

@@ -56,6 +56,17 @@ ORDER BY p.agent_id
 """
 
 
+_OF_RUNS = """
+SELECT x.place, p.body::text
+FROM unnest(%(place)b::int[], %(workspace)b::bigint[], %(run)b::text[]) AS x(place, workspace, run)
+JOIN runs r ON r.workspace_id = x.workspace AND r.public_id = x.run
+JOIN threads t ON t.id = r.thread_id
+JOIN compaction_policies p ON p.workspace_id = x.workspace
+    AND p.agent_id IN ('', (SELECT agent_id FROM runs WHERE id = t.latest_run_id))
+ORDER BY x.place, p.agent_id
+"""
+
+
 _WRITE = """
 INSERT INTO compaction_policies AS p (workspace_id, agent_id, body, version, updated_by)
 SELECT %(workspace)s, %(agent)s::text, %(body)s::json, 1, %(by)s::text
@@ -84,6 +95,11 @@ def write(
         },
     )
     return row[0] if row else None
+
+
+def reading_layers(addresses: hot.Addresses) -> hot.Call:
+    """The statement that reads what `read_layers` does for the threads of runs: place and JSON text."""
+    return _OF_RUNS, hot.columns_of(addresses)
 
 
 def read_layers(workspace_id: int, run_id: int | None) -> tuple[str, list[tuple[str, str]]]:

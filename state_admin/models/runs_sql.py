@@ -6,7 +6,8 @@ The ORM takes longer to put this statement together than PostgreSQL to execute i
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
@@ -31,13 +32,36 @@ FOR NO KEY UPDATE OF t, r
 """
 
 
+# Those that somebody else has locked are left out instead of waited for.
+_LOCK_FREE = """
+SELECT {columns}, statement_timestamp(), now(), x.place
+FROM unnest(%(place)b::int[], %(workspace)b::bigint[], %(run)b::text[]) AS x(place, workspace, run)
+JOIN runs r ON r.workspace_id = x.workspace AND r.public_id = x.run
+JOIN threads t ON t.id = r.thread_id
+FOR NO KEY UPDATE OF t, r SKIP LOCKED
+"""
+
+
 def lock(*, workspace_id: int, run_id: str, prefixes: Sequence[str]) -> Run | None:
     """The run with its thread, as RunQuerySet.timed has it, both rows locked. None: there is none, or
     the id of its thread begins with none of `prefixes`, if there are any."""
     parameters = {"workspace": workspace_id, "run": run_id, "prefixes": list(prefixes)}
-    row = hot.fetch_one(_statement(), parameters)
-    if row is None:
-        return None
+    row = hot.fetch_one(_with_columns(_LOCK), parameters)
+    return None if row is None else _read(row)
+
+
+def locking(addresses: hot.Addresses) -> hot.Call:
+    """The statement that locks the runs that are free, with their threads; `locked` reads its rows."""
+    return _with_columns(_LOCK_FREE), hot.columns_of(addresses)
+
+
+def locked(rows: Sequence[hot.Row]) -> Iterator[tuple[int, Run, datetime]]:
+    """The place of each run, the run as `lock` returns it, and when the transaction began."""
+    for row in rows:
+        yield row[-1], _read(row[:-2]), row[-2]
+
+
+def _read(row: Sequence[Any]) -> Run:
     of_run = len(_fields(Run))
     run = _build(Run, row[:of_run])
     run.thread = _build(Thread, row[of_run:-1])
@@ -46,10 +70,10 @@ def lock(*, workspace_id: int, run_id: str, prefixes: Sequence[str]) -> Run | No
 
 
 @cache
-def _statement() -> str:
+def _with_columns(statement: str) -> str:
     columns = [_column("r", field) for field in _fields(Run)]
     columns += [_column("t", field) for field in _fields(Thread)]
-    return _LOCK.format(columns=", ".join(columns))
+    return statement.format(columns=", ".join(columns))
 
 
 def _column(table: str, field: models.Field[Any, Any]) -> str:

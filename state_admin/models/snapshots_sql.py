@@ -58,12 +58,31 @@ def read_state(*, thread_id: int, revision: int | None = None) -> list[StateRow]
     return [StateRow._make(row) for row in rows]
 
 
-_SLOTS = """
-SELECT n.name, k.reducer, k.merge = 'commutative', k.scope, k.persistent, k.default::text,
-    k.schema::text, v.value::text, v.valid_from
+_SLOT = """n.name, k.reducer, k.merge = 'commutative', k.scope, k.persistent, k.default::text,
+    k.schema::text, v.value::text, v.valid_from"""
+
+_SLOTS = f"""
+SELECT {_SLOT}
 FROM unnest(%(names)s::text[]) AS n(name)
 LEFT JOIN state_keys k ON k.workspace_id = %(workspace)s AND k.name = n.name
 LEFT JOIN state_values v ON v.thread_id = %(thread)s AND v.key = n.name AND v.valid_to IS NULL
+"""
+
+_SLOTS_OF_RUNS = f"""
+SELECT n.place, {_SLOT}
+FROM unnest(%(place)b::int[], %(workspace)b::bigint[], %(run)b::text[], %(name)b::text[])
+    AS n(place, workspace, run, name)
+JOIN runs r ON r.workspace_id = n.workspace AND r.public_id = n.run
+LEFT JOIN state_keys k ON k.workspace_id = n.workspace AND k.name = n.name
+LEFT JOIN state_values v ON v.thread_id = r.thread_id AND v.key = n.name AND v.valid_to IS NULL
+"""
+
+_MESSAGES_OF_RUNS = """
+SELECT DISTINCT n.place
+FROM unnest(%(place)b::int[], %(workspace)b::bigint[], %(run)b::text[], %(name)b::text[])
+    AS n(place, workspace, run, name)
+JOIN runs r ON r.workspace_id = n.workspace AND r.public_id = n.run
+JOIN messages m ON m.thread_id = r.thread_id AND m.public_id = n.name
 """
 
 
@@ -87,45 +106,81 @@ def read_slots(*, workspace_id: int, thread_id: int, names: Sequence[str]) -> li
     return [SlotRow._make(row) for row in hot.fetch_all(_SLOTS, parameters)]
 
 
+def reading_slots(addresses: hot.Addresses, names: Mapping[int, Sequence[str]]) -> hot.Call:
+    """The statement that reads what `read_slots` does for the threads of runs: place, and SlotRow."""
+    return _SLOTS_OF_RUNS, _columns_of_names(addresses, names)
+
+
+def finding_messages(addresses: hot.Addresses, ids: Mapping[int, Sequence[str]]) -> hot.Call:
+    """The statement that finds the places whose threads have a message with one of their `ids`."""
+    return _MESSAGES_OF_RUNS, _columns_of_names(addresses, ids)
+
+
+def _columns_of_names(
+    addresses: hot.Addresses, names: Mapping[int, Sequence[str]]
+) -> dict[str, list[Any]]:
+    rows = [(place, *addresses[place], name) for place in names for name in names[place]]
+    return _unzip(("place", "workspace", "run", "name"), rows)
+
+
 # Messages go in behind the log's end, whose length `t` has just counted them into. A repeated id
 # is left out here and missed by the caller, who rolls back.
 _INSERT_MESSAGES = """
 inserted AS (
     INSERT INTO messages (thread_id, seq, public_id, role, visibility, body, opens, answers,
         estimated_tokens, run_id)
-    SELECT t.id, t.message_count - %(new_messages)s + m.place, m.public_id, m.role, m.visibility,
-        m.body::json, m.opens::jsonb, m.answers, m.tokens, %(run)s::bigint
-    FROM t, unnest(%(ids)s::text[], %(roles)s::text[], %(visibilities)s::text[],
-        %(bodies)s::text[], %(opens)s::text[], %(answers)s::text[], %(tokens)s::int[])
-        WITH ORDINALITY AS m(public_id, role, visibility, body, opens, answers, tokens, place)
+    SELECT t.thread, t.message_count - t.new_messages + m.place, m.public_id, m.role, m.visibility,
+        m.body::json, m.opens::jsonb, m.answers, m.tokens, t.run
+    FROM t, unnest(%(message_thread)b::bigint[], %(place)b::int[], %(public_id)b::text[],
+        %(role)b::text[], %(visibility)b::text[], %(body)b::text[], %(opens)b::text[],
+        %(answers)b::text[], %(tokens)b::int[])
+        AS m(thread, place, public_id, role, visibility, body, opens, answers, tokens)
+    WHERE m.thread = t.thread
+    ORDER BY m.thread, m.place
     ON CONFLICT (thread_id, public_id) DO NOTHING
-    RETURNING id
+    RETURNING thread_id
+)"""
+
+# The threads and what their callers say of themselves: Move, column by column.
+_MOVES = """
+WITH x AS (
+    SELECT * FROM unnest(%(thread)b::bigint[], %(thread_id)b::text[], %(run)b::bigint[],
+        %(run_id)b::text[], %(kind)b::text[], %(action)b::text[], %(label)b::text[],
+        %(new_messages)b::int[], %(new_tokens)b::int[], %(workspace)b::bigint[],
+        %(actor_kind)b::text[], %(actor_id)b::text[], %(actor_name)b::text[],
+        %(reason)b::text[], %(request_id)b::text[]
+    ) AS x(thread, thread_id, run, run_id, kind, action, label, new_messages, new_tokens,
+        workspace, actor_kind, actor_id, actor_name, reason, request_id)
 )"""
 
 # A reported read of a version that is not there yet is left out and missed by the caller, as a
 # repeated message id is. What stands there is taken in the snapshot that the revision keeps.
 # `made` waits for `closed` by reading its count: a key has at most one current value
 # (state_values_current), so the old one must be closed before the new one comes.
-_ADVANCE = f"""
-WITH t AS (
+_ADVANCE = f"""{_MOVES}
+, t AS (
     UPDATE threads SET
         revision = revision + 1,
-        message_count = message_count + %(new_messages)s,
-        context_tokens = context_tokens + %(new_tokens)s,
+        message_count = message_count + x.new_messages,
+        context_tokens = context_tokens + x.new_tokens,
         updated_at = now()
-    WHERE id = %(thread)s
-    RETURNING id, revision, message_count, context_tokens
+    FROM x WHERE threads.id = x.thread
+    RETURNING threads.revision, threads.message_count, threads.context_tokens, x.*
+), w AS (
+    SELECT t.revision, w.* FROM t, unnest(%(write_thread)b::bigint[], %(key)b::text[],
+        %(value)b::text[], %(scope)b::text[], %(persistent)b::bool[])
+        AS w(thread, key, value, scope, persistent)
+    WHERE w.thread = t.thread
 ), closed AS (
-    UPDATE state_values s SET valid_to = t.revision
-    FROM t
-    WHERE s.thread_id = t.id AND s.key = ANY(%(touched)s::text[]) AND s.valid_to IS NULL
-    RETURNING s.key
+    UPDATE state_values s SET valid_to = w.revision
+    FROM w
+    WHERE s.thread_id = w.thread AND s.key = w.key AND s.valid_to IS NULL
+    RETURNING 1
 ), made AS (
     INSERT INTO state_values (thread_id, key, valid_from, value, scope, persistent)
-    SELECT t.id, v.key, t.revision, v.value::json, v.scope, v.persistent
-    FROM t, (SELECT count(*) FROM closed) AS closing,
-        unnest(%(keys)s::text[], %(values)s::text[], %(scopes)s::text[], %(persistent)s::bool[])
-            AS v(key, value, scope, persistent)
+    SELECT w.thread, w.key, w.revision, w.value::json, w.scope, w.persistent
+    FROM w, (SELECT count(*) FROM closed) AS closing
+    WHERE w.value IS NOT NULL
 ), {_INSERT_MESSAGES}
 , ran AS (
     UPDATE runs r SET
@@ -135,65 +190,99 @@ WITH t AS (
         lease_expires_at = CASE WHEN r.status IN ('created', 'running')
             THEN now() + r.lease_seconds * interval '1 second' ELSE r.lease_expires_at END,
         revision_count = r.revision_count + 1
-    FROM t WHERE r.id = %(run)s
+    FROM t WHERE r.id = t.run
     RETURNING r.id, r.revision_count, r.lease_expires_at, r.updated_at
 ), reading AS (
     INSERT INTO run_reads (workspace_id, thread_id, run_id, revision, step, namespace, key,
         version, held)
-    SELECT %(workspace)s, t.id, ran.id, t.revision, ran.revision_count, n.name, x.key, x.version,
+    SELECT t.workspace, t.thread, ran.id, t.revision, ran.revision_count, n.name, y.key, y.version,
         CASE WHEN NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > statement_timestamp())
             THEN e.version ELSE 0 END
-    FROM t, ran, unnest(%(read_namespaces)s::text[], %(read_keys)s::text[],
-        %(read_versions)s::bigint[]) AS x(namespace, key, version)
-    JOIN namespaces n ON n.workspace_id = %(workspace)s AND n.name = x.namespace
+    FROM t JOIN ran ON ran.id = t.run
+    JOIN unnest(%(read_thread)b::bigint[], %(read_namespace)b::text[], %(read_key)b::text[],
+        %(read_version)b::bigint[]) AS y(thread, namespace, key, version) ON y.thread = t.thread
+    JOIN namespaces n ON n.workspace_id = t.workspace AND n.name = y.namespace
         AND n.unregistered_at IS NULL
-    LEFT JOIN entries e ON e.namespace_id = n.id AND e.key = x.key
-    WHERE x.version <= coalesce(e.version, 0)
-    RETURNING 1
+    LEFT JOIN entries e ON e.namespace_id = n.id AND e.key = y.key
+    WHERE y.version <= coalesce(e.version, 0)
+    RETURNING thread_id
 ), kept AS (
     INSERT INTO revisions (thread_id, number, kind, run_id, step, touched, message_count, label,
         actor_kind, actor_id, actor_name, reason, request_id)
-    SELECT t.id, t.revision, %(kind)s, %(run)s, (SELECT revision_count FROM ran),
-        %(touched)s::text[], t.message_count, %(label)s,
-        %(actor_kind)s, %(actor_id)s, %(actor_name)s, %(reason)s, %(request_id)s
+    SELECT t.thread, t.revision, t.kind, t.run,
+        (SELECT ran.revision_count FROM ran WHERE ran.id = t.run),
+        ARRAY(SELECT w.key FROM w WHERE w.thread = t.thread ORDER BY w.key COLLATE "C"),
+        t.message_count, t.label, t.actor_kind, t.actor_id, t.actor_name, t.reason, t.request_id
     FROM t
 ), changed AS (
     INSERT INTO changes (workspace_id, kind, thread, run, version, actor_name)
-    SELECT %(workspace)s, %(action)s, %(thread_id)s, %(run_id)s, t.revision, %(actor_name)s FROM t
+    SELECT t.workspace, t.action, t.thread_id, t.run_id, t.revision, t.actor_name FROM t
 ), audited AS (
     INSERT INTO audit (workspace_id, action, thread, run, version,
         actor_kind, actor_id, actor_name, reason, request_id)
-    SELECT %(workspace)s, %(action)s, %(thread_id)s, %(run_id)s, t.revision,
-        %(actor_kind)s, %(actor_id)s, %(actor_name)s, %(reason)s, %(request_id)s
+    SELECT t.workspace, t.action, t.thread_id, t.run_id, t.revision,
+        t.actor_kind, t.actor_id, t.actor_name, t.reason, t.request_id
     FROM t
 )
-SELECT t.revision, t.message_count, t.context_tokens, (SELECT count(*) FROM inserted),
-    (SELECT count(*) FROM reading), ran.lease_expires_at, ran.updated_at
-FROM t LEFT JOIN ran ON true
+SELECT t.thread, t.revision, t.message_count, t.context_tokens,
+    (SELECT count(*) FROM inserted i WHERE i.thread_id = t.thread),
+    (SELECT count(*) FROM reading r WHERE r.thread_id = t.thread),
+    ran.lease_expires_at, ran.updated_at
+FROM t LEFT JOIN ran ON ran.id = t.run
 """
 
-_APPEND = f"""
-WITH t AS (
+_APPEND = f"""{_MOVES}
+, t AS (
     UPDATE threads SET
-        message_count = message_count + %(new_messages)s,
-        context_tokens = context_tokens + %(new_tokens)s,
+        message_count = message_count + x.new_messages,
+        context_tokens = context_tokens + x.new_tokens,
         updated_at = now()
-    WHERE id = %(thread)s
-    RETURNING id, revision, message_count, context_tokens
+    FROM x WHERE threads.id = x.thread
+    RETURNING threads.revision, threads.message_count, threads.context_tokens, x.*
 ), {_INSERT_MESSAGES}
 , changed AS (
     INSERT INTO changes (workspace_id, kind, thread, version, actor_name)
-    SELECT %(workspace)s, 'message.append', %(thread_id)s, t.message_count, %(actor_name)s FROM t
+    SELECT t.workspace, t.action, t.thread_id, t.message_count, t.actor_name FROM t
 ), audited AS (
     INSERT INTO audit (workspace_id, action, thread, version, detail,
         actor_kind, actor_id, actor_name, reason, request_id)
-    SELECT %(workspace)s, 'message.append', %(thread_id)s, t.message_count,
-        jsonb_build_object('messages', %(new_messages)s::int),
-        %(actor_kind)s, %(actor_id)s, %(actor_name)s, %(reason)s, %(request_id)s
+    SELECT t.workspace, t.action, t.thread_id, t.message_count,
+        jsonb_build_object('messages', t.new_messages),
+        t.actor_kind, t.actor_id, t.actor_name, t.reason, t.request_id
     FROM t
 )
-SELECT revision, message_count, context_tokens, (SELECT count(*) FROM inserted) FROM t
+SELECT thread, revision, message_count, context_tokens, (SELECT count(*) FROM inserted) FROM t
 """
+
+
+class NewMessage(NamedTuple):
+    """A message to append. `opens` is JSON text."""
+
+    public_id: str
+    role: str
+    visibility: str
+    body: str
+    opens: str
+    answers: str | None
+    tokens: int
+
+
+class Move(NamedTuple):
+    """What is written to one thread, whose row the caller has locked. `stamp`: what the call says of
+    itself (services/journal.py). `values`: key, JSON text or None to clear the key, scope, persistence.
+    `reads`: namespace, key and version of the entries that the run read."""
+
+    thread: int
+    thread_id: str
+    action: str
+    stamp: Mapping[str, Any]
+    run: int | None = None
+    run_id: str = ""
+    kind: str = ""
+    label: str = ""
+    messages: Sequence[NewMessage] = ()
+    values: Sequence[tuple[str, str | None, str, bool]] = ()
+    reads: Sequence[tuple[str, str, int]] = ()
 
 
 class Advanced(NamedTuple):
@@ -208,18 +297,47 @@ class Advanced(NamedTuple):
     run_updated_at: datetime | None = None
 
 
-def advance(parameters: Mapping[str, Any]) -> Advanced:
-    """Make the next revision of a thread whose row the caller has locked."""
-    return _moved(_ADVANCE, parameters)
+def advance(
+    moves: Sequence[Move], also: Sequence[hot.Call] = (), *, commit: bool = False
+) -> dict[int, Advanced]:
+    """Make the next revision of each thread. The statements of `also` are executed in the same round
+    trip; `commit`: as in hot.fetch_each."""
+    calls = [(_ADVANCE, _columns(moves)), *also]
+    rows = hot.fetch_each(calls, commit=commit)[0]
+    return {row[0]: Advanced(*row[1:]) for row in rows}
 
 
-def append(parameters: Mapping[str, Any]) -> Advanced:
-    """Append messages to the log of a thread whose row the caller has locked."""
-    return _moved(_APPEND, parameters)
-
-
-def _moved(statement: str, parameters: Mapping[str, Any]) -> Advanced:
-    row = hot.fetch_one(statement, parameters)
+def append(move: Move) -> Advanced:
+    """Append the messages to the log of the thread."""
+    row = hot.fetch_one(_APPEND, _columns([move]))
     if row is None:
         raise LookupError("the thread is gone although its row was locked")
-    return Advanced(*row)
+    return Advanced(*row[1:])
+
+
+_STAMP = ("workspace", "actor_kind", "actor_id", "actor_name", "reason", "request_id")
+
+
+def _columns(moves: Sequence[Move]) -> dict[str, list[Any]]:
+    """The arrays that the statements take."""
+    columns: dict[str, list[Any]] = {
+        name: [getattr(move, name) for move in moves]
+        for name in ("thread", "thread_id", "run", "run_id", "kind", "action", "label")
+    }
+    columns |= {name: [move.stamp[name] for move in moves] for name in _STAMP}
+    columns["new_messages"] = [len(move.messages) for move in moves]
+    columns["new_tokens"] = [sum(each.tokens for each in move.messages) for move in moves]
+    messages = [
+        (move.thread, place, *each)
+        for move in moves
+        for place, each in enumerate(move.messages, start=1)
+    ]
+    columns |= _unzip(("message_thread", "place", *NewMessage._fields), messages)
+    writes = [(move.thread, *each) for move in moves for each in move.values]
+    columns |= _unzip(("write_thread", "key", "value", "scope", "persistent"), writes)
+    reads = [(move.thread, *each) for move in moves for each in move.reads]
+    return columns | _unzip(("read_thread", "read_namespace", "read_key", "read_version"), reads)
+
+
+def _unzip(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}

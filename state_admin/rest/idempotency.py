@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
@@ -17,6 +18,7 @@ from django.http import HttpRequest, HttpResponse
 
 from state_admin.services import idempotency
 from state_admin.services.errors import BadRequest, Problem
+from state_admin.services.idempotency import Key, StoredResponse
 
 from . import problems
 
@@ -35,9 +37,9 @@ def once(
     who may not ask: work checks itself, but a kept answer must not outlive its token. `whose`: the
     workspace, once the work is done."""
     try:
-        scope, fingerprint = _identify(request)
+        key = identify(request.META, request.get_full_path_info(), request.body)
         with transaction.atomic():
-            kept = idempotency.claim(scope, fingerprint)
+            kept = idempotency.claim(key)
             if kept is not None:
                 check()
                 return _replay(kept)
@@ -48,26 +50,27 @@ def once(
             headers = {name: response[name] for name in _KEPT_HEADERS if name in response}
             # A secret is shown once and stored nowhere, not even here.
             body = getattr(response, "kept_content", None) or response.content
-            idempotency.keep(scope, whose(), response.status_code, headers, body)
+            idempotency.keep(key, whose(), StoredResponse(response.status_code, headers, body))
             return response
     except (Problem, RequestDataTooBig, Error) as error:
         return problems.answer_error(error, request)
 
 
-def _identify(request: HttpRequest) -> tuple[str, str]:
-    key = request.META["HTTP_IDEMPOTENCY_KEY"]
+def identify(environ: Mapping[str, Any], path: str, body: bytes) -> Key:
+    """What the Idempotency-Key of a request stands for. `path` is percent-encoded, with the query."""
+    key = environ["HTTP_IDEMPOTENCY_KEY"]
     if not 1 <= len(key) <= 255:
         raise BadRequest("Idempotency-Key must have 1 to 255 characters")
-    caller = request.META.get("HTTP_AUTHORIZATION", "")
+    caller = environ.get("HTTP_AUTHORIZATION", "")
     scope = hashlib.sha256(f"{caller}\n{key}".encode()).hexdigest()
     # Keyed, so that nobody can try out on it which secret a body held.
     digest = hmac.new(settings.SECRET_KEY.encode(), digestmod=hashlib.sha256)
-    digest.update(f"{request.method} {request.get_full_path_info()}\n".encode())
-    digest.update(request.body)
-    return scope, digest.hexdigest()
+    digest.update(f"{environ['REQUEST_METHOD']} {path}\n".encode())
+    digest.update(body)
+    return Key(scope, digest.hexdigest())
 
 
-def _replay(kept: idempotency.StoredResponse) -> HttpResponse:
+def _replay(kept: StoredResponse) -> HttpResponse:
     response = HttpResponse(kept.body, status=kept.status)
     for name, value in kept.headers.items():
         response[name] = value

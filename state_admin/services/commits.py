@@ -78,13 +78,7 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
         if step.empty:
             return Committed(thread.revision, (), thread.message_count, run)
         slots = find_slots(actor, thread, names)
-        merged = _merge(step, slots)
-        _check_base(thread, merged, slots, rebase=step.rebase)
-        if unknown := [u.key for u in merged.updates if u.key not in slots]:
-            raise Invalid(f"unknown key: {unknown[0]}", hint="Register it with PUT /state-keys.")
-        writes = _apply(merged.updates, slots)
-        if run.status == RunStatus.DONE and step.run.status in (None, RunStatus.DONE):
-            raise Conflict(f"run is done: {run_id}", hint="Start a new run on the thread.")
+        writes = apply_step(run, thread, step, slots)
         writes |= runs.apply_change(actor, run, thread, step.run, writes)
         messages.guard(thread, step.expected_message_count)
         ended = step.run.status == RunStatus.DONE
@@ -113,6 +107,18 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
         if requested or step.run.waiting is not None:  # jobs and tickets have changes of their own
             journal.align_feed_clock(actor)
     return Committed(advanced.revision, tuple(sorted(writes)), advanced.message_count, run)
+
+
+def apply_step(run: Run, thread: Thread, step: Step, slots: dict[str, Slot]) -> dict[str, NewValue]:
+    """The new values that the updates of a step make. Raises what `commit` says of them."""
+    merged = _merge(step, slots)
+    _check_base(thread, merged, slots, rebase=step.rebase)
+    if unknown := [u.key for u in merged.updates if u.key not in slots]:
+        raise Invalid(f"unknown key: {unknown[0]}", hint="Register it with PUT /state-keys.")
+    writes = _apply(merged.updates, slots)
+    if run.status == RunStatus.DONE and step.run.status in (None, RunStatus.DONE):
+        raise Conflict(f"run is done: {run.public_id}", hint="Start a new run on the thread.")
+    return writes
 
 
 def check_count(updates: int) -> None:

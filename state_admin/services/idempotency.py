@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db import connection
-
 from state_admin.domain import values
-from state_admin.models import IdempotencyRecord
+from state_admin.models import IdempotencyRecord, hot, idempotency_sql
 
 from .errors import MEDIA_TYPE, Gone, InFlight, Invalid
 
 
 @dataclass(frozen=True)
+class Key:
+    """The Idempotency-Key of a request: `scope` is the key of this caller, `fingerprint` the request."""
+
+    scope: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
 class StoredResponse:
-    """The stored response to an earlier request."""
+    """A response, as it is stored for repeats of its request."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
 
-def claim(scope: str, fingerprint: str) -> StoredResponse | None:
+def claim(key: Key) -> StoredResponse | None:
     """Reserve this request until the end of the transaction.
 
     None: the caller must perform it. A StoredResponse: it was performed already. Raises InFlight if
     it is in progress, and Invalid if the key was used for another request. An advisory lock fails
     immediately, where the unique index would make the second caller wait.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))", [f"replay {scope}"]
-        )
-        (mine,) = cursor.fetchone()
-    if not mine:
+    locks, used = hot.fetch_each(idempotency_sql.claiming([key.scope]))
+    if not locks[0][1]:
         raise InFlight("a request with this Idempotency-Key is still in flight")
-    record = IdempotencyRecord.objects.filter(scope=scope).first()
+    record = IdempotencyRecord.objects.filter(scope=key.scope).first() if used else None
     if record is None:
-        IdempotencyRecord.objects.create(scope=scope, fingerprint=fingerprint)
         return None
-    if record.fingerprint != fingerprint:
+    if record.fingerprint != key.fingerprint:
         raise Invalid(
             "this Idempotency-Key was used for a different request",
             hint="Use a new key for each different request.",
@@ -47,13 +50,38 @@ def claim(scope: str, fingerprint: str) -> StoredResponse | None:
     return StoredResponse(record.status, record.headers, bytes(record.body))
 
 
-def keep(
-    scope: str, workspace_id: int | None, status: int, headers: dict[str, str], body: bytes
-) -> None:
-    """Store the response to a request that `claim` reserved. `workspace_id`: whose data it
-    contains."""
-    IdempotencyRecord.objects.filter(scope=scope).update(
-        workspace_id=workspace_id, status=status, headers=headers, body=body
+def claim_first(keys: Mapping[int, Key]) -> set[int]:
+    """Claim the keys of several requests. Returns the requests that may run: their key was never used,
+    no other transaction has it, and no earlier one in `keys` has the same."""
+    first = first_of(keys)
+    locks, used = hot.fetch_each(idempotency_sql.claiming(list(first)))
+    return {first[scope] for scope in idempotency_sql.claimed(locks, used)}
+
+
+def first_of(keys: Mapping[int, Key]) -> dict[str, int]:
+    """The scopes of `keys`, each with the first request that has it."""
+    return {key.scope: index for index, key in reversed(list(keys.items()))}
+
+
+def keep(key: Key, workspace_id: int | None, response: StoredResponse) -> None:
+    """Store the response to a request that `claim` reserved. `workspace_id`: whose data it contains."""
+    hot.fetch_all(*keeping([(key, workspace_id, response)]))
+
+
+def keeping(responses: Sequence[tuple[Key, int | None, StoredResponse]]) -> hot.Call:
+    """The statement that does what `keep` does for several."""
+    return idempotency_sql.inserting(
+        [
+            (
+                key.scope,
+                workspace_id,
+                key.fingerprint,
+                each.status,
+                json.dumps(each.headers),
+                each.body,
+            )
+            for key, workspace_id, each in responses
+        ]
     )
 
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, InterfaceError, transaction
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import JSON, Raw
-from state_admin.models import Operation, entries_sql
-from state_admin.models.entries_sql import JoinedPut
+from state_admin.models import Operation, entries_sql, hot
+from state_admin.models.entries_sql import JoinedPut, Written
 
-from . import entry_views, journal, quotas
+from . import entry_views, idempotency, journal, quotas
 from .actors import require, require_open
 from .entries import PatchKind, WriteResult, apply_patch, definition_for, new_entry, written_view
 from .entry_views import EntryView
 from .errors import Problem
+from .groups import is_undone, take_turns
+from .idempotency import Key, StoredResponse
 from .namespaces import find_definition
 
 # Patching a larger value would delay the other calls.
@@ -27,13 +28,15 @@ _LARGEST_PATCHED = 64 * 1024
 
 @dataclass(frozen=True)
 class JoinedWrite:
-    """A write by one call. `expected`: the version that the entry must have, None for any."""
+    """A write by one call. `expected`: the version that the entry must have, None for any. `once`: what
+    its Idempotency-Key stands for."""
 
     actor: Actor
     namespace: str
     key: str
     expected: int | None
     reason: str
+    once: Key | None
 
 
 @dataclass(frozen=True)
@@ -52,48 +55,83 @@ class Patch(JoinedWrite):
     operations: JSON
 
 
-def store_joined(writes: Sequence[JoinedWrite]) -> list[WriteResult | Exception | None]:
-    """Store as many of the writes as possible, with one statement for the entries that exist and one
-    for those that do not. Further writes of the same entry follow in statements of their own.
+# The response to a write that was stored.
+Respond = Callable[[WriteResult], StoredResponse]
 
-    A result is None if nothing was written, because the call would be refused or the entry is locked:
-    put_entry or patch_entry then has the answer. It is an exception if the database failed and it is
-    unknown whether the entry was written."""
-    results: list[WriteResult | Exception | None] = [None] * len(writes)
-    for turn in _turns(writes):
+
+def store_joined(
+    writes: Sequence[JoinedWrite], respond: Respond
+) -> list[StoredResponse | Exception | None]:
+    """Store as many of the writes as possible, with one statement for the entries that exist and one
+    for those that do not, and return the responses. Further writes of the same entry follow in
+    statements of their own. What was stored under an Idempotency-Key keeps its response.
+
+    A result is None if nothing was written, because the call would be refused or is a repeat, or the
+    entry is locked: put_entry or patch_entry then has the answer. It is an exception if the database
+    failed and it is unknown whether the entry was written.
+    """
+    responses: list[StoredResponse | Exception | None] = [None] * len(writes)
+    for turn in take_turns((w.actor.workspace_id, w.namespace, w.key) for w in writes):
         rows = dict(_prepare_all({index: writes[index] for index in turn}))
         for store in (entries_sql.put_existing, entries_sql.put_absent):
             if not rows:
                 break
             try:
-                written = store(list(rows.values()))
+                stored = _store_once(store, rows, writes, respond)
             except (DatabaseError, InterfaceError) as error:
-                if not _is_undone(error):
+                if not is_undone(error):
                     for index in rows:
-                        results[index] = error
-                return results
-            for index, row in list(rows.items()):
-                found = written.get((row.entry.namespace_id, row.entry.key))
-                if found is not None:
-                    entry = written_view(writes[index].actor, row.entry, found)
-                    results[index] = WriteResult(entry, found.created)
-                    del rows[index]
-            rows = {index: row for index, row in rows.items() if row.expected is None}
-    return results
+                        responses[index] = error
+                return responses
+            for index, response in stored.items():
+                responses[index] = response
+            rows = {
+                index: row
+                for index, row in rows.items()
+                if index not in stored and row.expected is None
+            }
+    return responses
 
 
-def _turns(writes: Sequence[JoinedWrite]) -> list[list[int]]:
-    """The indexes of the writes in turns: each turn writes an entry at most once, and the writes of one
-    entry keep their order over the turns."""
-    turns: list[list[int]] = []
-    seen: Counter[tuple[int, str, str]] = Counter()
-    for index, write in enumerate(writes):
-        address = (write.actor.workspace_id, write.namespace, write.key)
-        if seen[address] == len(turns):
-            turns.append([])
-        turns[seen[address]].append(index)
-        seen[address] += 1
-    return turns
+def _store_once(
+    store: Callable[[Sequence[JoinedPut]], dict[tuple[int, str], Written]],
+    rows: Mapping[int, JoinedPut],
+    writes: Sequence[JoinedWrite],
+    respond: Respond,
+) -> dict[int, StoredResponse]:
+    """What `store` writes, and in its transaction the responses to keep for idempotency keys."""
+    keys = {index: once for index in rows if (once := writes[index].once) is not None}
+    if not keys:
+        return _store(store, rows, writes, respond)
+    with transaction.atomic():
+        own = idempotency.claim_first(keys)
+        stored = _store(
+            store, {i: row for i, row in rows.items() if i not in keys or i in own}, writes, respond
+        )
+        kept = [
+            (keys[index], writes[index].actor.workspace_id, response)
+            for index, response in stored.items()
+            if index in keys
+        ]
+        if kept:
+            hot.fetch_each([idempotency.keeping(kept)], commit=True)
+    return stored
+
+
+def _store(
+    store: Callable[[Sequence[JoinedPut]], dict[tuple[int, str], Written]],
+    rows: Mapping[int, JoinedPut],
+    writes: Sequence[JoinedWrite],
+    respond: Respond,
+) -> dict[int, StoredResponse]:
+    written = store(list(rows.values())) if rows else {}
+    responses = {}
+    for index, row in rows.items():
+        found = written.get((row.entry.namespace_id, row.entry.key))
+        if found is not None:
+            entry = written_view(writes[index].actor, row.entry, found)
+            responses[index] = respond(WriteResult(entry, found.created))
+    return responses
 
 
 def _prepare_all(writes: Mapping[int, JoinedWrite]) -> Iterator[tuple[int, JoinedPut]]:
@@ -145,10 +183,3 @@ def _is_patchable(patch: Patch, before: EntryView) -> bool:
         and patch.expected in (None, before.version)
         and before.size_bytes <= _LARGEST_PATCHED
     )
-
-
-def _is_undone(error: Exception) -> bool:
-    """Whether the database refused the statement and rolled it back. If the connection was lost (class
-    08) or closed by an operator (class 57P), it may have committed before."""
-    sqlstate: str | None = getattr(error.__cause__, "sqlstate", None)
-    return sqlstate is not None and not sqlstate.startswith(("08", "57P"))

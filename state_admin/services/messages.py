@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import transaction
 
@@ -15,7 +14,7 @@ from state_admin.domain.ids import uuid7
 from state_admin.domain.messages import ParsedMessage
 from state_admin.domain.values import Fault, Raw
 from state_admin.models import Message, Thread, snapshots_sql
-from state_admin.models.snapshots_sql import Advanced
+from state_admin.models.snapshots_sql import Advanced, Move, NewMessage
 
 from . import journal, threads
 from .actors import require
@@ -82,16 +81,15 @@ def append_messages(
         thread = threads.find_thread(actor, thread_id, lock=True)
         threads.guard(thread, expected_revision)
         guard(thread, expected_message_count)
-        arrays = columns(parsed)
+        rows = new_messages(parsed)
         moved = snapshots_sql.append(
-            {
-                **journal.stamp(actor, reason),
-                **arrays,
-                "workspace": actor.workspace_id,
-                "thread": thread.pk,
-                "thread_id": thread_id,
-                "run": None,
-            }
+            Move(
+                thread=thread.pk,
+                thread_id=thread_id,
+                action="message.append",
+                stamp=journal.parameters(actor, reason),
+                messages=rows,
+            )
         )
         check_inserted(thread, parsed, moved)
         requested = request_when_due(actor, thread, moved.context_tokens)
@@ -99,7 +97,7 @@ def append_messages(
         if requested or operations:
             journal.align_feed_clock(actor)
     first = moved.message_count - len(parsed) + 1
-    placed = list(zip(arrays["ids"], range(first, first + len(parsed)), strict=True))
+    placed = [(row.public_id, place) for place, row in enumerate(rows, start=first)]
     return Appended(placed, moved, outcomes)
 
 
@@ -110,19 +108,20 @@ def guard(thread: Thread, expected_message_count: int | None) -> None:
         raise VersionConflict(expected_message_count, thread.message_count, of="thread")
 
 
-def columns(parsed: Sequence[ParsedMessage]) -> dict[str, Any]:
-    """Messages as the arrays that the hot statements insert (models/snapshots_sql.py)."""
-    return {
-        "new_messages": len(parsed),
-        "new_tokens": sum(message.tokens for message in parsed),
-        "ids": [message.id or uuid7() for message in parsed],
-        "roles": [message.role for message in parsed],
-        "visibilities": [message.visibility for message in parsed],
-        "bodies": [message.body for message in parsed],
-        "opens": [values.dump(list(message.opens)) for message in parsed],
-        "answers": [message.answers for message in parsed],
-        "tokens": [message.tokens for message in parsed],
-    }
+def new_messages(parsed: Sequence[ParsedMessage]) -> list[NewMessage]:
+    """Messages as they are appended; those without an id get one."""
+    return [
+        NewMessage(
+            public_id=message.id or uuid7(),
+            role=message.role,
+            visibility=message.visibility,
+            body=message.body,
+            opens=values.dump(list(message.opens)),
+            answers=message.answers,
+            tokens=message.tokens,
+        )
+        for message in parsed
+    ]
 
 
 def check_inserted(thread: Thread, parsed: Sequence[ParsedMessage], moved: Advanced) -> None:

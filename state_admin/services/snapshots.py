@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Required, TypedDict, Unpack
 
 from django.db import transaction
 
@@ -12,12 +13,12 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.messages import ParsedMessage
 from state_admin.domain.values import JSON
 from state_admin.models import Revision, RevisionKind, Run, StateValue, Thread, snapshots_sql
-from state_admin.models.snapshots_sql import Advanced, StateRow
+from state_admin.models.snapshots_sql import Advanced, Move, StateRow
 
 from . import journal
 from .actors import require
 from .errors import Conflict, Gone, NotFound
-from .messages import check_inserted, columns
+from .messages import check_inserted, new_messages
 from .state_keys import Slot, hold_registry, runtime_slot
 from .threads import find_thread, guard
 
@@ -226,55 +227,64 @@ def mark_revision(
     return rows.get()
 
 
+class MoveDetails(TypedDict, total=False):
+    """What else a revision has: the messages that come with it (`log`), the entries that the run has
+    read (`reads`), and who says what of it."""
+
+    action: Required[str]
+    run: Run | None
+    log: Sequence[ParsedMessage]
+    reads: Sequence[Read]
+    label: str
+    reason: str
+
+
 def advance(
     actor: Actor,
     thread: Thread,
     kind: RevisionKind,
     writes: Mapping[str, NewValue],
-    *,
-    action: str,
-    run: Run | None = None,
-    log: Sequence[ParsedMessage] = (),
-    reads: Sequence[Read] = (),
-    label: str = "",
-    reason: str = "",
+    **details: Unpack[MoveDetails],
 ) -> Advanced:
     """Make the next revision of `thread`, whose row lock the caller holds. One statement.
 
-    Keys with a text get it as their value from this revision on; keys with None are cleared.
-    `log` is appended to the messages. `run` renews its lease, and is then as it is stored.
-    Conflict: a repeated message id.
-    `reads` are kept beside the revision; Advanced.reads counts those that were possible.
+    Keys with a text get it as their value from this revision on; keys with None are cleared. The run
+    renews its lease, and is then as it is stored. Conflict: a repeated message id. Advanced.reads
+    counts the reads that were possible.
     """
-    written = {key: value for key, value in writes.items() if value.text is not None}
-    journal.check_kind(action)
-    moved = snapshots_sql.advance(
-        {
-            **journal.stamp(actor, reason),
-            **columns(log),
-            "workspace": actor.workspace_id,
-            "thread": thread.pk,
-            "thread_id": thread.public_id,
-            "run": run.pk if run else None,
-            "run_id": run.public_id if run else "",
-            "kind": kind.value,
-            "action": action,
-            "label": label,
-            "touched": sorted(writes),
-            "keys": list(written),
-            "values": [value.text for value in written.values()],
-            "scopes": [value.scope for value in written.values()],
-            "persistent": [value.persistent for value in written.values()],
-            "read_namespaces": [read.namespace for read in reads],
-            "read_keys": [read.key for read in reads],
-            "read_versions": [read.version for read in reads],
-        }
-    )
-    check_inserted(thread, log, moved)
+    move = plan_move(actor, thread, kind, writes, **details)
+    moved = snapshots_sql.advance([move])[thread.pk]
+    check_inserted(thread, details.get("log", ()), moved)
+    run = details.get("run")
     if run is not None and moved.run_updated_at is not None:
         run.last_revision, run.flagged_at = moved.revision, None
         run.lease_expires_at, run.updated_at = moved.lease_expires_at, moved.run_updated_at
     return moved
+
+
+def plan_move(
+    actor: Actor,
+    thread: Thread,
+    kind: RevisionKind,
+    writes: Mapping[str, NewValue],
+    **details: Unpack[MoveDetails],
+) -> Move:
+    """What `advance` writes."""
+    action, run = details["action"], details.get("run")
+    journal.check_kind(action)
+    return Move(
+        thread=thread.pk,
+        thread_id=thread.public_id,
+        action=action,
+        stamp=journal.parameters(actor, details.get("reason", "")),
+        run=run.pk if run else None,
+        run_id=run.public_id if run else "",
+        kind=kind.value,
+        label=details.get("label", ""),
+        messages=new_messages(details.get("log", ())),
+        values=[(key, each.text, each.scope, each.persistent) for key, each in writes.items()],
+        reads=[(read.namespace, read.key, read.version) for read in details.get("reads", ())],
+    )
 
 
 def clears(

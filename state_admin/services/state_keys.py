@@ -14,6 +14,7 @@ from state_admin.domain.json_pointers import Budget
 from state_admin.domain.merging import Update
 from state_admin.domain.values import MAX_VALUE_BYTES, Raw
 from state_admin.models import Merge, StateKey, StateScope, Thread, hot, snapshots_sql
+from state_admin.models.snapshots_sql import SlotRow
 
 from . import journal
 from .actors import require
@@ -127,6 +128,16 @@ def hold_registry(actor: Actor) -> None:
     )
 
 
+def holding_registries(workspaces: Iterable[int]) -> hot.Call:
+    """The statement that does what `hold_registry` does for several workspaces, without waiting: it
+    returns each with whether it could."""
+    return (
+        """SELECT id, pg_try_advisory_xact_lock_shared(hashtext('state keys'), id::int)
+        FROM unnest(%(workspaces)b::bigint[]) AS id""",
+        {"workspaces": list(workspaces)},
+    )
+
+
 def close_registry(actor: Actor) -> None:
     """Wait for all who hold the registry, and keep new ones waiting until this transaction ends."""
     hot.fetch_all(
@@ -138,9 +149,15 @@ def close_registry(actor: Actor) -> None:
 def find_slots(actor: Actor, thread: Thread, names: Iterable[str]) -> dict[str, Slot]:
     """The registered keys among `names` and the runtime's own, which every workspace has, each
     with what it holds on `thread` now."""
-    rows = snapshots_sql.read_slots(
-        workspace_id=actor.workspace_id, thread_id=thread.pk, names=sorted(set(names))
+    return slots_of(
+        snapshots_sql.read_slots(
+            workspace_id=actor.workspace_id, thread_id=thread.pk, names=sorted(set(names))
+        )
     )
+
+
+def slots_of(rows: Iterable[SlotRow]) -> dict[str, Slot]:
+    """Those that are registered, or the runtime's own."""
     found: dict[str, Slot] = {}
     for row in rows:
         if row.reducer is not None:

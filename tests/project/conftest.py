@@ -13,7 +13,10 @@ import pytest
 from kombu import pools
 
 from project import job_notifications
+from tests.project.lanes import sides
 from tests.project.running import Running, is_alive, wait_for
+
+__all__ = ["sides"]
 
 Start = Callable[..., Running]
 

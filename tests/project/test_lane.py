@@ -2,196 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import io
 import json
-import re
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.conf import settings
-from django.core import signals
-from django.db import OperationalError, close_old_connections, connection, connections
+from django.db import OperationalError
 from django.db.models import Sum
 from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from project import lane
-from project.bodies import Limits
-from project.bridge import Bridge
-from project.channel import Answer
-from project.lane import Lane
-from project.wsgi import application as django
-from state_admin.domain.access import Role
 from state_admin.models import Traffic
-from state_admin.services import actors, quotas, tokens, traffic, workspaces
-from state_admin.services.actors import system_actor
-from state_admin.services.token_cache import Credential
-from tests.builders import TEAM_SCHEMA, make_namespace
+from state_admin.services import quotas, traffic
+
+from .lanes import JSON, Header, Request, Side, bearer, check_same, shown
 
 pytestmark = pytest.mark.django_db
-
-JSON = ("Content-Type", "application/json")
-Header = tuple[str, str]
-Request = tuple[str, str, tuple[Header, ...], bytes]
-
-
-def on_connection_of_test() -> Callable[[Callable[[], Any]], Any]:
-    """Runs work on the connection that has the test's transaction; an event loop has its own."""
-    ours = connections["default"]
-
-    async def run(work: Callable[[], Any]) -> Any:
-        connections["default"] = ours
-        return work()
-
-    return run
-
-
-class Side:
-    """A workspace and what answers its requests."""
-
-    def __init__(self, slug: str, *, joins: bool) -> None:
-        self.workspace, _ = workspaces.ensure_workspace(slug)
-        self.actor = system_actor(self.workspace.pk, "builder")
-        self.tokens = {
-            name: tokens.create_token(actor=self.actor, name=name, role=role, **limits)[1]
-            for name, role, limits in (
-                ("editor", Role.EDITOR, {}),
-                ("viewer", Role.VIEWER, {}),
-                ("narrow", Role.EDITOR, {"namespaces": ["other"]}),
-                ("slow", Role.EDITOR, {"rate_per_minute": 600}),
-            )
-        }
-        make_namespace(self.actor, "notes")
-        make_namespace(self.actor, "team", schema=TEAM_SCHEMA, default={})
-        make_namespace(self.actor, "short", ttl_seconds=3600)
-        self.lane = Lane(on_connection_of_test()) if joins else None
-        self.joined = 0
-
-    def send(self, method: str, path: str, headers: tuple[Header, ...], body: bytes) -> Answer:
-        environ = self._environ(method, path, headers, body)
-        if self.lane is not None:
-            with ThreadPoolExecutor(1) as pool:  # a loop of the browser may run in this one
-                answer = pool.submit(asyncio.run, self.lane.answer(environ, body)).result()
-            if answer is not None:
-                self.joined += 1
-                return answer
-        return ask_django(environ)
-
-    def _environ(
-        self, method: str, path: str, headers: tuple[Header, ...], body: bytes
-    ) -> dict[str, Any]:
-        raw_path, _, query = path.partition("?")
-        sent = [("Host", "127.0.0.1"), ("X-Request-ID", "same-for-both"), *headers]
-        if body:
-            sent.append(("Content-Length", str(len(body))))
-        named = [
-            (name.lower().encode(), value.format(**self.tokens).encode()) for name, value in sent
-        ]
-        scope = {
-            "type": "http", "method": method, "raw_path": raw_path.encode(), "path": raw_path,
-            "query_string": query.encode(), "headers": named, "scheme": "http",
-            "http_version": "1.1", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
-        }  # fmt: skip
-        environ = BRIDGE._environ(scope)
-        environ["wsgi.input"] = io.BytesIO(body)
-        return environ
-
-
-async def nobody(headers: object) -> str:
-    return ""
-
-
-BRIDGE = Bridge(
-    django,
-    streams={},
-    threads=0,
-    limits=Limits(one=1 << 20, total=1 << 20, idle_seconds=1.0, min_rate=0),
-    identify=nobody,
-)
-
-
-def ask_django(environ: dict[str, Any]) -> Answer:
-    start: dict[str, Any] = {"type": "http.response.start"}
-
-    def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> None:
-        start["status"] = int(status[:3])
-        start["headers"] = [(name.lower().encode(), value.encode()) for name, value in headers]
-
-    response: Any = django(environ, start_response)
-    return Answer(start, response.content)
-
-
-@pytest.fixture
-def sides(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Side, Side]]:
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-
-    ours = connections["default"]
-
-    def find(presented: str) -> Credential | None:
-        connections["default"] = ours
-        return actors._find_credential(presented)
-
-    monkeypatch.setattr(lane, "cached_credential", find)
-    traffic.counter.flush()
-    signals.request_started.disconnect(close_old_connections)  # the test's transaction is on it
-    ours.inc_thread_sharing()
-    yield Side("joined", joins=True), Side("apart", joins=False)
-    ours.dec_thread_sharing()
-    signals.request_started.connect(close_old_connections)
-
-
-_TIME = re.compile(rb'"\d{4}-\d\d-\d\dT[\d:.]+Z"')
-
-
-def shown(answer: Answer) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    headers = [each for each in answer.start["headers"] if each[0] != b"content-length"]
-    return answer.start["status"], headers, _TIME.sub(b'"TIME"', answer.body)
-
-
-ROWS = {
-    "entries": """SELECT n.name, e.key, e.value::text, e.version, e.born_version, e.schema_version,
-        e.deleted, e.expires_at - e.updated_at > interval '1 minute', e.tags, e.pinned,
-        e.size_bytes, e.estimated_tokens, e.actor_kind, e.actor_name
-        FROM entries e JOIN namespaces n ON n.id = e.namespace_id WHERE n.workspace_id = %s
-        ORDER BY 1, 2""",
-    "entry_revisions": """SELECT n.name, e.key, r.version, r.operation, r.value::text,
-        r.schema_version, r.size_bytes, r.expires_at IS NULL, r.pinned, r.run, r.actor_kind,
-        r.actor_name, r.reason, r.request_id, r.at >= e.created_at
-        FROM entry_revisions r JOIN entries e ON e.id = r.entry_id
-        JOIN namespaces n ON n.id = e.namespace_id WHERE n.workspace_id = %s ORDER BY 1, 2, 3""",
-    "changes": """SELECT kind, namespace, key, run, version, actor_name FROM changes
-        WHERE workspace_id = %s AND kind LIKE 'entry.%%' ORDER BY id""",
-    "audit": """SELECT action, namespace, key, run, version, actor_kind, actor_name, reason,
-        request_id FROM audit WHERE workspace_id = %s AND action LIKE 'entry.%%' ORDER BY id""",
-}
-
-
-def rows(side: Side) -> dict[str, list[Any]]:
-    found = {}
-    with connection.cursor() as cursor:
-        for table, statement in ROWS.items():
-            cursor.execute(statement, [side.workspace.pk])
-            found[table] = cursor.fetchall()
-    return found
-
-
-def check_same(sides: tuple[Side, Side], requests: list[Request]) -> list[Answer]:
-    """Both sides answer the same, and have the same rows after it."""
-    answers = []
-    for request in requests:
-        joined, apart = (side.send(*request) for side in sides)
-        assert shown(joined) == shown(apart), request
-        answers.append(joined)
-    assert rows(sides[0]) == rows(sides[1])
-    return answers
-
-
-def bearer(name: str = "editor") -> Header:
-    return ("Authorization", f"Bearer {{{name}}}")
 
 
 def get(path: str = "notes/k", *headers: Header, by: str = "editor") -> Request:
@@ -241,6 +68,7 @@ def test_lane__plain_reads_and_writes__answers_like_django(sides: tuple[Side, Si
         get("notes/k", by="viewer"),
         get("notes/k", ("User-Agent", "x"), ("Traceparent", "00-0-0-00"), by="slow"),
         get("notes/k", ("Run-Id", "r-1")),
+        get("notes/k", JSON),
         patch("team/agent::a/b", {"goal": None, "count": 1}),
         patch("team/agent::a/b", [{"op": "add", "path": "/count", "value": 2}], kind=UPDATE),
         patch("team/agent::a/b", [{"op": "test", "path": "/count", "value": 3}], kind="json-patch"),
@@ -249,7 +77,7 @@ def test_lane__plain_reads_and_writes__answers_like_django(sides: tuple[Side, Si
     ]
     answers = check_same(sides, requests)
     assert [answer.start["status"] for answer in answers] == (
-        [200, 201, 200, 201, 200, 201, 200, 200, 200, 200, 200, 304, 304, *[200] * 9]
+        [200, 201, 200, 201, 200, 201, 200, 200, 200, 200, 200, 304, 304, *[200] * 10]
     )
     assert sides[0].joined == len(requests)
 
@@ -277,6 +105,24 @@ def test_lane__cors_is_on__has_its_header(
     answer = sides[0].send(*get())
     assert sides[0].joined == 1
     assert (b"vary", b"origin") in answer.start["headers"]
+
+
+def test_lane__idempotency_key__is_kept_and_replayed_by_django(sides: tuple[Side, Side]) -> None:
+    key, other = ("Idempotency-Key", "one"), ("Idempotency-Key", "two")
+    create = put("team/a%2fb~c", {"value": {"goal": "go"}}, key)
+    check_same(sides, [create, patch("team/a%2fb~c", {"count": 1}, other), put("notes/k")])
+    assert sides[0].joined == 3
+    answers = check_same(
+        sides,
+        [
+            create,
+            create,
+            put("team/a%2fb~c", {"value": {"goal": "gone"}}, key),  # another request
+            put("notes/k", {"value": 1}, ("Idempotency-Key", "x" * 256)),
+        ],
+    )
+    assert [answer.start["status"] for answer in answers] == [201, 201, 422, 400]
+    assert sides[0].joined == 3
 
 
 # What it leaves to Django --------------------------------------------------------------------
@@ -331,7 +177,6 @@ def test_lane__cors_is_on__has_its_header(
         put("notes/k", {"value": 1}, ("If-Match", '"1"'), ("On-Conflict", "merge")),
         put("notes/k", {"value": 1}, ("If-None-Match", "*")),
         put("notes/k", {"value": 1}, ("If-Changed", "true")),
-        put("notes/k", {"value": 1}, ("Idempotency-Key", "one")),
         put("notes/k", {"value": 1}, ("Run-Id", "x" * 600)),
         put("notes/k", {"value": 1}, ("Change-Reason", "x" * 1001)),
         put("notes/k", {"value": 1}, by="viewer"),

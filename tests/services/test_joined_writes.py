@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +12,24 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from state_admin.domain.access import Actor
-from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace
-from state_admin.services import entries, entry_views, joined_writes, namespaces, quotas
+from state_admin.models import (
+    AuditRow,
+    Change,
+    Entry,
+    EntryRevision,
+    IdempotencyRecord,
+    Namespace,
+)
+from state_admin.services import (
+    entries,
+    entry_views,
+    idempotency,
+    joined_writes,
+    namespaces,
+    quotas,
+)
 from state_admin.services.entries import WriteResult
+from state_admin.services.idempotency import Key, StoredResponse
 from state_admin.services.joined_writes import JoinedWrite, Patch, Put, store_joined
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, make_token, put, raw
 from tests.project.running import wait_for
@@ -29,7 +44,7 @@ def notes(alice: Person, mallory: Person) -> None:
 
 
 def put_by(actor: Actor, key: str, value: Any, namespace: str = "notes", **options: Any) -> Put:
-    given = {"expected": None, "reason": "", **options}
+    given = {"expected": None, "reason": "", "once": None, **options}
     return Put(actor=actor, namespace=namespace, key=key, value=raw(value), **given)
 
 
@@ -38,8 +53,29 @@ def write(person: Person, key: str, value: Any, **options: Any) -> Put:
 
 
 def patch(person: Person, key: str, operations: Any, **options: Any) -> Patch:
-    given = {"expected": None, "reason": "", "kind": "update", "namespace": "notes", **options}
+    given = {
+        "expected": None,
+        "reason": "",
+        "once": None,
+        "kind": "update",
+        "namespace": "notes",
+        **options,
+    }
     return Patch(actor=person.actor, key=key, operations=operations, **given)
+
+
+def store(writes: Sequence[JoinedWrite]) -> list[WriteResult | Exception | None]:
+    """What store_joined made of the writes: the result in place of the response."""
+    results: list[WriteResult] = []
+
+    def respond(result: WriteResult) -> StoredResponse:
+        results.append(result)
+        return StoredResponse(200, {}, str(len(results) - 1).encode())
+
+    return [
+        results[int(each.body)] if isinstance(each, StoredResponse) else each
+        for each in store_joined(writes, respond)
+    ]
 
 
 def versions(results: list[WriteResult | Exception | None]) -> list[int | None]:
@@ -60,7 +96,7 @@ def test_store_joined__calls_of_several_actors__each_leaves_its_own_trail(
         put_by(replace(narrow, request_id="q2"), "b", 2),
         put_by(replace(mallory.actor, request_id="q3"), "a", 3),
     ]
-    assert versions(store_joined(calls)) == [1, 1, 1]
+    assert versions(store(calls)) == [1, 1, 1]
 
     expected = [
         (alice.workspace.pk, "a", "r1", "alice", "x", "q1"),
@@ -85,7 +121,7 @@ def test_store_joined__calls_of_several_actors__each_leaves_its_own_trail(
 
 def test_store_joined__one_entry_several_times__in_their_order(alice: Person) -> None:
     calls = [write(alice, "k", n, expected=n or None) for n in range(5)]
-    assert versions(store_joined(calls)) == [1, 2, 3, 4, 5]
+    assert versions(store(calls)) == [1, 2, 3, 4, 5]
     assert stored(alice, "k") == ("4", 5)
 
 
@@ -102,7 +138,7 @@ def test_store_joined__stale_version__is_left_out_alone(alice: Person) -> None:
         write(alice, "gone", 1, expected=2),
         write(alice, "c", 1),
     ]
-    assert versions(store_joined(calls)) == [2, None, None, None, 1]
+    assert versions(store(calls)) == [2, None, None, None, 1]
     assert stored(alice, "b") == ("2", 2)
     assert stored(alice, "absent") == ("null", 0)
     assert not Entry.objects.filter(key="absent").exists()
@@ -121,7 +157,7 @@ def test_store_joined__refused_calls__leave_their_neighbours_alone(
         put_by(narrow, "k", 1),
         write(alice, "k", {"goal": "go"}, namespace="team"),
     ]
-    assert versions(store_joined(calls)) == [None, None, None, None, None, 1]
+    assert versions(store(calls)) == [None, None, None, None, None, 1]
     assert Entry.objects.count() == 1
 
 
@@ -129,12 +165,12 @@ def test_store_joined__tags_pin_and_expiry__are_those_of_a_plain_write(alice: Pe
     make_namespace(alice.actor, "short", ttl_seconds=60)
     for namespace in ("notes", "short"):
         put(alice.actor, namespace, "k", 1, tags=["t"], pinned=True, ttl_seconds=3600)
-    store_joined([write(alice, "k", 2), write(alice, "k", 2, namespace="short")])
+    store([write(alice, "k", 2), write(alice, "k", 2, namespace="short")])
     kept, short = Entry.objects.order_by("namespace__name")
     assert (kept.tags, kept.pinned, kept.expires_at) == (["t"], True, None)
     assert short.expires_at is not None
     assert (short.expires_at - short.updated_at).total_seconds() == pytest.approx(60, abs=1)
-    store_joined([write(alice, "k", 3, namespace="short", ttl_seconds=7200)])
+    store([write(alice, "k", 3, namespace="short", ttl_seconds=7200)])
     short.refresh_from_db()
     assert short.expires_at is not None
     assert (short.expires_at - short.updated_at).total_seconds() == pytest.approx(7200, abs=1)
@@ -143,14 +179,14 @@ def test_store_joined__tags_pin_and_expiry__are_those_of_a_plain_write(alice: Pe
 def test_store_joined__deleted_entry__lives_again(alice: Person) -> None:
     put(alice.actor, "notes", "k", 1, tags=["t"])
     entries.delete_entry(actor=alice.actor, namespace="notes", key="k")
-    result = store_joined([write(alice, "k", 2)])[0]
+    result = store([write(alice, "k", 2)])[0]
     assert isinstance(result, WriteResult)
     assert (result.created, result.entry.version, result.entry.tags) == (True, 3, [])
 
 
 def test_store_joined__quota__is_left_to_put_entry(alice: Person) -> None:
     quotas.set_quota(actor=alice.actor, entries=5, bytes=None, threads=None)
-    assert store_joined([write(alice, "k", 1)]) == [None]
+    assert store([write(alice, "k", 1)]) == [None]
     assert not Entry.objects.exists()
 
 
@@ -159,7 +195,7 @@ def test_store_joined__schema_that_is_costly__is_left_to_put_entry(alice: Person
     make_namespace(alice.actor, "costly", schema, [])
     value = [{"n": n} for n in range(3000)]
     light = namespaces.find_definition(alice.actor, "costly").validator.is_light(value)
-    assert (store_joined([write(alice, "k", value, namespace="costly")]) == [None]) == (not light)
+    assert (store([write(alice, "k", value, namespace="costly")]) == [None]) == (not light)
 
 
 def test_store_joined__schema_changed_elsewhere__writes_nothing_by_the_old_one(
@@ -167,7 +203,7 @@ def test_store_joined__schema_changed_elsewhere__writes_nothing_by_the_old_one(
 ) -> None:
     old = namespaces.find_definition(alice.actor, "notes")
     Namespace.objects.filter(pk=old.id).update(schema_version=2)
-    assert versions(store_joined([write(alice, "k", 1)])) == [None]
+    assert versions(store([write(alice, "k", 1)])) == [None]
     assert not Entry.objects.exists()
 
 
@@ -204,10 +240,10 @@ def test_store_joined__entry_locked_elsewhere__is_left_out_and_nobody_waits(
     alice: Person, lock: Elsewhere
 ) -> None:
     calls = [write(alice, "free", 1), write(alice, "locked", 2), write(alice, "locked", 3)]
-    assert versions(store_joined(calls)) == [1, None, None]
+    assert versions(store(calls)) == [1, None, None]
     lock.release.set()
     lock.join()
-    assert versions(store_joined(calls[1:])) == [2, 3]
+    assert versions(store(calls[1:])) == [2, 3]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -220,7 +256,7 @@ def test_store_joined__many_threads_and_keys__lose_no_write_and_make_no_deadlock
         try:
             for turn in range(25):
                 keys = [f"k{(seed * 7 + turn * n) % 11}" for n in range(1, 6)]
-                results = store_joined([write(alice, key, [seed, turn]) for key in keys])
+                results = store([write(alice, key, [seed, turn]) for key in keys])
                 assert not [each for each in results if isinstance(each, Exception)]
                 done.append(sum(each is not None for each in results))
         finally:
@@ -253,7 +289,7 @@ def test_store_joined__patches_of_one_entry__each_sees_the_one_before(alice: Per
         patch(alice, "k", add(10), expected=3),
         patch(alice, "k", add(100), expected=3),
     ]
-    assert versions(store_joined(writes)) == [2, 3, 1, 4, None]
+    assert versions(store(writes)) == [2, 3, 1, 4, None]
     entry = Entry.objects.get(key="k")
     assert entry.value == '{"count":12,"name":"x"}'
     assert (entry.tags, entry.expires_at) == (["t"], expires_at)
@@ -277,7 +313,7 @@ def test_store_joined__patch_that_patch_entry_must_see__is_left_out(alice: Perso
         patch(alice, "k", {"count": "many"}, kind="merge", namespace="team"),
         patch(alice, "k", add(1), expected=7),
     ]
-    assert versions(store_joined(writes)) == [None] * 7
+    assert versions(store(writes)) == [None] * 7
     assert EntryRevision.objects.count() == 3
 
 
@@ -298,7 +334,7 @@ def test_store_joined__waits_for_an_entry_that_is_created__holds_no_other_meanwh
 
     def join() -> None:
         try:
-            results.extend(store_joined([write(alice, "a", 2), write(alice, "b", 2)]))
+            results.extend(store([write(alice, "a", 2), write(alice, "b", 2)]))
         finally:
             connection.close()
 
@@ -323,7 +359,7 @@ def test_store_joined__many_threads_add_to_one_entry__no_addition_is_lost_or_don
     def work() -> None:
         try:
             for _ in range(20):
-                results = store_joined([patch(alice, "k", add(1)) for _ in range(3)])
+                results = store([patch(alice, "k", add(1)) for _ in range(3)])
                 added.append(sum(isinstance(each, WriteResult) for each in results))
         finally:
             connection.close()
@@ -354,7 +390,62 @@ def test_store_joined__error_of_the_database__says_whether_it_was_taken_back(
 
     put(alice.actor, "notes", "c", 1)
     monkeypatch.setattr(joined_writes.entries_sql, "put_absent", fail)
-    results = store_joined([write(alice, "a", 1), write(alice, "c", 2), write(alice, "c", 3)])
+    results = store([write(alice, "a", 1), write(alice, "c", 2), write(alice, "c", 3)])
     assert versions(results) == [None, 2, None]
     assert results[0] is (None if known else error)
     assert results[2] is None
+
+
+# Idempotency keys ------------------------------------------------------------------------------
+
+
+def key(scope: str, fingerprint: str = "f") -> Key:
+    return Key(scope, fingerprint)
+
+
+def test_store_joined__key__is_kept_with_the_response(alice: Person) -> None:
+    put(alice.actor, "notes", "held", 1)
+    calls = [
+        write(alice, "held", 2, once=key("one")),
+        write(alice, "new", 1, once=key("two")),
+        write(alice, "plain", 1),
+    ]
+    assert versions(store(calls)) == [2, 1, 1]
+    kept = IdempotencyRecord.objects.order_by("scope").values_list("scope", "fingerprint", "status")
+    assert list(kept) == [("one", "f", 200), ("two", "f", 200)]
+    assert not IdempotencyRecord.objects.exclude(workspace_id=alice.actor.workspace_id).exists()
+    assert versions(store(calls)) == [None, None, 2]
+    assert stored(alice, "held") == ("2", 2)
+
+
+def test_store_joined__one_key_twice_in_a_group__is_the_first_call_s(alice: Person) -> None:
+    calls = [write(alice, name, 1, once=key("one")) for name in ("a", "b", "a")]
+    assert versions(store(calls)) == [1, None, None]
+    assert not Entry.objects.filter(key="b").exists()
+
+
+def test_store_joined__write_that_is_refused__keeps_nothing(alice: Person) -> None:
+    put(alice.actor, "notes", "k", 1)
+    assert versions(store([write(alice, "k", 2, expected=7, once=key("one"))])) == [None]
+    assert not IdempotencyRecord.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_store_joined__key_in_use_elsewhere__is_left_alone(alice: Person) -> None:
+    put(alice.actor, "notes", "k", 1)
+    calls = [write(alice, "k", 2, once=key("one")), write(alice, "other", 1, once=key("two"))]
+    results: list[WriteResult | Exception | None] = []
+
+    def join() -> None:
+        try:
+            results.extend(store(calls))
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=join)
+    with transaction.atomic():
+        assert idempotency.claim(key("one")) is None
+        other.start()
+        other.join()
+    assert versions(results) == [None, 1]
+    assert versions(store(calls)) == [2, None]

@@ -1,0 +1,46 @@
+"""The hot statements of idempotency keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import hot
+
+_LOCK = """
+SELECT scope, pg_try_advisory_xact_lock(hashtextextended('replay ' || scope, 0))
+FROM unnest(%(scopes)b::text[]) AS scope
+"""
+# Executed behind the lock: it must see what the last holder has committed.
+_LOOK = "SELECT scope FROM idempotency_records WHERE scope = ANY(%(scopes)b::text[])"
+
+_INSERT = """
+INSERT INTO idempotency_records (scope, workspace_id, fingerprint, status, headers, body)
+SELECT scope, workspace_id, fingerprint, status, headers::jsonb, body
+FROM unnest(%(scope)b::text[], %(workspace_id)b::bigint[], %(fingerprint)b::text[],
+    %(status)b::int[], %(headers)b::text[], %(body)b::bytea[])
+    AS x(scope, workspace_id, fingerprint, status, headers, body)
+RETURNING scope
+"""
+_COLUMNS = ("scope", "workspace_id", "fingerprint", "status", "headers", "body")
+
+
+def claiming(scopes: Sequence[str]) -> list[hot.Call]:
+    """Two statements: lock the keys until the transaction ends, without waiting, and look whether they
+    were used. `claimed` reads their rows."""
+    parameters = {"scopes": list(scopes)}
+    return [(_LOCK, parameters), (_LOOK, parameters)]
+
+
+def claimed(locks: Sequence[hot.Row], used: Sequence[hot.Row]) -> set[str]:
+    """The keys that are locked for this transaction and were not used before."""
+    return {scope for scope, mine in locks if mine} - {scope for (scope,) in used}
+
+
+def inserting(rows: Sequence[tuple[str, int | None, str, int, str, bytes]]) -> hot.Call:
+    """The statement that stores responses: scope, workspace, fingerprint, status, headers as JSON text
+    and body of each."""
+    columns: dict[str, list[Any]] = {
+        name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)
+    }
+    return _INSERT, columns

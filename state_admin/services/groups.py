@@ -1,0 +1,26 @@
+"""What calls that are stored in one transaction have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+
+
+def take_turns(addresses: Iterable[Hashable]) -> list[list[int]]:
+    """The indexes of `addresses` in turns: an address comes at most once in a turn, and the indexes of
+    one address keep their order over the turns."""
+    turns: list[list[int]] = []
+    seen: Counter[Hashable] = Counter()
+    for index, address in enumerate(addresses):
+        if seen[address] == len(turns):
+            turns.append([])
+        turns[seen[address]].append(index)
+        seen[address] += 1
+    return turns
+
+
+def is_undone(error: Exception) -> bool:
+    """Whether the database refused the statement and rolled it back. If the connection was lost (class
+    08) or closed by an operator (class 57P), it may have committed before."""
+    sqlstate: str | None = getattr(error.__cause__, "sqlstate", None)
+    return sqlstate is not None and not sqlstate.startswith(("08", "57P"))

@@ -1,0 +1,225 @@
+"""Stores commits that several runs make at the same moment, in two round trips to PostgreSQL."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.db import DatabaseError, InterfaceError, transaction
+
+from state_admin.domain import policies, values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.messages import ParsedMessage
+from state_admin.models import (
+    RevisionKind,
+    Run,
+    RunStatus,
+    hot,
+    idempotency_sql,
+    runs_sql,
+    snapshots_sql,
+)
+from state_admin.models import policies as policies_sql
+from state_admin.models.snapshots_sql import Move, SlotRow
+
+from . import idempotency, messages, runs, snapshots, state_keys
+from .actors import require
+from .commits import Committed, Step, apply_step
+from .errors import Problem
+from .groups import is_undone, take_turns
+from .idempotency import Key, StoredResponse
+from .state_keys import Slot
+
+# Merging larger values would delay the other calls.
+_MOST_HELD = 128 * 1024
+
+
+@dataclass(frozen=True)
+class JoinedCommit:
+    """The arguments of `commit`. `once`: the Idempotency-Key."""
+
+    actor: Actor
+    run_id: str
+    step: Step
+    reason: str
+    once: Key | None
+
+
+# The response to a commit that is stored.
+Respond = Callable[[JoinedCommit, Committed], StoredResponse]
+
+
+class _Opened(NamedTuple):
+    """A run, locked with its thread, what its thread holds of the keys of a commit, and the compaction
+    policies above the thread's own, as JSON text. `at`: when the transaction began."""
+
+    run: Run
+    at: datetime
+    slots: dict[str, Slot]
+    policies: list[str]
+
+
+class _Plan(NamedTuple):
+    move: Move
+    response: StoredResponse
+
+
+def commit_joined(
+    commits: Sequence[JoinedCommit], respond: Respond
+) -> list[StoredResponse | Exception | None]:
+    """Store as many of the commits as possible, in one transaction for one commit of each run, and
+    return the responses. Further commits of the same run follow in transactions of their own.
+
+    A result is None if nothing was written, because the commit would be refused or is a repeat, a row is
+    locked, or it does more than add a revision: `commit` then has the answer. It is an exception if the
+    database failed and it is unknown whether the commit was written.
+    """
+    responses: list[StoredResponse | Exception | None] = [None] * len(commits)
+    for turn in take_turns((c.actor.workspace_id, c.run_id) for c in commits):
+        plans: dict[int, _Plan] = {}
+        try:
+            with transaction.atomic():
+                plans = dict(_plan_all({index: commits[index] for index in turn}, respond))
+                if plans:
+                    _store(commits, plans)
+        except (DatabaseError, InterfaceError) as error:
+            if not is_undone(error):
+                for index in plans:
+                    responses[index] = error
+            return responses
+        for index, plan in plans.items():
+            responses[index] = plan.response
+    return responses
+
+
+def _store(commits: Sequence[JoinedCommit], plans: Mapping[int, _Plan]) -> None:
+    kept = [
+        (once, commits[index].actor.workspace_id, plan.response)
+        for index, plan in plans.items()
+        if (once := commits[index].once) is not None
+    ]
+    also = [idempotency.keeping(kept)] if kept else []
+    snapshots_sql.advance([plan.move for plan in plans.values()], also, commit=True)
+
+
+def _plan_all(commits: Mapping[int, JoinedCommit], respond: Respond) -> Iterator[tuple[int, _Plan]]:
+    """What to store. Commits that would be refused, or do more than add a revision, are left out."""
+    logs: dict[int, list[ParsedMessage]] = {}
+    for index, call in commits.items():
+        try:
+            require(call.actor, Role.EDITOR)
+            if _is_plain(call.step):
+                logs[index] = (
+                    messages.parse_messages(call.step.messages) if call.step.messages else []
+                )
+        except Problem:
+            continue
+    if not logs:
+        return
+    threads = set()
+    for index, opened in _open({index: commits[index] for index in logs}, logs).items():
+        thread = opened.run.thread
+        if thread.pk in threads:
+            continue
+        try:
+            plan = _plan(commits[index], opened, logs[index], respond)
+        except Problem:
+            continue
+        if plan is not None:
+            threads.add(thread.pk)
+            yield index, plan
+
+
+def _is_plain(step: Step) -> bool:
+    return not step.empty and step.run.empty and not step.reads
+
+
+def _open(
+    commits: Mapping[int, JoinedCommit], logs: Mapping[int, Sequence[ParsedMessage]]
+) -> dict[int, _Opened]:
+    """Lock the runs that no other transaction has locked, with their threads, and read what the commits
+    need, in one round trip. Calls without a lock or with a repeated message or key are left out."""
+    addresses = {index: (call.actor.workspace_id, call.run_id) for index, call in commits.items()}
+    names = {
+        index: sorted({each.key for batch in call.step.batches for each in batch.updates})
+        for index, call in commits.items()
+    }
+    ids = {index: [each.id for each in log if each.id] for index, log in logs.items()}
+    keys = {index: call.once for index, call in commits.items() if call.once is not None}
+    first = idempotency.first_of(keys)
+    registries, locked, held, layers, repeated, locks, used = hot.fetch_each(
+        [
+            state_keys.holding_registries({workspace for workspace, _ in addresses.values()}),
+            runs_sql.locking(addresses),
+            snapshots_sql.reading_slots(addresses, names),
+            policies_sql.reading_layers(addresses),
+            snapshots_sql.finding_messages(addresses, ids),
+            *idempotency_sql.claiming(list(first)),
+        ]
+    )
+    own = {first[scope] for scope in idempotency_sql.claimed(locks, used)}
+    free = {workspace for workspace, is_free in registries if is_free}
+    refused = {index for (index,) in repeated} | (keys.keys() - own)
+    rows_of: dict[int, list[SlotRow]] = defaultdict(list)
+    for index, *row in held:
+        rows_of[index].append(SlotRow._make(row))
+    layers_of: dict[int, list[str]] = defaultdict(list)
+    for index, body in layers:
+        layers_of[index].append(body)
+    return {
+        index: _Opened(run, at, state_keys.slots_of(rows_of[index]), layers_of[index])
+        for index, run, at in runs_sql.locked(locked)
+        if index not in refused and addresses[index][0] in free
+    }
+
+
+def _plan(
+    call: JoinedCommit, opened: _Opened, log: Sequence[ParsedMessage], respond: Respond
+) -> _Plan | None:
+    """None: the commit does more than its own revision, or takes long."""
+    run, thread, step = opened.run, opened.run.thread, call.step
+    bases = {step.base_revision, *(batch.base_revision for batch in step.batches)}
+    if (
+        not call.actor.sees_thread(thread.public_id)
+        or not _is_light(opened.slots.values())
+        or not bases <= {None, thread.revision}
+        or (log and not _never_compacts([*opened.policies, thread.policy or "{}"]))
+    ):
+        return None
+    runs.check_fencing(run, step.fencing_token)
+    writes = apply_step(run, thread, step, opened.slots)
+    messages.guard(thread, step.expected_message_count)
+    move = snapshots.plan_move(
+        call.actor,
+        thread,
+        RevisionKind.COMMIT,
+        writes,
+        action="run.commit",
+        run=run,
+        log=log,
+        label=step.label,
+        reason=call.reason,
+    )
+    run.last_revision, run.flagged_at = thread.revision + 1, None
+    run.updated_at = opened.at
+    if run.status in (RunStatus.CREATED, RunStatus.RUNNING):
+        run.lease_expires_at = opened.at + timedelta(seconds=run.lease_seconds)
+    committed = Committed(
+        run.last_revision, tuple(sorted(writes)), thread.message_count + len(log), run
+    )
+    return _Plan(move, respond(call, committed))
+
+
+def _is_light(slots: Collection[Slot]) -> bool:
+    """Whether no update of the keys takes long."""
+    held = sum(len(slot.held or slot.default) for slot in slots)
+    return held <= _MOST_HELD and all(slot.validator.always_light for slot in slots)
+
+
+def _never_compacts(layers: Sequence[str]) -> bool:
+    """Whether no length of the thread makes a compaction due."""
+    said = [("", values.load(layer)) for layer in layers]
+    return policies.effective(said).policy.autocompact_threshold is None

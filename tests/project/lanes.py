@@ -1,0 +1,212 @@
+"""Two workspaces that get the same requests: the lane answers those of one, Django those of the other."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.core import signals
+from django.db import close_old_connections, connection, connections
+
+from project import lane
+from project.bodies import Limits
+from project.bridge import Bridge
+from project.channel import Answer
+from project.lane import Lane
+from project.wsgi import application as django
+from state_admin.domain.access import Role
+from state_admin.services import actors, tokens, traffic, workspaces
+from state_admin.services.actors import system_actor
+from state_admin.services.token_cache import Credential
+from tests.builders import TEAM_SCHEMA, make_namespace, make_run, make_state_key, make_thread
+
+JSON = ("Content-Type", "application/json")
+Header = tuple[str, str]
+Request = tuple[str, str, tuple[Header, ...], bytes]
+
+
+def on_connection_of_test() -> Callable[[Callable[[], Any]], Any]:
+    """Runs work on the connection that has the test's transaction; an event loop has its own."""
+    ours = connections["default"]
+
+    async def run(work: Callable[[], Any]) -> Any:
+        connections["default"] = ours
+        return work()
+
+    return run
+
+
+class Side:
+    """A workspace and what answers its requests."""
+
+    def __init__(self, slug: str, *, joins: bool) -> None:
+        self.workspace, _ = workspaces.ensure_workspace(slug)
+        self.actor = system_actor(self.workspace.pk, "builder")
+        self.tokens = {
+            name: tokens.create_token(actor=self.actor, name=name, role=role, **limits)[1]
+            for name, role, limits in (
+                ("editor", Role.EDITOR, {}),
+                ("viewer", Role.VIEWER, {}),
+                ("narrow", Role.EDITOR, {"namespaces": ["other"]}),
+                ("slow", Role.EDITOR, {"rate_per_minute": 600}),
+            )
+        }
+        make_namespace(self.actor, "notes")
+        make_namespace(self.actor, "team", schema=TEAM_SCHEMA, default={})
+        make_namespace(self.actor, "short", ttl_seconds=3600)
+        make_state_key(self.actor, "plan")
+        make_state_key(self.actor, "log", reducer="union", merge="commutative", default=[])
+        make_state_key(self.actor, "text", schema={"type": "string", "pattern": "^[a-z]*$"})
+        for number in range(3):
+            make_thread(self.actor, f"t{number}")
+            make_run(self.actor, f"t{number}", f"r{number}", lease_seconds=86_400)
+        self.lane = Lane(on_connection_of_test()) if joins else None
+        self.joined = 0
+
+    def send(self, method: str, path: str, headers: tuple[Header, ...], body: bytes) -> Answer:
+        environ = self._environ(method, path, headers, body)
+        if self.lane is not None:
+            with ThreadPoolExecutor(1) as pool:  # a loop of the browser may run in this one
+                answer = pool.submit(asyncio.run, self.lane.answer(environ, body)).result()
+            if answer is not None:
+                self.joined += 1
+                return answer
+        return ask_django(environ)
+
+    def _environ(
+        self, method: str, path: str, headers: tuple[Header, ...], body: bytes
+    ) -> dict[str, Any]:
+        raw_path, _, query = path.partition("?")
+        sent = [("Host", "127.0.0.1"), ("X-Request-ID", "same-for-both"), *headers]
+        if body:
+            sent.append(("Content-Length", str(len(body))))
+        named = [
+            (name.lower().encode(), value.format(**self.tokens).encode()) for name, value in sent
+        ]
+        scope = {
+            "type": "http", "method": method, "raw_path": raw_path.encode(), "path": raw_path,
+            "query_string": query.encode(), "headers": named, "scheme": "http",
+            "http_version": "1.1", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+        }  # fmt: skip
+        environ = BRIDGE._environ(scope)
+        environ["wsgi.input"] = io.BytesIO(body)
+        return environ
+
+
+async def nobody(headers: object) -> str:
+    return ""
+
+
+BRIDGE = Bridge(
+    django,
+    streams={},
+    threads=0,
+    limits=Limits(one=1 << 20, total=1 << 20, idle_seconds=1.0, min_rate=0),
+    identify=nobody,
+)
+
+
+def ask_django(environ: dict[str, Any]) -> Answer:
+    start: dict[str, Any] = {"type": "http.response.start"}
+
+    def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> None:
+        start["status"] = int(status[:3])
+        start["headers"] = [(name.lower().encode(), value.encode()) for name, value in headers]
+
+    response: Any = django(environ, start_response)
+    return Answer(start, response.content)
+
+
+@pytest.fixture
+def sides(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Side, Side]]:
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+
+    ours = connections["default"]
+
+    def find(presented: str) -> Credential | None:
+        connections["default"] = ours
+        return actors._find_credential(presented)
+
+    monkeypatch.setattr(lane, "cached_credential", find)
+    traffic.counter.flush()
+    signals.request_started.disconnect(close_old_connections)  # the test's transaction is on it
+    ours.inc_thread_sharing()
+    yield Side("joined", joins=True), Side("apart", joins=False)
+    ours.dec_thread_sharing()
+    signals.request_started.connect(close_old_connections)
+
+
+_TIME = re.compile(rb'"\d{4}-\d\d-\d\dT[\d:.]+Z"')
+
+
+def shown(answer: Answer) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    headers = [each for each in answer.start["headers"] if each[0] != b"content-length"]
+    return answer.start["status"], headers, _TIME.sub(b'"TIME"', answer.body)
+
+
+ROWS = {
+    "entries": """SELECT n.name, e.key, e.value::text, e.version, e.born_version, e.schema_version,
+        e.deleted, e.expires_at - e.updated_at > interval '1 minute', e.tags, e.pinned,
+        e.size_bytes, e.estimated_tokens, e.actor_kind, e.actor_name
+        FROM entries e JOIN namespaces n ON n.id = e.namespace_id WHERE n.workspace_id = %s
+        ORDER BY 1, 2""",
+    "entry_revisions": """SELECT n.name, e.key, r.version, r.operation, r.value::text,
+        r.schema_version, r.size_bytes, r.expires_at IS NULL, r.pinned, r.run, r.actor_kind,
+        r.actor_name, r.reason, r.request_id, r.at >= e.created_at
+        FROM entry_revisions r JOIN entries e ON e.id = r.entry_id
+        JOIN namespaces n ON n.id = e.namespace_id WHERE n.workspace_id = %s ORDER BY 1, 2, 3""",
+    "changes": """SELECT kind, namespace, key, thread, run, version, actor_name FROM changes
+        WHERE workspace_id = %s AND (kind LIKE 'entry.%%' OR kind LIKE 'run.%%') ORDER BY id""",
+    "audit": """SELECT action, namespace, key, thread, run, version, actor_kind, actor_name, reason,
+        request_id FROM audit
+        WHERE workspace_id = %s AND (action LIKE 'entry.%%' OR action LIKE 'run.%%') ORDER BY id""",
+    "idempotency_records": r"""SELECT status, headers::text,
+        regexp_replace(convert_from(body, 'UTF8'), '\d{4}-\d\d-\d\dT[\d:.]+Z', 'TIME', 'g')
+        FROM idempotency_records WHERE workspace_id = %s ORDER BY created_at, 3""",
+    "threads": """SELECT t.public_id, t.revision, t.message_count, t.context_tokens, r.status,
+        r.last_revision, r.revision_count, r.flagged_at, r.step_count, r.input_tokens,
+        round(extract(epoch FROM r.lease_expires_at - r.updated_at) / 60)
+        FROM threads t JOIN runs r ON r.thread_id = t.id WHERE t.workspace_id = %s ORDER BY 1""",
+    "state_values": r"""SELECT t.public_id, v.key, v.valid_from, v.valid_to,
+        regexp_replace(v.value::text, '"updated_at":\d+', ''), v.scope, v.persistent FROM state_values v JOIN threads t ON t.id = v.thread_id
+        WHERE t.workspace_id = %s ORDER BY 1, 2, 3""",
+    "messages": """SELECT t.public_id, m.seq, m.role, m.visibility, m.body::text, m.opens::text,
+        m.answers, m.estimated_tokens, r.public_id FROM messages m
+        JOIN threads t ON t.id = m.thread_id LEFT JOIN runs r ON r.id = m.run_id
+        WHERE t.workspace_id = %s ORDER BY 1, 2""",
+    "revisions": """SELECT t.public_id, v.number, v.kind, r.public_id, v.step, v.touched,
+        v.message_count, v.label, v.actor_kind, v.actor_name, v.reason, v.request_id
+        FROM revisions v JOIN threads t ON t.id = v.thread_id LEFT JOIN runs r ON r.id = v.run_id
+        WHERE t.workspace_id = %s ORDER BY 1, 2""",
+}
+
+
+def rows(side: Side) -> dict[str, list[Any]]:
+    found = {}
+    with connection.cursor() as cursor:
+        for table, statement in ROWS.items():
+            cursor.execute(statement, [side.workspace.pk])
+            found[table] = cursor.fetchall()
+    return found
+
+
+def check_same(sides: tuple[Side, Side], requests: list[Request]) -> list[Answer]:
+    """Both sides answer the same, and have the same rows after it."""
+    answers = []
+    for request in requests:
+        joined, apart = (side.send(*request) for side in sides)
+        assert shown(joined) == shown(apart), request
+        answers.append(joined)
+    joined_rows, apart_rows = map(rows, sides)
+    for table, found in joined_rows.items():
+        assert found == apart_rows[table], (table, requests)
+    return answers
+
+
+def bearer(name: str = "editor") -> Header:
+    return ("Authorization", f"Bearer {{{name}}}")

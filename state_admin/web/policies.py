@@ -64,7 +64,7 @@ class PolicyForm(forms.Form):
     """What one scope says. Its fields are those of domain.policies.Policy."""
 
     autocompact_threshold = _number_or_none(
-        "Compact automatically from (tokens)", "no automatic compaction by size"
+        "Compact automatically at (tokens)", "no automatic compaction by size"
     )
     every_hours = _number_or_none(
         "Compact every (hours), if there are new messages", "no scheduled compaction"

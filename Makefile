@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Tests have a PostgreSQL of their own, next to the one of `make run`.
 TEST_DATA ?= $(CURDIR)/.data/test
-PYTEST := COMMONHOLD_DATA_DIR="$${COMMONHOLD_DATA_DIR:-$(TEST_DATA)}" $(BIN)/pytest
+# Bytecode is kept, whatever the environment says: tests start many processes that import the same.
+PYTEST := PYTHONDONTWRITEBYTECODE= COMMONHOLD_DATA_DIR="$${COMMONHOLD_DATA_DIR:-$(TEST_DATA)}" $(BIN)/pytest
 
 # A tenth of the mutants: those whose number ends in 7. MUTANTS='*' takes all, which lasts hours.
 MUTANTS ?= *__mutmut_*7

@@ -232,6 +232,12 @@ def alice(db: None) -> Person:
     return make_person("alice", "acme", Role.ADMIN)
 
 
+@pytest.fixture(scope="module")
+def one_alice(module_transaction: None) -> Person:
+    """alice for all tests of a module, whose fixture `alice` answers with her."""
+    return make_person("alice", "acme", Role.ADMIN)
+
+
 @pytest.fixture
 def bob(alice: Person) -> Person:
     return make_person("bob", "acme", Role.VIEWER)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import TransactionTestCase
 from hypothesis import Phase, settings
@@ -18,7 +20,7 @@ from xdist.workermanage import NodeManager
 from project.env import BASE_DIR
 from state_admin.contract.openapi import problems_of
 from state_admin.rest.endpoint import Endpoint
-from tests.builders import alice, bob, mallory
+from tests.builders import alice, bob, mallory, one_alice
 from tests.emptying import empty_tables
 from tests.project.running import wait_for
 
@@ -45,6 +47,23 @@ def pytest_configure() -> None:
     TransactionTestCase._fixture_teardown = lambda self: empty_tables()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected stays until the end: the garbage collector would look at it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Generating the cases of all operations takes ten seconds, even if no marker selects them."""
+    long = collection_path.name == "test_openapi_for_long.py"
+    return True if long and "not slow" in config.option.markexpr else None
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--screenshots", action="store_true", help="write pictures of all pages")
 
@@ -66,6 +85,16 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
                     "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
                     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
                 )
+
+
+@pytest.fixture(scope="module")
+def module_transaction(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """What fixtures of a module write in it is there for each of its tests, which are savepoints of it
+    and undo what they write themselves. For modules without transactions of their own; `now()` is
+    the time at which it began."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def others() -> list[tuple[str, str]]:
@@ -99,4 +128,4 @@ def declared_problems(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not undeclared
 
 
-__all__ = ["alice", "bob", "mallory"]
+__all__ = ["alice", "bob", "mallory", "one_alice"]

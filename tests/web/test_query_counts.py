@@ -16,6 +16,8 @@ from tests.builders import Person, make_token
 from tests.e2e.pages import fill
 from tests.web.conftest import BASELINE
 
+pytestmark = pytest.mark.django_db
+
 PAGES = {
     "audit as JSON": "/audit.json",
     "compaction, cancel": "/compactions/c1/cancel",
@@ -178,14 +180,19 @@ def answers_get(view: Callable[..., Any]) -> bool:
 
 
 @pytest.fixture
-def house(alice: Person) -> dict[str, str]:
+def alice(one_alice: Person, db: None) -> Person:
+    return one_alice
+
+
+@pytest.fixture(scope="module")
+def house(one_alice: Person) -> dict[str, str]:
     """All that the pages show, and the ids in their addresses."""
-    fill(alice)
-    make_token(alice)
+    fill(one_alice)
+    make_token(one_alice)
     return {
         "dispatch": Dispatch.objects.earliest("pk").public_id,
-        "link": make_login_link(alice.user),
-        "member": str(Membership.objects.get(user=alice.user).pk),
+        "link": make_login_link(one_alice.user),
+        "member": str(Membership.objects.get(user=one_alice.user).pk),
         "token": str(ApiToken.objects.latest("pk").pk),
     }
 

@@ -10,6 +10,8 @@ from django.test import Client
 from tests.builders import Person
 from tests.web.stories import Story, tell
 
+pytestmark = pytest.mark.django_db
+
 JOB = "{job}"
 PAGES = {
     "threads": "/threads",
@@ -59,9 +61,14 @@ LISTS = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def story(one_alice: Person) -> Story:
+    return tell(one_alice.actor)
+
+
 @pytest.fixture
-def story(alice: Person) -> Story:
-    return tell(alice.actor)
+def alice(one_alice: Person, db: None) -> Person:
+    return one_alice
 
 
 def address(name: str, story: Story) -> str:

@@ -29,7 +29,15 @@ from project.env import BASE_DIR
 from state_admin.contract import OPERATIONS
 from state_admin.management.commands import write_docs
 from state_admin.management.commands.write_docs import DOCS, OPENAPI, generate_pages, openapi
-from state_admin.services import compaction_jobs, compactions, dispatches, plugins, storage
+from state_admin.services import (
+    compaction_jobs,
+    compactions,
+    dispatches,
+    namespaces,
+    plugins,
+    quotas,
+    storage,
+)
 from state_admin.services.snapshots import Read
 from tests import builders
 from tests.builders import Person, call, make_namespace, raw
@@ -167,10 +175,10 @@ _NAMES = {
 }
 
 
-@pytest.fixture
-def world(alice: Person) -> Person:
+@pytest.fixture(scope="module")
+def world_of_all(one_alice: Person) -> Person:
     """One of everything."""
-    a = alice.actor
+    a = one_alice.actor
     make_namespace(a, schema={}, default={"a": 1}, history_keep_last=5)
     for value in ({"a": 1.10}, ["x", {"y": None}]):
         builders.put(a, "notes", "k", value, tags=["t"])
@@ -198,7 +206,15 @@ def world(alice: Person) -> Person:
     compactions.request_compaction(actor=a, thread_id="t1")
     dispatches.enqueue_dispatch(actor=a, thread_id="t1", payload=raw({"n": 1}))
     storage.measure_storage()
-    return alice
+    return one_alice
+
+
+@pytest.fixture
+def world(world_of_all: Person, db: None, monkeypatch: pytest.MonkeyPatch) -> Person:
+    """The same for each test, which undoes what it changes."""
+    monkeypatch.setattr(namespaces, "_definitions", {})
+    quotas.forget_accounts()
+    return world_of_all
 
 
 def test_answers__of_every_read__have_exactly_the_documented_members(world: Person) -> None:

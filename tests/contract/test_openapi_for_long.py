@@ -14,9 +14,10 @@ from tests.contract.test_openapi import (
     check_answer,
     one_transaction,
     world,
+    world_of_all,
 )
 
-__all__ = ["one_transaction", "world"]
+__all__ = ["one_transaction", "world", "world_of_all"]
 
 
 @pytest.mark.slow

@@ -147,11 +147,35 @@ def view(actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow) -> E
         if definition.schema_version != row.namespace_schema_version:
             definition = find_definition(actor, namespace, fresh=True)
         valid = _valid(definition, row.schema_version, row.value)
+    redaction = _redaction(row, key)
+    return _view_of(
+        namespace, key, row, exists=row.exists, value=row.value, valid=valid, **redaction
+    )
+
+
+def read_unregistered(*, actor: Actor, namespace: str, key: str) -> EntryView:
+    """An entry of a namespace that was unregistered, which read_entry refuses. Raises NotRegistered."""
+    row = Entry.objects.visible_to(actor).live().filter(namespace__name=namespace, key=key).first()
+    if row is None:
+        raise NotRegistered(namespace)
+    return _view_of(namespace, key, row, exists=True, value=row.value or "null")
+
+
+def _view_of(
+    namespace: str,
+    key: str,
+    row: entries_sql.EntryRow | Entry,
+    *,
+    exists: bool,
+    value: str,
+    valid: bool = True,
+    **redaction: Any,
+) -> EntryView:
     return EntryView(
         namespace=namespace,
         key=key,
-        exists=row.exists,
-        value=row.value,
+        exists=exists,
+        value=value,
         version=row.version,
         valid=valid,
         schema_version=row.schema_version,
@@ -163,7 +187,7 @@ def view(actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow) -> E
         size_bytes=row.size_bytes,
         estimated_tokens=row.estimated_tokens,
         actor=row.actor_name,
-        **_redaction(row, key),
+        **redaction,
     )
 
 

@@ -20,7 +20,7 @@ from state_admin.models import EntryRevision, Namespace
 from state_admin.services.access import who_reaches
 from state_admin.services.blame import blame_entry
 from state_admin.services.entries import check_address
-from state_admin.services.entry_views import EntryView, read_entry
+from state_admin.services.entry_views import EntryView, read_entry, read_unregistered
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
 from state_admin.services.namespaces import find_definition
 
@@ -28,7 +28,7 @@ from . import paging, snippets
 from .addresses import entry_action_url, entry_url, with_query
 from .drafts import refusal_of
 from .entry_address import entry_page, entry_paths
-from .entry_past import orphan_entry, read_requested_entry
+from .entry_past import read_requested_entry
 from .htmx import Request, render
 from .lists import list_paths
 
@@ -68,7 +68,7 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         now = read_entry(**address)
     except NotRegistered:
         registered = False
-        now = orphan_entry(request.actor, namespace, key)
+        now = read_unregistered(**address)
     history = _history(request)
     recent = list(_revisions(request.actor, namespace, key)[: RECENT + 1])
     newest = recent[0].version if recent else 0

@@ -6,10 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from state_admin.domain import moments
-from state_admin.domain.access import Actor
-from state_admin.models import Entry
 from state_admin.services.entry_views import EntryView, read_past
-from state_admin.services.errors import BadRequest, NotFound, NotRegistered
+from state_admin.services.errors import BadRequest, NotFound
 
 from .htmx import Request
 from .paging import read_required_number
@@ -41,26 +39,3 @@ def moment_of(text: str) -> datetime:
     if moment is None:
         raise BadRequest("at must be a time such as 2026-01-31T12:00:00Z")
     return moment
-
-
-def orphan_entry(actor: Actor, namespace: str, key: str) -> EntryView:
-    """An entry of an unregistered namespace, which typed reads refuse: people may look at it."""
-    row = Entry.objects.visible_to(actor).live().filter(namespace__name=namespace, key=key).first()
-    if row is None:
-        raise NotRegistered(namespace)
-    return EntryView(
-        namespace=namespace,
-        key=key,
-        exists=True,
-        value=row.value or "null",
-        version=row.version,
-        schema_version=row.schema_version,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        expires_at=row.expires_at,
-        tags=row.tags,
-        pinned=row.pinned,
-        size_bytes=row.size_bytes,
-        estimated_tokens=row.estimated_tokens,
-        actor=row.actor_name,
-    )

@@ -8,9 +8,10 @@ busier the server is, the less a call costs.
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -21,6 +22,12 @@ class InThread(Protocol):
     """Runs a function in one of the threads that serve requests (Threads.run)."""
 
     def __call__(self, work: Callable[[], T]) -> Awaitable[T]: ...
+
+
+class _Waiting(NamedTuple, Generic[C, R]):
+    call: C
+    target: Hashable
+    done: asyncio.Future[R | None]
 
 
 class Joiner(Generic[C, R]):
@@ -37,48 +44,70 @@ class Joiner(Generic[C, R]):
     ) -> None:
         self._work, self._in_thread = work, in_thread
         self._most_groups, self._most_calls = most_groups, most_calls
-        self._running: set[asyncio.Task[None]] = set()
+        self._running = 0
         # By owner, so that an owner of many calls does not delay the others.
-        self._waiting: dict[Hashable, deque[tuple[C, asyncio.Future[R | None]]]] = {}
+        self._waiting: dict[Hashable, deque[_Waiting[C, R]]] = {}
+        # The targets of the groups that run.
+        self._busy: set[Hashable] = set()
 
-    async def ask(self, call: C, owner: Hashable) -> R | None:
-        """The result of `call`, or None if `work` does not handle it. Raises what `work` raises."""
+    async def ask(self, call: C, owner: Hashable, target: Hashable = None) -> R | None:
+        """The result of `call`, or None if `work` does not handle it. Raises what `work` raises.
+
+        A call waits while a running group has a call with the same `target`: both would need the same
+        row lock. Calls without a target never wait for each other.
+        """
         done: asyncio.Future[R | None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(owner, deque()).append((call, done))
-        if len(self._running) < self._most_groups:
-            self._start()
+        self._waiting.setdefault(owner, deque()).append(_Waiting(call, target, done))
+        self._start()
         return await done
 
     def _start(self) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(self._next_group()))
-        self._running.add(task)
-        task.add_done_callback(self._end)
+        """Start as many groups as may run."""
+        while self._running < self._most_groups and (group := self._next_group()):
+            targets = {each.target for each in group} - {None}
+            self._busy |= targets
+            self._running += 1
+            task = asyncio.get_running_loop().create_task(self._run(group))
+            task.add_done_callback(functools.partial(self._end, targets))
 
-    def _end(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        if self._waiting:
-            self._start()
+    def _end(self, targets: set[Hashable], task: asyncio.Task[None]) -> None:
+        self._busy -= targets
+        self._running -= 1
+        self._start()
 
-    def _next_group(self) -> list[tuple[C, asyncio.Future[R | None]]]:
-        """Take calls of the owners in turn. The calls of an owner keep their order."""
-        group: list[tuple[C, asyncio.Future[R | None]]] = []
-        while self._waiting and len(group) < self._most_calls:
-            owner, calls = next(iter(self._waiting.items()))
-            del self._waiting[owner]
-            group.append(calls.popleft())
+    def _next_group(self) -> list[_Waiting[C, R]]:
+        """Take calls of the owners in turn. The calls of an owner with one target keep their order."""
+        group: list[_Waiting[C, R]] = []
+        owners = deque(self._waiting)
+        while owners and len(group) < self._most_calls:
+            owner = owners.popleft()
+            calls = self._waiting.pop(owner)
+            taken = self._take(calls)
             if calls:
                 self._waiting[owner] = calls
+            if taken is not None:
+                group.append(taken)
+                if calls:
+                    owners.append(owner)
         return group
 
-    async def _run(self, group: list[tuple[C, asyncio.Future[R | None]]]) -> None:
-        calls = [call for call, done in group]
+    def _take(self, calls: deque[_Waiting[C, R]]) -> _Waiting[C, R] | None:
+        """Remove the first of `calls` that need not wait."""
+        for place, each in enumerate(calls):
+            if each.target is None or each.target not in self._busy:
+                del calls[place]
+                return each
+        return None
+
+    async def _run(self, group: list[_Waiting[C, R]]) -> None:
+        calls = [each.call for each in group]
         try:
             results = await self._in_thread(lambda: self._work(calls))
         except Exception as error:
-            for _, done in group:
-                if not done.done():
-                    done.set_exception(error)
+            for each in group:
+                if not each.done.done():
+                    each.done.set_exception(error)
             return
-        for (_, done), result in zip(group, results, strict=True):
-            if not done.done():
-                done.set_result(result)
+        for each, result in zip(group, results, strict=True):
+            if not each.done.done():
+                each.done.set_result(result)

@@ -150,28 +150,34 @@ def _open(
     ids = {index: [each.id for each in log if each.id] for index, log in logs.items()}
     keys = {index: call.once for index, call in commits.items() if call.once is not None}
     first = idempotency.first_of(keys)
-    registries, locked, held, layers, repeated, locks, used = hot.fetch_each(
-        [
-            state_keys.holding_registries({workspace for workspace, _ in addresses.values()}),
-            runs_sql.locking(addresses),
-            snapshots_sql.reading_slots(addresses, names),
-            policies_sql.reading_layers(addresses),
-            snapshots_sql.finding_messages(addresses, ids),
-            *idempotency_sql.claiming(list(first)),
-        ]
-    )
-    own = {first[scope] for scope in idempotency_sql.claimed(locks, used)}
-    free = {workspace for workspace, is_free in registries if is_free}
-    refused = {index for (index,) in repeated} | (keys.keys() - own)
-    rows_of: dict[int, list[SlotRow]] = defaultdict(list)
-    for index, *row in held:
-        rows_of[index].append(SlotRow._make(row))
-    layers_of: dict[int, list[str]] = defaultdict(list)
-    for index, body in layers:
-        layers_of[index].append(body)
+    statements = {
+        "registries": state_keys.holding_registries(
+            {workspace for workspace, _ in addresses.values()}
+        ),
+        "runs": runs_sql.locking(addresses),
+    }
+    if any(names.values()):
+        statements["slots"] = snapshots_sql.reading_slots(addresses, names)
+    if any(logs.values()):
+        statements["policies"] = policies_sql.reading_layers(addresses)
+    if any(ids.values()):
+        statements["messages"] = snapshots_sql.finding_messages(addresses, ids)
+    if keys:
+        statements["locks"], statements["used"] = idempotency_sql.claiming(list(first))
+    fetched = hot.fetch_each(list(statements.values()))
+    rows = defaultdict(list, zip(statements, fetched, strict=True))
+    own = {first[scope] for scope in idempotency_sql.claimed(rows["locks"], rows["used"])}
+    free = {workspace for workspace, is_free in rows["registries"] if is_free}
+    refused = {index for (index,) in rows["messages"]} | (keys.keys() - own)
+    slots_of: dict[int, list[SlotRow]] = defaultdict(list)
+    for index, *slot in rows["slots"]:
+        slots_of[index].append(SlotRow._make(slot))
+    policies_of: dict[int, list[str]] = defaultdict(list)
+    for index, policy in rows["policies"]:
+        policies_of[index].append(policy)
     return {
-        index: _Opened(run, at, state_keys.slots_of(rows_of[index]), layers_of[index])
-        for index, run, at in runs_sql.locked(locked)
+        index: _Opened(run, at, state_keys.slots_of(slots_of[index]), policies_of[index])
+        for index, run, at in runs_sql.locked(rows["runs"])
         if index not in refused and addresses[index][0] in free
     }
 

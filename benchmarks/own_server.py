@@ -27,7 +27,7 @@ KEYS = 1024
 # what waits for a lock measures the lock.
 MOST_CONNECTIONS = 32
 
-READ, WRITE, CAS = "read an entry", "write an entry", "compare-and-set"
+READ, WRITE, CAS = "read an entry", "write an entry", "write with If-Match"
 PATCH = "PATCH an entry"
 BATCH_READ, BATCH_WRITE = "batch of 100 reads", "batch of 100 writes"
 STEP, LONG_STEP = "commit of a step", "commit, 1,000 messages and 50 KB before"

@@ -1,8 +1,8 @@
 """Joins calls that arrive at the same moment into groups: one job in a thread handles a group.
 
-There is no timer. A call starts at once, in a group of its own, unless the maximum number of groups is
-running. Calls that arrive meanwhile form the next group. So groups only form under load, and the
-busier the server is, the less a call costs.
+A call starts at once, in a group of its own, unless a group is running. Calls that arrive meanwhile
+form the next group. So groups only form under load, nothing waits for a timer, and the busier the
+server is, the less a call costs. Beside a group that takes long, another one starts.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ import asyncio
 import functools
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 C = TypeVar("C")
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+# Seconds until a group no longer holds up the next one.
+_SLOW = 0.05
 
 
 class InThread(Protocol):
@@ -24,15 +28,10 @@ class InThread(Protocol):
     def __call__(self, work: Callable[[], T]) -> Awaitable[T]: ...
 
 
-class _Waiting(NamedTuple, Generic[C, R]):
-    call: C
-    target: Hashable
-    done: asyncio.Future[R | None]
-
-
 class Joiner(Generic[C, R]):
     """`work` takes the calls of a group and returns a result for each, or None for a call that it does
-    not handle. A group has at most `most_calls`. At most `most_groups` run at a time."""
+    not handle. A group has at most `most_calls`. One group runs at a time, or `most_groups` if all but
+    one have been running for `slow` seconds."""
 
     def __init__(
         self,
@@ -41,73 +40,65 @@ class Joiner(Generic[C, R]):
         *,
         most_groups: int = 2,
         most_calls: int = 64,
+        slow: float = _SLOW,
     ) -> None:
         self._work, self._in_thread = work, in_thread
-        self._most_groups, self._most_calls = most_groups, most_calls
-        self._running = 0
+        self._most_groups, self._most_calls, self._seconds = most_groups, most_calls, slow
+        # The groups that run: whether each has been running for long.
+        self._running: dict[asyncio.Task[None], bool] = {}
         # By owner, so that an owner of many calls does not delay the others.
-        self._waiting: dict[Hashable, deque[_Waiting[C, R]]] = {}
-        # The targets of the groups that run.
-        self._busy: set[Hashable] = set()
+        self._waiting: dict[Hashable, deque[tuple[C, asyncio.Future[R | None]]]] = {}
 
-    async def ask(self, call: C, owner: Hashable, target: Hashable = None) -> R | None:
-        """The result of `call`, or None if `work` does not handle it. Raises what `work` raises.
-
-        A call waits while a running group has a call with the same `target`: both would need the same
-        row lock. Calls without a target never wait for each other.
-        """
+    async def ask(self, call: C, owner: Hashable) -> R | None:
+        """The result of `call`, or None if `work` does not handle it. Raises what `work` raises."""
         done: asyncio.Future[R | None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(owner, deque()).append(_Waiting(call, target, done))
+        self._waiting.setdefault(owner, deque()).append((call, done))
         self._start()
         return await done
 
     def _start(self) -> None:
-        """Start as many groups as may run."""
-        while self._running < self._most_groups and (group := self._next_group()):
-            targets = {each.target for each in group} - {None}
-            self._busy |= targets
-            self._running += 1
-            task = asyncio.get_running_loop().create_task(self._run(group))
-            task.add_done_callback(functools.partial(self._end, targets))
+        """Start a group if calls wait and one may run."""
+        if (
+            not self._waiting
+            or len(self._running) >= self._most_groups
+            or not all(self._running.values())
+        ):
+            return
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._run(self._next_group()))
+        self._running[task] = False
+        timer = loop.call_later(self._seconds, self._let_another_start, task)
+        task.add_done_callback(functools.partial(self._end, timer))
 
-    def _end(self, targets: set[Hashable], task: asyncio.Task[None]) -> None:
-        self._busy -= targets
-        self._running -= 1
+    def _let_another_start(self, task: asyncio.Task[None]) -> None:
+        self._running[task] = True
         self._start()
 
-    def _next_group(self) -> list[_Waiting[C, R]]:
-        """Take calls of the owners in turn. The calls of an owner with one target keep their order."""
-        group: list[_Waiting[C, R]] = []
-        owners = deque(self._waiting)
-        while owners and len(group) < self._most_calls:
-            owner = owners.popleft()
-            calls = self._waiting.pop(owner)
-            taken = self._take(calls)
+    def _end(self, timer: asyncio.TimerHandle, task: asyncio.Task[None]) -> None:
+        timer.cancel()
+        del self._running[task]
+        self._start()
+
+    def _next_group(self) -> list[tuple[C, asyncio.Future[R | None]]]:
+        """Take calls of the owners in turn. The calls of an owner keep their order."""
+        group: list[tuple[C, asyncio.Future[R | None]]] = []
+        while self._waiting and len(group) < self._most_calls:
+            owner, calls = next(iter(self._waiting.items()))
+            del self._waiting[owner]
+            group.append(calls.popleft())
             if calls:
                 self._waiting[owner] = calls
-            if taken is not None:
-                group.append(taken)
-                if calls:
-                    owners.append(owner)
         return group
 
-    def _take(self, calls: deque[_Waiting[C, R]]) -> _Waiting[C, R] | None:
-        """Remove the first of `calls` that need not wait."""
-        for place, each in enumerate(calls):
-            if each.target is None or each.target not in self._busy:
-                del calls[place]
-                return each
-        return None
-
-    async def _run(self, group: list[_Waiting[C, R]]) -> None:
-        calls = [each.call for each in group]
+    async def _run(self, group: list[tuple[C, asyncio.Future[R | None]]]) -> None:
+        calls = [call for call, done in group]
         try:
             results = await self._in_thread(lambda: self._work(calls))
         except Exception as error:
-            for each in group:
-                if not each.done.done():
-                    each.done.set_exception(error)
+            for _, done in group:
+                if not done.done():
+                    done.set_exception(error)
             return
-        for each, result in zip(group, results, strict=True):
-            if not each.done.done():
-                each.done.set_result(result)
+        for (_, done), result in zip(group, results, strict=True):
+            if not done.done():
+                done.set_result(result)

@@ -9,7 +9,7 @@ A test sends the same requests both ways and compares the responses and the stor
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Set
+from collections.abc import Awaitable, Callable, Set
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
@@ -158,7 +158,7 @@ class Lane:
             return None
         once = _read_key(environ, body)
         call = WriteCall(actor, *address, body, patch, expected, read_reason(environ), once)
-        return await _ask(self._writes, call, address, environ, _ALLOW_ENTRY)
+        return await _ask(self._writes, call, environ, _ALLOW_ENTRY)
 
     async def _commit(
         self, environ: Environ, credential: Credential, run_id: str, body: bytes
@@ -167,16 +167,15 @@ class Lane:
             return None
         match, reason = _read_match(environ), read_reason(environ)
         call = CommitCall(credential.actor, run_id, body, match, reason, _read_key(environ, body))
-        return await _ask(self._commits, call, run_id, environ, _ALLOW_COMMIT)
+        return await _ask(self._commits, call, environ, _ALLOW_COMMIT)
 
 
 async def _ask(
-    joiner: Joiner[C, Written], call: C, target: Hashable, environ: Environ, allow: Header
+    joiner: Joiner[C, Written], call: C, environ: Environ, allow: Header
 ) -> Answer | None:
     response: Written | None
-    workspace = call.actor.workspace_id
     try:
-        response = await joiner.ask(call, workspace, (workspace, target))
+        response = await joiner.ask(call, call.actor.workspace_id)
     except Exception as error:  # the outcome is unknown: Django must not write again
         response = error
     if isinstance(response, Exception):

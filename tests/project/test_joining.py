@@ -72,6 +72,30 @@ def test_joiner__calls_while_all_groups_run__go_together_in_their_order() -> Non
     loops.run(run())
 
 
+def test_joiner__group_takes_long__another_starts_beside_it_but_no_third() -> None:
+    async def run() -> None:
+        threads, groups = Threads(), Groups()
+        joiner = Joiner(groups.work, threads.run, slow=0.0)
+        asked = [asyncio.ensure_future(joiner.ask("a", 1))]
+        while len(threads.gates) < 1:
+            await asyncio.sleep(0.001)
+        asked += [asyncio.ensure_future(joiner.ask(each, 1)) for each in ("b", "c")]
+        while len(threads.gates) < 2:
+            await asyncio.sleep(0.001)
+        asked.append(asyncio.ensure_future(joiner.ask("d", 1)))
+        await asyncio.sleep(0.01)
+        assert len(threads.gates) == 2
+        threads.gates[1].set()
+        while len(threads.gates) < 3:
+            await asyncio.sleep(0.001)
+        assert groups  # of those that came later
+        assert ["a"] not in groups
+        await threads.open_all()
+        assert await asyncio.gather(*asked) == ["A", "B", "C", "D"]
+
+    loops.run(run())
+
+
 def test_joiner__one_owner_sends_much__others_are_in_the_next_group() -> None:
     async def run() -> None:
         threads, groups = Threads(), Groups()
@@ -82,41 +106,6 @@ def test_joiner__one_owner_sends_much__others_are_in_the_next_group() -> None:
         await threads.open_all()
         await asyncio.gather(*many, other)
         assert groups == [["x0"], ["x1", "y0", "x2", "x3"], ["x4", "x5", "x6", "x7"], ["x8"]]
-
-    loops.run(run())
-
-
-def test_joiner__target_of_a_running_group__waits_for_it_and_keeps_its_order() -> None:
-    async def run() -> None:
-        threads, groups = Threads(), Groups()
-        joiner = Joiner(groups.work, threads.run, most_groups=2)
-        names = ["a1", "b1", "a2", "c1", "a3"]
-        asked = [asyncio.ensure_future(joiner.ask(each, 1, each[0])) for each in names]
-        await settle()
-        assert len(threads.gates) == 2  # a1, and b1
-        threads.gates[1].set()
-        await settle()
-        assert len(threads.gates) == 3  # c1 passes a2
-        threads.gates[2].set()
-        await settle()
-        assert len(threads.gates) == 3  # nothing may run beside a1
-        await threads.open_all()
-        assert await asyncio.gather(*asked) == [each.upper() for each in names]
-        assert groups == [["b1"], ["c1"], ["a1"], ["a2", "a3"]]
-
-    loops.run(run())
-
-
-def test_joiner__group_fails_while_its_target_is_waited_for__the_next_one_goes() -> None:
-    async def run() -> None:
-        threads, groups = Threads(), Groups()
-        joiner = Joiner(groups.work, threads.run)
-        asked = [asyncio.ensure_future(joiner.ask(each, 1, "t")) for each in ("broken", "b")]
-        await settle()
-        await threads.open_all()
-        results = await asyncio.gather(*asked, return_exceptions=True)
-        assert isinstance(results[0], ValueError)
-        assert results[1] == "B"
 
     loops.run(run())
 

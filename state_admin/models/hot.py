@@ -12,10 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from django.db import connection
+from psycopg.pq import TransactionStatus
 from psycopg.types.array import ListBinaryDumper
 
 Row = tuple[Any, ...]
@@ -70,15 +71,23 @@ def fetch_each(calls: Sequence[Call], *, commit: bool = False) -> list[list[Row]
     is part of a larger one. Raises as fetch_all does; nothing behind the failed statement is executed.
     """
     connection.ensure_connection()
+    raw = connection.connection
+    begins = not raw.autocommit and raw.info.transaction_status == TransactionStatus.IDLE
     ends = commit and len(connection.atomic_blocks) == 1
-    with connection.wrap_database_errors, ExitStack() as open_cursors:
-        with connection.connection.pipeline():
-            cursors = [open_cursors.enter_context(_execute(*call)) for call in calls]
+    if begins:
+        raw.autocommit = True  # psycopg would wait for its own BEGIN
+    with connection.wrap_database_errors, ExitStack() as cursors:
+        with raw.pipeline():
+            if begins:
+                cursors.enter_context(_control(raw, "BEGIN"))
+            fetching = [cursors.enter_context(_execute(*call)) for call in calls]
             if ends:  # connection.commit() would be a second round trip
-                open_cursors.enter_context(psycopg.RawCursor(connection.connection)).execute(
-                    "COMMIT", prepare=False
-                )
-        return [cursor.fetchall() for cursor in cursors]
+                cursors.enter_context(_control(raw, "COMMIT"))
+        return [cursor.fetchall() for cursor in fetching]
+
+
+def _control(raw: psycopg.Connection[Any], command: LiteralString) -> psycopg.RawCursor[Row]:
+    return psycopg.RawCursor(raw).execute(command, prepare=False)
 
 
 def _execute(statement: str, parameters: Mapping[str, Any]) -> psycopg.RawCursor[Row]:

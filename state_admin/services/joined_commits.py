@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -192,7 +193,7 @@ def _plan(
         not call.actor.sees_thread(thread.public_id)
         or not _is_light(opened.slots.values())
         or not bases <= {None, thread.revision}
-        or (log and not _never_compacts([*opened.policies, thread.policy or "{}"]))
+        or (log and not _never_compacts((*opened.policies, thread.policy or "{}")))
     ):
         return None
     runs.check_fencing(run, step.fencing_token)
@@ -225,7 +226,8 @@ def _is_light(slots: Collection[Slot]) -> bool:
     return held <= _MOST_HELD and all(slot.validator.always_light for slot in slots)
 
 
-def _never_compacts(layers: Sequence[str]) -> bool:
+@functools.lru_cache(maxsize=256)
+def _never_compacts(layers: tuple[str, ...]) -> bool:
     """Whether no length of the thread makes a compaction due."""
-    said = [("", values.load(layer)) for layer in layers]
-    return policies.effective(said).policy.autocompact_threshold is None
+    parsed = [("", values.load(layer)) for layer in layers]
+    return policies.effective(parsed).policy.autocompact_threshold is None

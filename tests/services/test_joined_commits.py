@@ -10,6 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 from django.db import OperationalError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+from psycopg._pipeline_base import BasePipeline
 
 from state_admin.domain.access import Actor
 from state_admin.models import AuditRow, Change, IdempotencyRecord, Message, Revision, snapshots_sql
@@ -209,6 +211,29 @@ def test_commit_joined__many_threads_append_to_three_runs__nothing_is_lost(alice
     logs = [state(alice, f"t{n}").get("log", []) for n in range(3)]
     assert sum(map(len, logs)) == sum(stored)
     assert Revision.objects.count() == 6 + sum(stored)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_commit_joined__group__takes_two_round_trips(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trips: list[None] = []
+    synchronize = BasePipeline._enqueue_sync  # what ends each trip of a pipeline
+
+    def count(pipeline: BasePipeline) -> None:
+        trips.append(None)
+        synchronize(pipeline)
+
+    monkeypatch.setattr(BasePipeline, "_enqueue_sync", count)
+    calls = [
+        call(alice.actor, f"r{n}", {"plan": n}, once=Key(str(n), "f"), messages=[HELLO])
+        for n in range(3)
+    ]
+    with CaptureQueriesContext(connection) as queries:
+        assert revisions(join(calls)) == [2, 2, 2]
+    assert len(trips) == 2
+    assert [each["sql"] for each in queries if each["sql"] not in ("BEGIN", "COMMIT")] == []
+    assert state(alice, "t2") == {"plan": 2}
 
 
 @pytest.mark.django_db(transaction=True)

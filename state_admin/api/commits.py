@@ -25,8 +25,8 @@ from state_admin.services.joined_commits import JoinedCommit, commit_joined
 from state_admin.services.knowledge import MOST_READS
 from state_admin.services.runs import UNCHANGED
 from state_admin.services.snapshots import Read
-from state_admin.services.traffic import CallKind, counter
 
+from .groups import answer_group
 from .runs import read_change, run_document
 
 
@@ -50,15 +50,8 @@ class CommitCall(NamedTuple):
 
 
 def answer_commits(calls: Sequence[CommitCall]) -> list[StoredResponse | Exception | None]:
-    """The responses to calls that are stored, in one transaction if each is of another run. An
-    exception: of the database, which may have stored. None: the call is to be served as usual."""
-    steps = [_read_call(call) for call in calls]
-    stored = iter(commit_joined([each for each in steps if each is not None], _respond))
-    responses = [next(stored) if each else None for each in steps]
-    for call, response in zip(calls, responses, strict=True):
-        if isinstance(response, StoredResponse):
-            counter.count(call.actor.workspace_id, CallKind.WRITE)
-    return responses
+    """The responses to the calls, as answer_group returns them."""
+    return answer_group(calls, _read_call, lambda steps: commit_joined(steps, _respond))
 
 
 def _read_call(call: CommitCall) -> JoinedCommit | None:

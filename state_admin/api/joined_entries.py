@@ -27,6 +27,8 @@ from state_admin.services.throttles import Allowance
 from state_admin.services.token_cache import Credential
 from state_admin.services.traffic import CallKind, counter
 
+from .groups import answer_group
+
 
 class ReadCall(NamedTuple):
     """A GET of an entry. `known`: the entity tags that If-None-Match names."""
@@ -90,15 +92,8 @@ def _answer_read(call: ReadCall, entry: EntryView | None) -> Answered | None:
 
 
 def answer_writes(calls: Sequence[WriteCall]) -> list[StoredResponse | Exception | None]:
-    """The responses to the calls. An exception is an error of the database: whether the call was
-    written is unknown."""
-    writes = [_read_write(call) for call in calls]
-    stored = iter(store_joined([write for write in writes if write is not None], _respond_to_write))
-    responses = [next(stored) if write else None for write in writes]
-    for call, response in zip(calls, responses, strict=True):
-        if isinstance(response, StoredResponse):
-            counter.count(call.actor.workspace_id, CallKind.WRITE)
-    return responses
+    """The responses to the calls, as answer_group returns them."""
+    return answer_group(calls, _read_write, lambda writes: store_joined(writes, _respond_to_write))
 
 
 def _read_write(call: WriteCall) -> Put | Patch | None:

@@ -120,9 +120,9 @@ def trail(source: str, namespace: str, call: str = "%({})s") -> str:
 
 _TRAIL = trail("w", "%(namespace)s")
 
-_RETURN = """
-SELECT id, version, born_version, created_at, updated_at, expires_at, tags, pinned FROM w
-"""
+_WRITTEN = "id, version, born_version, created_at, updated_at, expires_at, tags, pinned"
+_RETURN = f"\nSELECT {_WRITTEN} FROM w\n"
+_RETURN_MANY = f"\nSELECT namespace_id, key, {_WRITTEN} FROM w\n"
 
 # The namespace must still be what the value was validated against.
 _NAMESPACE = """
@@ -185,75 +185,70 @@ _PUT = (
     + _RETURN
 )
 
-# Many plain writes of one batch. The columns come as binary arrays (`b`): as text, or as one JSON
-# text, quoting costs more than the rows. Rows go in by (namespace, key), the order in which every
-# batch takes its locks.
-_PUT_MANY = (
-    f"""
-WITH x AS (
-    SELECT x.* FROM unnest(%(namespace_id)b::bigint[], %(namespace)b::text[],
-        %(schema_version)b::int[], %(key)b::text[], %(value)b::text[], %(size)b::int[],
-        %(tokens)b::int[], %(ttl)b::int[]
-    ) AS x(namespace_id, namespace, schema_version, key, value, size, tokens, ttl)
-    JOIN namespaces n ON n.id = x.namespace_id AND n.schema_version = x.schema_version
-        AND n.unregistered_at IS NULL
-), w AS (
-    {_INTO}
-    SELECT x.namespace_id, x.key, x.value::json, 1, 1, x.schema_version, false,
-        x.at + x.ttl * interval '1 second', '{{}}', false, x.size, x.tokens,
-        %(actor_kind)s, %(actor_name)s, x.at, x.at
-    FROM (SELECT x.*, clock_timestamp() AS at FROM x
-        WHERE (SELECT count(*) FROM x) = cardinality(%(key)b::text[])
-        ORDER BY x.namespace COLLATE "C", x.key COLLATE "C") x
-    {_OVER}
-    RETURNING e.*
-)"""
-    # Not a join: the trail comes in the order of the rows.
-    + trail("w", "(SELECT n.name FROM namespaces n WHERE n.id = w.namespace_id)")
-    + """
-SELECT namespace_id, key, id, version, born_version, created_at, updated_at, expires_at, tags,
-    pinned
-FROM w
-"""
-)
+_OF_ENTRY = {
+    "namespace_id": "bigint", "namespace": "text", "schema_version": "int", "key": "text",
+    "value": "text", "size": "int", "tokens": "int", "ttl": "int",
+}  # fmt: skip
+_OF_CALL = {
+    **_OF_ENTRY,
+    "operation": "text", "expected": "bigint", "expires_at": "timestamptz", "workspace": "bigint",
+    "run": "text", "actor_kind": "text", "actor_id": "text", "actor_name": "text",
+    "reason": "text", "request_id": "text",
+}  # fmt: skip
 
-# Plain writes and writes at a version, of many calls (JoinedPut).
-_JOINED = """
-WITH x AS (
-    SELECT x.* FROM unnest(%(namespace_id)b::bigint[], %(namespace)b::text[],
-        %(schema_version)b::int[], %(key)b::text[], %(value)b::text[], %(size)b::int[],
-        %(tokens)b::int[], %(ttl)b::int[], %(operation)b::text[], %(expected)b::bigint[],
-        %(expires_at)b::timestamptz[], %(workspace)b::bigint[], %(run)b::text[],
-        %(actor_kind)b::text[], %(actor_id)b::text[], %(actor_name)b::text[],
-        %(reason)b::text[], %(request_id)b::text[]
-    ) AS x(namespace_id, namespace, schema_version, key, value, size, tokens, ttl, operation,
-        expected, expires_at, workspace, run, actor_kind, actor_id, actor_name, reason, request_id)
+
+def _rows(columns: Mapping[str, str]) -> str:
+    """`x`: what to write, without the rows whose namespace is no longer what they were validated
+    against. The parameters are arrays."""
+    arrays = ", ".join(f"%({name})b::{kind}[]" for name, kind in columns.items())
+    return f"""x AS (
+    SELECT x.* FROM unnest({arrays}) AS x({", ".join(columns)})
     JOIN namespaces n ON n.id = x.namespace_id AND n.schema_version = x.schema_version
         AND n.unregistered_at IS NULL
 )"""
 
 
-def _joined(chosen: str, held: str = "") -> str:
-    return (
-        f"""{_JOINED}{held}, w AS (
+_OWN_TTL = "x.at + x.ttl * interval '1 second'"
+
+
+def _upsert(chosen: str, *, expires: str, call: str) -> str:
+    """`w`: the rows of `x` that `chosen` selects, as they are written. They go in by (namespace, key),
+    the order in which every batch takes its locks. `call`: as for `trail`."""
+    kind, name = map(call.format, ("actor_kind", "actor_name"))
+    return f"""w AS (
     {_INTO}
     SELECT x.namespace_id, x.key, x.value::json, 1, 1, x.schema_version, false,
-        coalesce(x.expires_at, x.at + x.ttl * interval '1 second'), '{{}}', false, x.size, x.tokens,
-        x.actor_kind, x.actor_name, x.at, x.at
-    FROM (SELECT x.*, clock_timestamp() AS at
-        FROM x {chosen}
+        {expires}, '{{}}', false, x.size, x.tokens, {kind}, {name}, x.at, x.at
+    FROM (SELECT x.*, clock_timestamp() AS at FROM x {chosen}
         ORDER BY x.namespace COLLATE "C", x.key COLLATE "C", x.namespace_id) x
     {_OVER}
     RETURNING e.*
 )"""
-        + trail(
-            "w JOIN x ON x.namespace_id = w.namespace_id AND x.key = w.key", "x.namespace", "x.{}"
-        )
-        + """
-SELECT namespace_id, key, id, version, born_version, created_at, updated_at, expires_at, tags,
-    pinned
-FROM w
-"""
+
+
+# Many plain writes of one batch. The columns come as binary arrays: as text, or as one JSON text,
+# quoting costs more than the rows.
+_PUT_MANY = (
+    f"\nWITH {_rows(_OF_ENTRY)}, "
+    + _upsert(
+        "WHERE (SELECT count(*) FROM x) = cardinality(%(key)b::text[])",
+        expires=_OWN_TTL,
+        call="%({})s",
+    )
+    # Not a join: the trail comes in the order of the rows.
+    + trail("w", "(SELECT n.name FROM namespaces n WHERE n.id = w.namespace_id)")
+    + _RETURN_MANY
+)
+
+
+def _joined(chosen: str, held: str = "") -> str:
+    """Plain writes and writes at a version, of many calls (JoinedPut)."""
+    expires = f"coalesce(x.expires_at, {_OWN_TTL})"
+    written = "w JOIN x ON x.namespace_id = w.namespace_id AND x.key = w.key"
+    return (
+        f"\nWITH {_rows(_OF_CALL)}{held}, {_upsert(chosen, expires=expires, call='x.{}')}"
+        + trail(written, "x.namespace", "x.{}")
+        + _RETURN_MANY
     )
 
 
@@ -366,8 +361,11 @@ def put_entries(
 ) -> dict[tuple[int, str], Written]:
     """Insert or replace one or many, by (namespace id, key): all, or none, when the namespace of
     one is no longer what its `schema_version` says."""
-    columns = dict(zip(NewEntry._fields, map(list, zip(*entries, strict=True)), strict=True))
-    rows = hot.fetch_all(_PUT_MANY, {**parameters, **columns, "tags": None, "pinned": None})
+    return _put_many(_PUT_MANY, {**parameters, **hot.unzip(NewEntry._fields, entries)})
+
+
+def _put_many(statement: str, parameters: Mapping[str, Any]) -> dict[tuple[int, str], Written]:
+    rows = hot.fetch_all(statement, {**parameters, "tags": None, "pinned": None})
     return {(row[0], row[1]): Written._make(row[2:]) for row in rows}
 
 
@@ -401,9 +399,7 @@ def _put_joined(statement: str, puts: Sequence[JoinedPut]) -> dict[tuple[int, st
         for put in puts
     ]
     names = (*NewEntry._fields, "operation", "expected", "expires_at", *puts[0].stamp)
-    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    written = hot.fetch_all(statement, {**columns, "tags": None, "pinned": None})
-    return {(row[0], row[1]): Written._make(row[2:]) for row in written}
+    return _put_many(statement, hot.unzip(names, rows))
 
 
 def replace_entry(parameters: Mapping[str, Any]) -> Written | None:

@@ -103,13 +103,14 @@ def fetch_one(statement: str, parameters: Mapping[str, Any]) -> Row | None:
     return rows[0] if rows else None
 
 
+def unzip(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """The columns of rows, by name: the arrays that a statement about several rows takes."""
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
 def columns_of(addresses: Addresses) -> dict[str, list[Any]]:
     """The arrays `place`, `workspace` and `run`, as statements about several runs take them."""
-    return {
-        "place": list(addresses),
-        "workspace": [workspace for workspace, _ in addresses.values()],
-        "run": [run for _, run in addresses.values()],
-    }
+    return unzip(("place", "workspace", "run"), [(p, *each) for p, each in addresses.items()])
 
 
 @lru_cache(maxsize=512)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from . import hot
 
@@ -40,7 +39,4 @@ def claimed(locks: Sequence[hot.Row], used: Sequence[hot.Row]) -> set[str]:
 def inserting(rows: Sequence[tuple[str, int | None, str, int, str, bytes]]) -> hot.Call:
     """The statement that stores responses: scope, workspace, fingerprint, status, headers as JSON text
     and body of each."""
-    columns: dict[str, list[Any]] = {
-        name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)
-    }
-    return _INSERT, columns
+    return _INSERT, hot.unzip(_COLUMNS, rows)

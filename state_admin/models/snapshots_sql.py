@@ -120,7 +120,7 @@ def _columns_of_names(
     addresses: hot.Addresses, names: Mapping[int, Sequence[str]]
 ) -> dict[str, list[Any]]:
     rows = [(place, *addresses[place], name) for place in names for name in names[place]]
-    return _unzip(("place", "workspace", "run", "name"), rows)
+    return hot.unzip(("place", "workspace", "run", "name"), rows)
 
 
 # Messages go in behind the log's end, whose length `t` has just counted them into. A repeated id
@@ -332,12 +332,8 @@ def _columns(moves: Sequence[Move]) -> dict[str, list[Any]]:
         for move in moves
         for place, each in enumerate(move.messages, start=1)
     ]
-    columns |= _unzip(("message_thread", "place", *NewMessage._fields), messages)
+    columns |= hot.unzip(("message_thread", "place", *NewMessage._fields), messages)
     writes = [(move.thread, *each) for move in moves for each in move.values]
-    columns |= _unzip(("write_thread", "key", "value", "scope", "persistent"), writes)
+    columns |= hot.unzip(("write_thread", "key", "value", "scope", "persistent"), writes)
     reads = [(move.thread, *each) for move in moves for each in move.reads]
-    return columns | _unzip(("read_thread", "read_namespace", "read_key", "read_version"), reads)
-
-
-def _unzip(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
-    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    return columns | hot.unzip(("read_thread", "read_namespace", "read_key", "read_version"), reads)

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from django.core import signals
 from django.db import close_old_connections, connection, connections
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from project import lane
 from project.bodies import Limits
@@ -39,6 +41,14 @@ def on_connection_of_test() -> Callable[[Callable[[], Any]], Any]:
         return work()
 
     return run
+
+
+# Of generated requests: the examples share the two workspaces.
+GENERATED = hypothesis_settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 
 class Side:

@@ -9,14 +9,13 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError
 from django.db.models import Sum
-from hypothesis import HealthCheck, example, given
-from hypothesis import settings as hypothesis_settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from state_admin.models import Traffic
 from state_admin.services import quotas, traffic
 
-from .lanes import JSON, Header, Request, Side, bearer, check_same, shown
+from .lanes import GENERATED, JSON, Header, Request, Side, bearer, check_same, shown
 
 pytestmark = pytest.mark.django_db
 
@@ -277,11 +276,7 @@ REQUESTS = st.one_of(
 
 
 @pytest.mark.usefixtures("sides")
-@hypothesis_settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@GENERATED
 @given(requests=st.lists(REQUESTS, min_size=1, max_size=6))
 @example(requests=[put(), get(), put("notes/k", {"value": 1}, ("If-Match", '"1"'))])
 def test_lane__generated_requests__are_answered_like_django(

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.models import hot
@@ -17,7 +16,7 @@ from state_admin.services import runs
 from state_admin.services.policies import put_policy
 from tests.builders import raw
 
-from .lanes import JSON, Header, Request, Side, bearer, check_same, shown
+from .lanes import GENERATED, JSON, Header, Request, Side, bearer, check_same, shown
 
 pytestmark = pytest.mark.django_db
 
@@ -207,11 +206,7 @@ REQUESTS = st.builds(
 
 
 @pytest.mark.usefixtures("sides")
-@hypothesis_settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@GENERATED
 @given(requests=st.lists(REQUESTS, min_size=1, max_size=6))
 def test_lane__generated_commits__are_answered_like_django(
     sides: tuple[Side, Side], requests: list[Request]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +19,8 @@ from state_admin.services.commits import Committed
 from state_admin.services.idempotency import Key, StoredResponse
 from state_admin.services.joined_commits import JoinedCommit, commit_joined
 from tests.builders import Person, commit, make_run, make_state_key, make_thread, step
+from tests.loops import away
+from tests.services.racing import race
 
 pytestmark = pytest.mark.django_db
 
@@ -64,18 +65,6 @@ def revisions(outcomes: list[Committed | Exception | None]) -> list[int | None]:
 def state(person: Person, thread_id: str) -> dict[str, Any]:
     held = snapshots.read_snapshot(actor=person.actor, thread_id=thread_id).parsed()
     return {key: value for key, value in held.items() if not key.startswith("__")}
-
-
-def in_thread(work: Callable[[], None]) -> threading.Thread:
-    def run() -> None:
-        try:
-            work()
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
 
 
 def test_commit_joined__calls_of_several_actors__each_leaves_its_own_trail(
@@ -185,12 +174,11 @@ def test_commit_joined__what_others_hold__is_left_alone_and_not_waited_for(
         call(mallory.actor, "r0", {"plan": 1}),
         call(alice.actor, "r2", {"plan": 1}),
     ]
-    outcomes: list[Committed | Exception | None] = []
     with transaction.atomic():
         commit(alice.actor, "r0", {"plan": 0})
         assert idempotency.claim(Key("one", "f")) is None
         state_keys.close_registry(mallory.actor)
-        in_thread(lambda: outcomes.extend(join(calls))).join()
+        outcomes = away(lambda: join(calls))
     assert revisions(outcomes) == [None, None, None, 2]
     assert revisions(join(calls)) == [3, 2, 2, 3]
 
@@ -204,8 +192,7 @@ def test_commit_joined__many_threads_append_to_three_runs__nothing_is_lost(alice
             outcomes = join([call(alice.actor, f"r{n}", {"log": [turn]}) for n in range(3)])
             stored.append(sum(isinstance(each, Committed) for each in outcomes))
 
-    for each in [in_thread(work) for _ in range(4)]:
-        each.join()
+    race([work] * 4)
     assert len(stored) == 60
     assert sum(stored) > 0
     logs = [state(alice, f"t{n}").get("log", []) for n in range(3)]

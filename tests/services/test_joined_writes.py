@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 
 from state_admin.domain.access import Actor
 from state_admin.models import (
@@ -32,7 +32,8 @@ from state_admin.services.entries import WriteResult
 from state_admin.services.idempotency import Key, StoredResponse
 from state_admin.services.joined_writes import JoinedWrite, Patch, Put, store_joined
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, make_token, put, raw
-from tests.project.running import wait_for
+from tests.loops import away
+from tests.services.racing import overlap, race
 
 pytestmark = pytest.mark.django_db
 
@@ -207,42 +208,13 @@ def test_store_joined__schema_changed_elsewhere__writes_nothing_by_the_old_one(
     assert not Entry.objects.exists()
 
 
-class Elsewhere(threading.Thread):
-    """Holds the lock of an entry in another transaction."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__()
-        self.key = key
-        self.held, self.release = threading.Event(), threading.Event()
-
-    def run(self) -> None:
-        with transaction.atomic():
-            list(Entry.objects.filter(key=self.key).select_for_update())
-            self.held.set()
-            self.release.wait(60)
-        connection.close()
-
-
-@pytest.fixture
-def lock(transactional_db: None, alice: Person) -> Iterator[Elsewhere]:
-    make_namespace(alice.actor) if not Namespace.objects.filter(name="notes").exists() else None
-    put(alice.actor, "notes", "locked", 1)
-    thread = Elsewhere("locked")
-    thread.start()
-    thread.held.wait(60)
-    yield thread
-    thread.release.set()
-    thread.join()
-
-
 @pytest.mark.django_db(transaction=True)
-def test_store_joined__entry_locked_elsewhere__is_left_out_and_nobody_waits(
-    alice: Person, lock: Elsewhere
-) -> None:
+def test_store_joined__entry_locked_elsewhere__is_left_out_and_nobody_waits(alice: Person) -> None:
+    put(alice.actor, "notes", "locked", 1)
     calls = [write(alice, "free", 1), write(alice, "locked", 2), write(alice, "locked", 3)]
-    assert versions(store(calls)) == [1, None, None]
-    lock.release.set()
-    lock.join()
+    with transaction.atomic():
+        assert Entry.objects.select_for_update().get(key="locked").version == 1
+        assert versions(away(lambda: store(calls))) == [1, None, None]
     assert versions(store(calls[1:])) == [2, 3]
 
 
@@ -253,20 +225,13 @@ def test_store_joined__many_threads_and_keys__lose_no_write_and_make_no_deadlock
     done: list[int] = []
 
     def work(seed: int) -> None:
-        try:
-            for turn in range(25):
-                keys = [f"k{(seed * 7 + turn * n) % 11}" for n in range(1, 6)]
-                results = store([write(alice, key, [seed, turn]) for key in keys])
-                assert not [each for each in results if isinstance(each, Exception)]
-                done.append(sum(each is not None for each in results))
-        finally:
-            connection.close()
+        for turn in range(25):
+            keys = [f"k{(seed * 7 + turn * n) % 11}" for n in range(1, 6)]
+            results = store([write(alice, key, [seed, turn]) for key in keys])
+            assert not [each for each in results if isinstance(each, Exception)]
+            done.append(sum(each is not None for each in results))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    race([partial(work, seed) for seed in range(4)])
     assert len(done) == 100
     assert (
         EntryRevision.objects.count()
@@ -317,12 +282,6 @@ def test_store_joined__patch_that_patch_entry_must_see__is_left_out(alice: Perso
     assert EntryRevision.objects.count() == 3
 
 
-def is_waiting_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-        return bool(cursor.fetchone()[0])
-
-
 @pytest.mark.django_db(transaction=True)
 def test_store_joined__waits_for_an_entry_that_is_created__holds_no_other_meanwhile(
     alice: Person,
@@ -330,21 +289,14 @@ def test_store_joined__waits_for_an_entry_that_is_created__holds_no_other_meanwh
     """A batch under an Idempotency-Key creates one entry and then writes another. If the group waited
     for the first while it held the second, PostgreSQL would have to end one of the two."""
     put(alice.actor, "notes", "b", 1)
-    results: list[WriteResult | Exception | None] = []
+    writes = [write(alice, "a", 2), write(alice, "b", 2)]
 
-    def join() -> None:
-        try:
-            results.extend(store([write(alice, "a", 2), write(alice, "b", 2)]))
-        finally:
-            connection.close()
-
-    joined = threading.Thread(target=join)
-    with transaction.atomic():
-        put(alice.actor, "notes", "a", 1)
-        joined.start()
-        wait_for(is_waiting_for_a_lock, "the group waits")
+    def write_the_other() -> None:
         assert put(alice.actor, "notes", "b", 3).version == 3
-    joined.join()
+
+    results = overlap(
+        lambda: put(alice.actor, "notes", "a", 1), lambda: store(writes), write_the_other
+    )
     assert versions(results) == [2, 2]
     assert (stored(alice, "a"), stored(alice, "b")) == (("2", 2), ("3", 3))
 
@@ -357,18 +309,11 @@ def test_store_joined__many_threads_add_to_one_entry__no_addition_is_lost_or_don
     added: list[int] = []
 
     def work() -> None:
-        try:
-            for _ in range(20):
-                results = store([patch(alice, "k", add(1)) for _ in range(3)])
-                added.append(sum(isinstance(each, WriteResult) for each in results))
-        finally:
-            connection.close()
+        for _ in range(20):
+            results = store([patch(alice, "k", add(1)) for _ in range(3)])
+            added.append(sum(isinstance(each, WriteResult) for each in results))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    race([work] * 4)
     assert len(added) == 80
     assert sum(added) > 0
     assert Entry.objects.get().value == f'{{"count":{sum(added)}}}'
@@ -434,18 +379,8 @@ def test_store_joined__write_that_is_refused__keeps_nothing(alice: Person) -> No
 def test_store_joined__key_in_use_elsewhere__is_left_alone(alice: Person) -> None:
     put(alice.actor, "notes", "k", 1)
     calls = [write(alice, "k", 2, once=key("one")), write(alice, "other", 1, once=key("two"))]
-    results: list[WriteResult | Exception | None] = []
-
-    def join() -> None:
-        try:
-            results.extend(store(calls))
-        finally:
-            connection.close()
-
-    other = threading.Thread(target=join)
     with transaction.atomic():
         assert idempotency.claim(key("one")) is None
-        other.start()
-        other.join()
+        results = away(lambda: store(calls))
     assert versions(results) == [None, 1]
     assert versions(store(calls)) == [2, None]

@@ -1,4 +1,4 @@
-"""Floors and far limits that do not speak HTTP: pgbench with the equivalent statements, and Redis."""
+"""Reference points without HTTP: pgbench with the equivalent statements, and Redis."""
 
 from __future__ import annotations
 

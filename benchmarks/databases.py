@@ -1,4 +1,4 @@
-"""A database for one benchmark: an embedded PostgreSQL in a folder that is gone afterwards, or kept."""
+"""A database for one benchmark: embedded PostgreSQL in a folder, deleted afterwards or kept."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from benchmarks.load import Work, render_request
 
 ROOT = Path(__file__).parent.parent
 KEYS = 1024
-# More than connections of one measurement: each connection has entries and threads of its own, for
-# what waits for a lock measures the lock.
+# The most connections of one measurement. Each has its own entries and threads: a call that waits
+# for a row lock would measure the lock.
 MOST_CONNECTIONS = 32
 
 READ, WRITE, CAS = "read an entry", "write an entry", "write with If-Match"

@@ -1,4 +1,4 @@
-"""Servers that Commonhold is compared with over HTTP: two of LangGraph's API, and an empty DRF view."""
+"""Servers that Commonhold is compared with over HTTP: two with LangGraph's API, one empty view."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-# Seconds until a group no longer holds up the next one.
+# Seconds after which the next group may start although this one is still running.
 _SLOW = 0.05
 
 
@@ -29,9 +29,9 @@ class InThread(Protocol):
 
 
 class Joiner(Generic[C, R]):
-    """`work` takes the calls of a group and returns a result for each, or None for a call that it does
-    not handle. A group has at most `most_calls`. One group runs at a time, or `most_groups` if all but
-    one have been running for `slow` seconds."""
+    """`work` takes the calls of a group and returns a result for each, or None for a call that it
+    does not handle. A group has at most `most_calls` calls. One group runs at a time. Another starts
+    beside it, up to `most_groups`, if all running groups have run for `slow` seconds."""
 
     def __init__(
         self,

@@ -1,10 +1,11 @@
-"""Serves the most frequent calls of the API without Django, and those of one moment together.
+"""Serves the most frequent API calls without Django. Calls that arrive together share work.
 
-The lane handles a request only if it understands all of it: a read, a write or a patch of an entry, or
-a commit, with a token that was used within the last seconds and no headers but those listed here. It
-responds only to calls that succeed. Django serves all others, so only Django decides why a request is refused.
-A test sends the same requests both ways and compares the responses and the stored rows
-(docs/adr/0017-calls-of-one-moment-are-joined.md).
+The lane handles a request only if it understands all of it: a read, a write or a patch of an
+entry, or a commit, with a token that was used within the last seconds and no headers but those
+listed here. It responds only to calls that succeed, and to writes whose outcome is unknown
+because the database failed. Django serves all other requests, so only Django decides why a
+request is refused. A test sends the same requests both ways and compares the responses and the
+stored rows (docs/adr/0017-calls-of-one-moment-are-joined.md).
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ _ALLOW_COMMIT: Final = _allow(COMMIT.path)
 
 
 class Lane:
-    """Handles requests of the bridge. `in_thread` runs a function in a thread that serves requests."""
+    """Handles requests of the bridge. `in_thread` runs a function in a request thread."""
 
     def __init__(self, in_thread: InThread) -> None:
         self._reads = Joiner(answer_reads, in_thread)
@@ -207,7 +208,7 @@ def _media_type(environ: Environ) -> str:
 
 
 def _is_small_write(environ: Environ, credential: Credential, body: bytes) -> bool:
-    """Whether a write may be done beside others, by a token without a limit."""
+    """Whether the lane may handle a write: known headers, a small body, no rate limit of the token."""
     return (
         _understands(environ, _OF_WRITES)
         and 0 < len(body) <= _LARGEST_BODY

@@ -1,4 +1,4 @@
-"""Empties the tables after a test with transactions of its own, at the cost of the rows that it left."""
+"""Empties the tables after a test that commits. The cost depends on the rows that it left."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def tables() -> list[sql.Identifier]:
 def empty_tables() -> None:
     """What Django's `flush` does; sequences continue.
 
-    `flush` truncates. That takes as long for an empty table as for a full one, a quarter of a second
-    for all. The lock lets readers pass and waits for writers, so that no row of theirs stays.
+    `flush` truncates, which takes as long for an empty table as for a full one: a quarter of a
+    second for all. The lock waits for writers, so that no row of theirs remains; readers continue.
     """
     names = sql.SQL(", ").join(tables())
     look = sql.SQL(" UNION ALL ").join(

@@ -39,7 +39,7 @@ def commit(call: Endpoint, run_id: str) -> HttpResponse:
 
 class CommitCall(NamedTuple):
     """A POST of a commit. `actor` has the ids of the request and of the run that the header names;
-    `match` is the revision of If-Match, `once` what the Idempotency-Key stands for."""
+    `match`: the revision of If-Match. `once`: the parsed Idempotency-Key, None without one."""
 
     actor: Actor
     run_id: str

@@ -22,7 +22,8 @@ from psycopg.types.array import ListBinaryDumper
 Row = tuple[Any, ...]
 # A statement and its parameters.
 Call = tuple[str, Mapping[str, Any]]
-# Runs by their place in a group of calls: workspace and id.
+# The workspace and public id of the run of each call, by the index of the call in its group. The
+# statements return this index as `place`.
 Addresses = Mapping[int, tuple[int, str]]
 
 _PARAMETER = re.compile(r"%\((\w+)\)(?:s|b::(\w+)\[\])|%(%)")
@@ -67,8 +68,9 @@ def fetch_all(statement: str, parameters: Mapping[str, Any]) -> list[Row]:
 def fetch_each(calls: Sequence[Call], *, commit: bool = False) -> list[list[Row]]:
     """Execute statements one after the other, in one round trip, and return the rows of each.
 
-    `commit`: the transaction ends with them. Then it is committed in the same round trip, unless it
-    is part of a larger one. Raises as fetch_all does; nothing behind the failed statement is executed.
+    `commit`: these are the last statements of the transaction. It is then committed in the same
+    round trip, unless it is nested in an outer atomic block. Raises as fetch_all does; statements
+    after a failed one are not executed.
     """
     connection.ensure_connection()
     raw = connection.connection
@@ -109,14 +111,14 @@ def unzip(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list
 
 
 def columns_of(addresses: Addresses) -> dict[str, list[Any]]:
-    """The arrays `place`, `workspace` and `run`, as statements about several runs take them."""
+    """`addresses` as the array parameters `place`, `workspace` and `run`."""
     return unzip(("place", "workspace", "run"), [(p, *each) for p, each in addresses.items()])
 
 
 @lru_cache(maxsize=512)
 def _number(statement: str) -> tuple[tuple[tuple[str, type[_Array] | None], ...], bytes]:
-    """The names of the parameters of a statement in the order of their numbers, with the arrays among
-    them, and the statement as PostgreSQL takes it."""
+    """The parameter names in the order of their numbers, each with its array type or None, and the
+    statement with numbered parameters."""
     numbers: dict[str, int] = {}
     arrays: dict[str, type[_Array]] = {}
 

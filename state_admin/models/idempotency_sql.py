@@ -10,7 +10,7 @@ _LOCK = """
 SELECT scope, pg_try_advisory_xact_lock(hashtextextended('replay ' || scope, 0))
 FROM unnest(%(scopes)b::text[]) AS scope
 """
-# Executed behind the lock: it must see what the last holder has committed.
+# Executed after the lock, so that it sees what the last holder committed.
 _LOOK = "SELECT scope FROM idempotency_records WHERE scope = ANY(%(scopes)b::text[])"
 
 _INSERT = """
@@ -25,8 +25,8 @@ _COLUMNS = ("scope", "workspace_id", "fingerprint", "status", "headers", "body")
 
 
 def claiming(scopes: Sequence[str]) -> list[hot.Call]:
-    """Two statements: lock the keys until the transaction ends, without waiting, and look whether they
-    were used. `claimed` reads their rows."""
+    """Two statements: try to lock the keys until the transaction ends, without waiting, then find
+    those that were used. `claimed` reads their rows."""
     parameters = {"scopes": list(scopes)}
     return [(_LOCK, parameters), (_LOOK, parameters)]
 
@@ -37,6 +37,6 @@ def claimed(locks: Sequence[hot.Row], used: Sequence[hot.Row]) -> set[str]:
 
 
 def inserting(rows: Sequence[tuple[str, int | None, str, int, str, bytes]]) -> hot.Call:
-    """The statement that stores responses: scope, workspace, fingerprint, status, headers as JSON text
-    and body of each."""
+    """The statement that stores responses. Each row: scope, workspace, fingerprint, status, headers
+    as JSON text, body."""
     return _INSERT, hot.unzip(_COLUMNS, rows)

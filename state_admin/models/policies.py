@@ -98,7 +98,8 @@ def write(
 
 
 def reading_layers(addresses: hot.Addresses) -> hot.Call:
-    """The statement that reads what `read_layers` does for the threads of runs: place and JSON text."""
+    """The statement that reads the policies of `read_layers` for the threads of several runs: place
+    and JSON text."""
     return _OF_RUNS, hot.columns_of(addresses)
 
 

@@ -20,7 +20,7 @@ from .threads import Thread
 
 _M = TypeVar("_M", bound=models.Model)
 
-# The thread first: the order of all thread work.
+# Locks the thread before the run, as all statements on threads do.
 _LOCK = """
 SELECT {columns}, statement_timestamp()
 FROM runs r JOIN threads t ON t.id = r.thread_id
@@ -32,7 +32,7 @@ FOR NO KEY UPDATE OF t, r
 """
 
 
-# Those that somebody else has locked are left out instead of waited for.
+# Skips runs that another transaction has locked, instead of waiting.
 _LOCK_FREE = """
 SELECT {columns}, statement_timestamp(), now(), x.place
 FROM unnest(%(place)b::int[], %(workspace)b::bigint[], %(run)b::text[]) AS x(place, workspace, run)
@@ -43,15 +43,16 @@ FOR NO KEY UPDATE OF t, r SKIP LOCKED
 
 
 def lock(*, workspace_id: int, run_id: str, prefixes: Sequence[str]) -> Run | None:
-    """The run with its thread, as RunQuerySet.timed has it, both rows locked. None: there is none, or
-    the id of its thread begins with none of `prefixes`, if there are any."""
+    """The run with its thread, both rows locked, with `read_at` (RunQuerySet.timed). None: there is no
+    such run, or `prefixes` is not empty and its thread's id begins with none of them."""
     parameters = {"workspace": workspace_id, "run": run_id, "prefixes": list(prefixes)}
     row = hot.fetch_one(_with_columns(_LOCK), parameters)
     return None if row is None else _read(row)
 
 
 def locking(addresses: hot.Addresses) -> hot.Call:
-    """The statement that locks the runs that are free, with their threads; `locked` reads its rows."""
+    """The statement that locks the runs that no other transaction has locked, with their threads.
+    `locked` reads its rows."""
     return _with_columns(_LOCK_FREE), hot.columns_of(addresses)
 
 

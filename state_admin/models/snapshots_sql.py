@@ -1,4 +1,4 @@
-"""The hot statements of a thread: read its state, advance it by one, append to its log."""
+"""The hot statements of a thread: read its state, write its next revision, append messages."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ def read_slots(*, workspace_id: int, thread_id: int, names: Sequence[str]) -> li
 
 
 def reading_slots(addresses: hot.Addresses, names: Mapping[int, Sequence[str]]) -> hot.Call:
-    """The statement that reads what `read_slots` does for the threads of runs: place, and SlotRow."""
+    """The statement that reads the slots of several runs. Its rows: place, then the SlotRow."""
     return _SLOTS_OF_RUNS, _columns_of_names(addresses, names)
 
 
 def finding_messages(addresses: hot.Addresses, ids: Mapping[int, Sequence[str]]) -> hot.Call:
-    """The statement that finds the places whose threads have a message with one of their `ids`."""
+    """The statement that returns the places whose thread already has a message with one of `ids`."""
     return _MESSAGES_OF_RUNS, _columns_of_names(addresses, ids)
 
 
@@ -123,8 +123,8 @@ def _columns_of_names(
     return hot.unzip(("place", "workspace", "run", "name"), rows)
 
 
-# Messages go in behind the log's end, whose length `t` has just counted them into. A repeated id
-# is left out here and missed by the caller, who rolls back.
+# Messages are appended: `t.message_count` already includes them. A repeated id is not inserted. The
+# caller compares the counts and rolls back; joined commits check the ids in advance.
 _INSERT_MESSAGES = """
 inserted AS (
     INSERT INTO messages (thread_id, seq, public_id, role, visibility, body, opens, answers,
@@ -141,7 +141,7 @@ inserted AS (
     RETURNING thread_id
 )"""
 
-# The threads and what their callers say of themselves: Move, column by column.
+# The fields of the Moves, one array per column.
 _MOVES = """
 WITH x AS (
     SELECT * FROM unnest(%(thread)b::bigint[], %(thread_id)b::text[], %(run)b::bigint[],
@@ -153,8 +153,8 @@ WITH x AS (
         workspace, actor_kind, actor_id, actor_name, reason, request_id)
 )"""
 
-# A reported read of a version that is not there yet is left out and missed by the caller, as a
-# repeated message id is. What stands there is taken in the snapshot that the revision keeps.
+# A reported read of a version that does not exist yet is not inserted. The caller detects it by the
+# count, as it does a repeated message id. `held` is the entry's version in this statement's snapshot.
 # `made` waits for `closed` by reading its count: a key has at most one current value
 # (state_values_current), so the old one must be closed before the new one comes.
 _ADVANCE = f"""{_MOVES}
@@ -268,9 +268,9 @@ class NewMessage(NamedTuple):
 
 
 class Move(NamedTuple):
-    """What is written to one thread, whose row the caller has locked. `stamp`: what the call says of
-    itself (services/journal.py). `values`: key, JSON text or None to clear the key, scope, persistence.
-    `reads`: namespace, key and version of the entries that the run read."""
+    """What is written to one thread, whose row the caller has locked. `stamp`: workspace, actor,
+    reason and request id (services/journal.py). `values`: key, JSON text (None clears the key),
+    scope, persistent. `reads`: namespace, key and version of the entries that the run read."""
 
     thread: int
     thread_id: str
@@ -300,8 +300,8 @@ class Advanced(NamedTuple):
 def advance(
     moves: Sequence[Move], also: Sequence[hot.Call] = (), *, commit: bool = False
 ) -> dict[int, Advanced]:
-    """Make the next revision of each thread. The statements of `also` are executed in the same round
-    trip; `commit`: as in hot.fetch_each."""
+    """Write the next revision of each thread. The statements of `also` run in the same round trip.
+    `commit`: as in hot.fetch_each."""
     calls = [(_ADVANCE, _columns(moves)), *also]
     rows = hot.fetch_each(calls, commit=commit)[0]
     return {row[0]: Advanced(*row[1:]) for row in rows}

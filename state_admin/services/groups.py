@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable
 
 
 def take_turns(addresses: Iterable[Hashable]) -> list[list[int]]:
-    """The indexes of `addresses` in turns: an address comes at most once in a turn, and the indexes of
-    one address keep their order over the turns."""
+    """Split the indexes of `addresses` into turns. An address occurs at most once in a turn, and its
+    indexes keep their order over the turns."""
     turns: list[list[int]] = []
     seen: Counter[Hashable] = Counter()
     for index, address in enumerate(addresses):
@@ -20,7 +20,7 @@ def take_turns(addresses: Iterable[Hashable]) -> list[list[int]]:
 
 
 def is_undone(error: Exception) -> bool:
-    """Whether the database refused the statement and rolled it back. If the connection was lost (class
-    08) or closed by an operator (class 57P), it may have committed before."""
+    """Whether the database refused the statement and rolled the transaction back. If the connection
+    was lost (class 08) or closed by an operator (class 57P), the transaction may be committed."""
     sqlstate: str | None = getattr(error.__cause__, "sqlstate", None)
     return sqlstate is not None and not sqlstate.startswith(("08", "57P"))

@@ -14,7 +14,8 @@ from .errors import MEDIA_TYPE, Gone, InFlight, Invalid
 
 @dataclass(frozen=True)
 class Key:
-    """The Idempotency-Key of a request: `scope` is the key of this caller, `fingerprint` the request."""
+    """The Idempotency-Key of a request. `scope` identifies the key and its caller, `fingerprint` the
+    request."""
 
     scope: str
     fingerprint: str
@@ -51,8 +52,8 @@ def claim(key: Key) -> StoredResponse | None:
 
 
 def claim_first(keys: Mapping[int, Key]) -> set[int]:
-    """Claim the keys of several requests. Returns the requests that may run: their key was never used,
-    no other transaction has it, and no earlier one in `keys` has the same."""
+    """Claim the keys of several requests. Returns the requests that may run: their key was never
+    used, is not locked by another transaction, and is not that of an earlier request in `keys`."""
     first = first_of(keys)
     locks, used = hot.fetch_each(idempotency_sql.claiming(list(first)))
     return {first[scope] for scope in idempotency_sql.claimed(locks, used)}
@@ -64,12 +65,13 @@ def first_of(keys: Mapping[int, Key]) -> dict[str, int]:
 
 
 def keep(key: Key, workspace_id: int | None, response: StoredResponse) -> None:
-    """Store the response to a request that `claim` reserved. `workspace_id`: whose data it contains."""
+    """Store the response to a request that `claim` reserved. `workspace_id`: the workspace whose
+    data it contains."""
     hot.fetch_all(*keeping([(key, workspace_id, response)]))
 
 
 def keeping(responses: Sequence[tuple[Key, int | None, StoredResponse]]) -> hot.Call:
-    """The statement that does what `keep` does for several."""
+    """The statement that stores several responses, as `keep` does one."""
     return idempotency_sql.inserting(
         [
             (

@@ -34,7 +34,7 @@ from .groups import is_undone, take_turns
 from .idempotency import Key, StoredResponse
 from .state_keys import Slot
 
-# Merging larger values would delay the other calls.
+# Characters of all values that a commit changes. Merging more would delay the other calls.
 _MOST_HELD = 128 * 1024
 
 
@@ -54,8 +54,9 @@ Respond = Callable[[JoinedCommit, Committed], StoredResponse]
 
 
 class _Opened(NamedTuple):
-    """A run, locked with its thread, what its thread holds of the keys of a commit, and the compaction
-    policies above the thread's own, as JSON text. `at`: when the transaction began."""
+    """A locked run with its locked thread. `at`: when the transaction began. `slots`: the state keys
+    of the commit and their values. `policies`: compaction policies of the workspace and the agent,
+    as JSON text."""
 
     run: Run
     at: datetime
@@ -71,12 +72,12 @@ class _Plan(NamedTuple):
 def commit_joined(
     commits: Sequence[JoinedCommit], respond: Respond
 ) -> list[StoredResponse | Exception | None]:
-    """Store as many of the commits as possible, in one transaction for one commit of each run, and
-    return the responses. Further commits of the same run follow in transactions of their own.
+    """Store as many of the commits as possible and return the responses. One transaction stores
+    one commit of each run; further commits of the same run follow in later transactions.
 
-    A result is None if nothing was written, because the commit would be refused or is a repeat, a row is
-    locked, or it does more than add a revision: `commit` then has the answer. It is an exception if the
-    database failed and it is unknown whether the commit was written.
+    A result is None if nothing was written: the commit would be refused, is a repeat, does more
+    than add a revision, or needs a locked row. The caller must then use `commit`. A result is an
+    exception if the database failed and it is unknown whether the commit was written.
     """
     responses: list[StoredResponse | Exception | None] = [None] * len(commits)
     for turn in take_turns((c.actor.workspace_id, c.run_id) for c in commits):
@@ -107,7 +108,8 @@ def _store(commits: Sequence[JoinedCommit], plans: Mapping[int, _Plan]) -> None:
 
 
 def _plan_all(commits: Mapping[int, JoinedCommit], respond: Respond) -> Iterator[tuple[int, _Plan]]:
-    """What to store. Commits that would be refused, or do more than add a revision, are left out."""
+    """What to store, by index. Leaves out commits that would be refused or do more than add a
+    revision."""
     logs: dict[int, list[ParsedMessage]] = {}
     for index, call in commits.items():
         try:
@@ -141,8 +143,9 @@ def _is_plain(step: Step) -> bool:
 def _open(
     commits: Mapping[int, JoinedCommit], logs: Mapping[int, Sequence[ParsedMessage]]
 ) -> dict[int, _Opened]:
-    """Lock the runs that no other transaction has locked, with their threads, and read what the commits
-    need, in one round trip. Calls without a lock or with a repeated message or key are left out."""
+    """Lock the runs that no other transaction has locked, with their threads, and read what the
+    commits need, in one round trip. Left out are commits whose run or key registry is locked, and
+    those with a message id or an Idempotency-Key that is already used or claimed."""
     addresses = {index: (call.actor.workspace_id, call.run_id) for index, call in commits.items()}
     names = {
         index: sorted({each.key for batch in call.step.batches for each in batch.updates})
@@ -186,7 +189,7 @@ def _open(
 def _plan(
     call: JoinedCommit, opened: _Opened, log: Sequence[ParsedMessage], respond: Respond
 ) -> _Plan | None:
-    """None: the commit does more than its own revision, or takes long."""
+    """None: the commit does more than add a revision, or could delay the other commits."""
     run, thread, step = opened.run, opened.run.thread, call.step
     bases = {step.base_revision, *(batch.base_revision for batch in step.batches)}
     if (

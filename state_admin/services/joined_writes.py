@@ -28,8 +28,8 @@ _LARGEST_PATCHED = 64 * 1024
 
 @dataclass(frozen=True)
 class JoinedWrite:
-    """A write by one call. `expected`: the version that the entry must have, None for any. `once`: what
-    its Idempotency-Key stands for."""
+    """A write by one call. `expected`: the version that the entry must have, None for any. `once`:
+    the parsed Idempotency-Key, None without one."""
 
     actor: Actor
     namespace: str
@@ -62,13 +62,13 @@ Respond = Callable[[WriteResult], StoredResponse]
 def store_joined(
     writes: Sequence[JoinedWrite], respond: Respond
 ) -> list[StoredResponse | Exception | None]:
-    """Store as many of the writes as possible, with one statement for the entries that exist and one
-    for those that do not, and return the responses. Further writes of the same entry follow in
-    statements of their own. What was stored under an Idempotency-Key keeps its response.
+    """Store as many of the writes as possible and return the responses. One statement updates the
+    entries that exist, another creates those that do not. Further writes of the same entry follow
+    in later statements. The response to a write with an Idempotency-Key is stored with it.
 
-    A result is None if nothing was written, because the call would be refused or is a repeat, or the
-    entry is locked: put_entry or patch_entry then has the answer. It is an exception if the database
-    failed and it is unknown whether the entry was written.
+    A result is None if nothing was written: the call would be refused or is a repeat, or the
+    entry is locked. The caller must then use put_entry or patch_entry. A result is an exception
+    if the database failed and it is unknown whether the entry was written.
     """
     responses: list[StoredResponse | Exception | None] = [None] * len(writes)
     for turn in take_turns((w.actor.workspace_id, w.namespace, w.key) for w in writes):

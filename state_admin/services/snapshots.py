@@ -228,8 +228,8 @@ def mark_revision(
 
 
 class MoveDetails(TypedDict, total=False):
-    """What else a revision has: the messages that come with it (`log`), the entries that the run has
-    read (`reads`), and who says what of it."""
+    """The other parts of a revision: its audit action, the run, the messages to append (`log`), the
+    entries that the run read (`reads`), a label, and the reason of the caller."""
 
     action: Required[str]
     run: Run | None
@@ -248,9 +248,10 @@ def advance(
 ) -> Advanced:
     """Make the next revision of `thread`, whose row lock the caller holds. One statement.
 
-    Keys with a text get it as their value from this revision on; keys with None are cleared. The run
-    renews its lease, and is then as it is stored. Conflict: a repeated message id. Advanced.reads
-    counts the reads that were possible.
+    Keys with a text get it as their value from this revision on; keys with None are cleared. The
+    lease of the run is renewed, and `run` is updated to its stored fields. Raises Conflict for a
+    repeated message id. Advanced.reads counts the reads of versions that exist; the caller handles
+    the others.
     """
     move = plan_move(actor, thread, kind, writes, **details)
     moved = snapshots_sql.advance([move])[thread.pk]
@@ -269,7 +270,7 @@ def plan_move(
     writes: Mapping[str, NewValue],
     **details: Unpack[MoveDetails],
 ) -> Move:
-    """What `advance` writes."""
+    """The Move that `advance` writes, without writing it."""
     action, run = details["action"], details.get("run")
     journal.check_kind(action)
     return Move(

@@ -129,8 +129,8 @@ def hold_registry(actor: Actor) -> None:
 
 
 def holding_registries(workspaces: Iterable[int]) -> hot.Call:
-    """The statement that does what `hold_registry` does for several workspaces, without waiting: it
-    returns each with whether it could."""
+    """The statement that takes the lock of `hold_registry` for several workspaces without waiting.
+    Its rows: the workspace id, and whether the lock was taken."""
     return (
         """SELECT id, pg_try_advisory_xact_lock_shared(hashtext('state keys'), id::int)
         FROM unnest(%(workspaces)b::bigint[]) AS id""",
@@ -157,7 +157,7 @@ def find_slots(actor: Actor, thread: Thread, names: Iterable[str]) -> dict[str, 
 
 
 def slots_of(rows: Iterable[SlotRow]) -> dict[str, Slot]:
-    """Those that are registered, or the runtime's own."""
+    """The slots of `rows` by name, without names that are neither registered nor the runtime's."""
     found: dict[str, Slot] = {}
     for row in rows:
         if row.reducer is not None:

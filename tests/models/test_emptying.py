@@ -1,4 +1,4 @@
-"""What happens behind each test that has transactions of its own."""
+"""How the tables are emptied after each test that commits (tests/emptying.py)."""
 
 from __future__ import annotations
 

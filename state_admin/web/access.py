@@ -1,4 +1,4 @@
-"""Explain access: what a member or a token may do somewhere, and why."""
+"""The access page: what a member or a token may do, where, and by which rule."""
 
 from __future__ import annotations
 

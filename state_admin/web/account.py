@@ -1,4 +1,5 @@
-"""Coming in and going out: password, one-time link, workspace, the look of the pages."""
+"""Signing in and out with a password or a one-time link, choosing the workspace, and the
+preferences for theme and density."""
 
 from __future__ import annotations
 
@@ -69,7 +70,8 @@ def login(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "POST"])
 def login_once(request: HttpRequest, secret: str) -> HttpResponse:
-    """A mail program that looks at the link must not use it up: only the button does."""
+    """Sign in with a one-time link. GET shows a button and only its POST uses the link up, because
+    mail programs fetch links in advance."""
     if request.method == "GET":
         return render(request, "account/login_once.html", {})
     user = use_login_link(secret)
@@ -79,7 +81,8 @@ def login_once(request: HttpRequest, secret: str) -> HttpResponse:
 
 
 def _enter(request: HttpRequest, user: User, *, method: str, after: str) -> HttpResponse:
-    """Sign `user` in and go to `after`; with an authenticator, ask for its code first."""
+    """Sign `user` in and redirect to `after`. A user with an authenticator app enters a code
+    first."""
     if settings.LOGIN_TOTP != "off":
         # Needs the packages of requirements-login.txt.
         from . import second_factor
@@ -152,7 +155,7 @@ def workspaces(request: Request) -> HttpResponse:
 
 @require_POST
 def preferences(request: HttpRequest) -> HttpResponse:
-    """Keep theme and density in cookies: they belong to the browser, not to the person."""
+    """Store theme and density in cookies: they belong to the browser, not to the user."""
     response: HttpResponse
     if cast(AnyRequest, request).htmx:
         response = HttpResponse(status=204)
@@ -176,7 +179,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
 
 
 def next_url(request: HttpRequest) -> str:
-    """Where to go afterwards: only ever a page of our own."""
+    """The `next` parameter if it is a page of this server, else the default page."""
     url = request.POST.get("next") or request.GET.get("next") or ""
     ours = url_has_allowed_host_and_scheme(
         url, allowed_hosts={request.get_host()}, require_https=request.is_secure()

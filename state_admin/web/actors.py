@@ -1,4 +1,4 @@
-"""Who looks at a page: `@page` turns the logged-in user into the actor of the services."""
+"""`@page`: requires a signed-in user, and sets `request.actor`, the actor for calls of services."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from .htmx import AnyRequest, Request, see_other
 
 View = Callable[..., HttpResponseBase]
 
-WORKSPACE = "workspace"  # the session key that names the chosen workspace by its slug
-CONFIRMED = "confirmed"  # set where more than a password or a link let the person in
+WORKSPACE = "workspace"  # session key of the chosen workspace's slug
+# session key: set if the user signed in with a second factor or a provider that vouches for one
+CONFIRMED = "confirmed"
 
 
 @overload
@@ -35,9 +36,10 @@ def page(view: View) -> View: ...
 @overload
 def page(view: None = None, *, role: Role = Role.VIEWER) -> Callable[[View], View]: ...
 def page(view: View | None = None, *, role: Role = Role.VIEWER) -> View | Callable[[View], View]:
-    """A page for members who hold `role` or more: login first, then `request.actor` is set.
+    """Decorator of a page for members with `role` or a higher one: redirects visitors to the login,
+    then sets `request.actor`.
 
-    Problems that services raise become an answer here (errors.answer), nowhere else.
+    Problems that services raise become responses here (errors.answer) and nowhere else.
     """
 
     def decorate(view: View) -> View:
@@ -51,14 +53,15 @@ def page(view: View | None = None, *, role: Role = Role.VIEWER) -> View | Callab
                 else:
                     response = _to_login(asked)
                 if isinstance(response, SimpleTemplateResponse):
-                    response.render()  # here, where a failing query still becomes an answer
+                    # render inside the `try`, so that a failing query becomes an error page
+                    response.render()
             except Problem as problem:
                 response = errors.answer(request, problem)
             except isolation.Busy as busy:
                 response = errors.answer(request, Unavailable(str(busy)))
             except (OperationalError, InterfaceError):
                 response = errors.answer(request, Unavailable("the database is not available"))
-            # What is shown is the present state, and only this person may see it.
+            # A page shows current state and is for this user only.
             patch_cache_control(response, private=True, no_store=True)
             patch_vary_headers(response, ["HX-Request", "HX-Request-Type"])
             return response
@@ -82,7 +85,7 @@ def _as_member(
 
 
 def _refuse_nul(request: Request) -> None:
-    """PostgreSQL stores NUL in no text, and no page has a use for it."""
+    """Raise BadRequest if a parameter contains NUL, which PostgreSQL cannot store in text."""
     lists = [*request.GET.lists(), *request.POST.lists()]
     texts = [request.path, *(text for name, each in lists for text in (name, *each))]
     if any("\0" in text for text in texts):
@@ -90,7 +93,8 @@ def _refuse_nul(request: Request) -> None:
 
 
 def member(request: AnyRequest) -> Actor:
-    """Whom the logged-in user is in the workspace that the session shows. Forbidden: in none."""
+    """The actor of the signed-in user in the workspace that the session has chosen. Forbidden if
+    the user is a member of no workspace."""
     user = cast(Request, request).user
     actor = actor_of_user(
         user, request.session.get(WORKSPACE), request_id=request.META["REQUEST_ID"]
@@ -106,14 +110,15 @@ def member(request: AnyRequest) -> Actor:
 
 
 def _must_enrol(request: Request) -> bool:
-    """Whether the deployment asks for a second factor that this session has not seen."""
+    """Whether the deployment requires a second factor and this session has not used one."""
     if settings.LOGIN_TOTP != "required" or request.session.get(CONFIRMED):
         return False
     return request.path != reverse("web:totp")
 
 
 def _to_login(request: AnyRequest) -> HttpResponse:
-    """To the login page and back. htmx would follow a redirect into the middle of the page."""
+    """A redirect to the login page that returns to this page. For htmx the redirect is in a header:
+    it would follow a 302 and swap the login page into the target."""
     if request.htmx:
         back = request.htmx.current_url_abs_path or "/"
         response = HttpResponse()

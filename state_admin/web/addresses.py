@@ -1,5 +1,6 @@
-"""Addresses of entries. A key may hold anything but control characters, so Django's own reverse,
-which leaves `/` and dots alone, would lose `a/../b` and `.` on the way through a browser."""
+"""URLs of pages about entries, threads, runs and tickets. Keys may contain any character except
+control characters. Django's `reverse` does not escape `/` and dots, so that a browser would
+normalize keys such as `a/../b` and `.`; these functions escape them."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from django.urls import get_script_prefix
 
-# Harmless in a path segment, and kept readable: `thread::t1`.
+# Safe in a path segment; not escaped, so that URLs such as `thread::t1` remain readable.
 _SAFE = ":@~!$'()*,;="
 
 Query = str | int | None
@@ -19,25 +20,25 @@ def entry_url(namespace: str, key: str, **query: Query) -> str:
 
 
 def entry_action_url(action: str, namespace: str, key: str, **query: Query) -> str:
-    """What can be done with an entry: `/entry/<action>/<namespace>/<key>`."""
+    """The URL of an action on an entry: `/entry/<action>/<namespace>/<key>`."""
     return _url(f"entry/{action}", namespace, key, query)
 
 
 def namespace_url(name: str, action: str = "", **query: Query) -> str:
-    """The page of a namespace. Its name is never `.` or `..`: the grammar forbids it."""
+    """The page of a namespace. Its name is never `.` or `..`; the name grammar excludes both."""
     path = f"{get_script_prefix()}namespaces/{quote(name, safe=_SAFE)}"
     return with_query(f"{path}/{action}" if action else path, **query)
 
 
 def with_query(path: str, **query: Query) -> str:
-    """`path` with those parts of the query that are neither empty nor zero."""
+    """`path` with the query parameters whose values are neither empty nor zero."""
     kept = {name: value for name, value in query.items() if value}
     return f"{path}{'&' if '?' in path else '?'}{urlencode(kept)}" if kept else path
 
 
 def _url(root: str, namespace: str, key: str, query: dict[str, Query]) -> str:
     path = f"{get_script_prefix()}{root}/{quote(namespace, safe=_SAFE)}/"
-    if key in (".", ".."):  # browsers fold these segments away, even percent-encoded
+    if key in (".", ".."):  # browsers remove these segments from a path, even percent-encoded
         return with_query(path, **query, key=key)
     return with_query(path + quote(key, safe=_SAFE), **query)
 
@@ -48,7 +49,7 @@ def thread_url(thread_id: str, **query: Query) -> str:
 
 
 def thread_action_url(action: str, thread_id: str, **query: Query) -> str:
-    """What can be done with a thread: `/thread/<action>/<id>`."""
+    """The URL of an action on a thread: `/thread/<action>/<id>`."""
     return _id_url(f"thread/{action}", thread_id, query)
 
 
@@ -58,17 +59,17 @@ def run_url(run_id: str, **query: Query) -> str:
 
 
 def run_action_url(action: str, run_id: str, **query: Query) -> str:
-    """What can be done with a run: `/run/<action>/<id>`."""
+    """The URL of an action on a run: `/run/<action>/<id>`."""
     return _id_url(f"run/{action}", run_id, query)
 
 
 def ticket_url(ticket_id: str) -> str:
-    """Where a ticket is decided: `/ticket/<id>`."""
+    """The page on which a ticket is decided: `/ticket/<id>`."""
     return _id_url("ticket", ticket_id, {})
 
 
 def _id_url(root: str, public_id: str, query: dict[str, Query]) -> str:
     path = f"{get_script_prefix()}{root}/"
-    # Zero is a revision and a count here, so it stays.
+    # Zero is a valid revision and count here, so it must not be dropped.
     query = {name: str(value) for name, value in query.items() if value is not None}
     return with_query(path + quote(public_id, safe=_SAFE), **query)

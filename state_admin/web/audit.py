@@ -1,4 +1,4 @@
-"""The audit: who did what, one card per request, back through its retention."""
+"""The audit log: who did what, one card per request, as far back as audit rows are retained."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from .htmx import Request, render
 from .lists import list_paths
 
 PAGE = 50
-# Among how many rows a page looks for those that fit its filters.
+# How many rows one page searches for rows that match its filters.
 WINDOW = 20_000
 _FIELDS = ("actor", "action", "subject", "request", "since", "until")
 
 
 @dataclass(frozen=True)
 class AuditFilters:
-    """What the address says. `before` is the place of the last row of the page before."""
+    """The filters in the query string. `before` is the cursor: the last row of the previous
+    page."""
 
     actor: str = ""
     action: str = ""
@@ -56,7 +57,7 @@ class AuditFilters:
 
 @dataclass(frozen=True)
 class Act:
-    """One row of the audit. `diff_url`: where what it changed in an entry is shown."""
+    """One row of the audit log. `diff_url` shows what a write changed in its entry."""
 
     row: AuditRow
     told: ChangeSentence
@@ -66,7 +67,7 @@ class Act:
 
 @dataclass(frozen=True)
 class Card:
-    """What one request did, as far as it stands on this page."""
+    """The audit rows of one request that are on this page."""
 
     acts: list[Act]
     url: str
@@ -104,7 +105,7 @@ def audit_list(request: Request) -> HttpResponse:
 
 
 def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[AuditRow], str]:
-    """A page of rows, newest first, and the address of the next one."""
+    """A page of rows, newest first, and the URL of the next page."""
     rows = AuditRow.objects.visible_to(request.actor)
     if filters.before:
         rows = rows.filter(pk__lt=filters.before)
@@ -132,7 +133,8 @@ def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[
 
 
 def _moment(name: str, text: str) -> datetime:
-    """A time of the form's fields, in UTC unless it says otherwise."""
+    """A timestamp from a form field, in UTC unless it has an offset. BadRequest if it is
+    malformed."""
     moment = moments.read(text, assume_utc=True)
     if moment is None:
         raise BadRequest(f"{name} must be a time like 2026-01-31T18:30")
@@ -140,11 +142,12 @@ def _moment(name: str, text: str) -> datetime:
 
 
 def _cards(rows: Sequence[AuditRow]) -> list[Card]:
-    """Rows of one request together, in the order of each one's newest row."""
+    """The rows grouped by request, in the order of the newest row of each."""
     cards: dict[str, Card] = {}
     for row in rows:
         name = row.request_id or f"row {row.pk}"
-        # A request's rows lie close together, so nobody need look for them from the newest on.
+        # The rows of a request are close together, so the link starts the search near them and not
+        # at the newest row.
         near = row.pk + WINDOW // 2
         url = with_query(reverse("web:audit-list"), request=row.request_id, before=near)
         card = cards.setdefault(name, Card([], url if row.request_id else ""))
@@ -164,7 +167,7 @@ def _act(row: AuditRow) -> Act:
 @require_safe
 @page(role=Role.ADMIN)
 def audit_diff(request: Request, pk: int) -> HttpResponse:
-    """What a write changed in its entry, opened beneath its line."""
+    """What a write changed in its entry, as a fragment that is opened below its row."""
     row = AuditRow.objects.visible_to(request.actor).filter(pk=pk).first()
     if row is None or not (row.key and row.version):
         raise NotFound(f"audit record {pk} is not a write to an entry")
@@ -174,7 +177,7 @@ def audit_diff(request: Request, pk: int) -> HttpResponse:
         .filter(version__in=[row.version - 1, row.version])
         .values_list("version", "value")
     )
-    # What was deleted, and what was not there yet, holds nothing: for the difference that is null.
+    # A deleted version and version 0 have no value; the difference treats both as null.
     kept.setdefault(0, "null")
     context: dict[str, Any] = {"row": row, "rows": None}
     if row.version in kept and row.version - 1 in kept:

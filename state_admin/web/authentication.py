@@ -1,4 +1,5 @@
-"""Shared by all ways to sign in: the start of a session, the password check, the caller's address."""
+"""Shared by all ways to sign in: the start of a session, the password check, the client's IP
+address."""
 
 from __future__ import annotations
 
@@ -18,9 +19,10 @@ from . import sessions
 from .actors import CONFIRMED
 from .htmx import Request
 
-# How somebody signed in, if not with single sign-on.
+# The sign-in methods that are recorded in the session; single sign-on records its provider.
 PASSWORD, LINK = "password", "login link"
-# In the session of a person who signed in by link and has not set a password: no old one is needed.
+# Session key: the user signed in with a link and has not set a password, so that setting one
+# requires no old password.
 CAME_BY_LINK = "came_by_link"
 
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -35,8 +37,8 @@ def begin_session(
     with_code: bool = False,
     confirmed: bool = False,
 ) -> HttpResponse:
-    """Sign `user` in and redirect to `after`. `with_code`: the person entered a code. `confirmed`: a
-    provider vouches for the person, who therefore needs no code."""
+    """Sign `user` in and redirect to `after`. `with_code`: the user entered a code. `confirmed`: a
+    provider vouches for the user, who therefore needs no code."""
     recorded = f"{method} and code" if with_code else method
 
     def begin() -> None:
@@ -57,7 +59,8 @@ def begin_session(
 
 
 def check_own_password(request: Request, field: str = "password") -> None:
-    """Raise Invalid unless the form has the person's password. A person without one passes."""
+    """Raise Invalid unless the form contains the user's password. A user without a password
+    passes."""
     if not request.user.has_usable_password():
         return
     user = check_password(
@@ -70,7 +73,7 @@ def check_own_password(request: Request, field: str = "password") -> None:
 
 
 def find_address(request: HttpRequest) -> str:
-    """The caller's IP address. Behind a trusted proxy, the one that the proxy reports."""
+    """The client's IP address; behind a trusted proxy, the one that the proxy reports."""
     candidates = [str(request.META.get("REMOTE_ADDR", ""))]
     if getattr(settings, "SECURE_PROXY_SSL_HEADER", None):
         candidates.insert(0, request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip())

@@ -1,4 +1,5 @@
-"""Changes: the live feed for people, back through its retention. Programs read /api/v1/changes."""
+"""The page of changes: the change feed as a list, as far back as it is retained. Programs read
+/api/v1/changes."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from .htmx import Request, render
 from .lists import list_paths
 
 PAGE = 50
-# Among how many changes a page looks for those that fit its filters.
+# How many changes one page searches for changes that match its filters.
 WINDOW = 20_000
 
 SAID = {
@@ -126,7 +127,7 @@ SAID = {
 
 
 class Happened(Protocol):
-    """What a change row and an audit row have in common."""
+    """The attributes that change rows and audit rows have in common."""
 
     @property
     def namespace(self) -> str: ...
@@ -153,7 +154,7 @@ class ChangeSentence:
     version: int
     at: datetime
     kind: str
-    also: list[tuple[str, str, str]] = field(default_factory=list)  # what, name, address
+    also: list[tuple[str, str, str]] = field(default_factory=list)  # noun, name, URL
 
 
 def describe_change(row: Happened, kind: str, who: str) -> ChangeSentence:
@@ -175,7 +176,7 @@ def describe_change(row: Happened, kind: str, who: str) -> ChangeSentence:
     if row.run and place != row.run:
         also.append(("run", row.run, run_url(row.run)))
     version = row.version
-    if kind == "message.append" and version:  # its version counts messages
+    if kind == "message.append" and version:  # this version is a number of messages
         last = thread_url(row.thread, message=version)
         also.append(("message", str(version), f"{last}#m{version}"))
         version = 0
@@ -191,7 +192,8 @@ def describe_change(row: Happened, kind: str, who: str) -> ChangeSentence:
 
 @dataclass(frozen=True)
 class ChangeFilters:
-    """What the address says. `before` is the place of the last row of the page before."""
+    """The filters in the query string. `before` is the cursor: the last row of the previous
+    page."""
 
     namespace: str = ""
     key: str = ""
@@ -213,7 +215,7 @@ class ChangeFilters:
 
     @property
     def _kinds(self) -> tuple[str, ...]:
-        """A noun stands for all its kinds. A beginning that is typed on matches nothing yet."""
+        """The kinds to search: a noun means all its kinds. An unknown kind matches nothing."""
         if not self.kind:
             return ()
         return kinds_matching(self.kind) or kinds_matching(f"{self.kind}.*") or (self.kind,)
@@ -229,7 +231,8 @@ class ChangeFilters:
 
     @property
     def live_kinds(self) -> str:
-        """The kind as live.js reads it: a beginning."""
+        """The kind filter in the form that live.js expects: a kind, or a prefix that ends with a
+        dot."""
         return f"{self.kind}." if self.kind and "." not in self.kind else self.kind
 
     def url(self, name: str = "web:change-list", **changes: str) -> str:

@@ -1,4 +1,4 @@
-"""Compactions: all jobs, the page of one, and what can be done with it."""
+"""Compactions: the list of jobs, the page of one job, and the actions on it."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ def compaction_detail(request: Request, compaction_id: str) -> HttpResponse:
 
 
 def can_do(request: Request, job: Compaction, standing: Message | None) -> dict[str, bool]:
-    """Which buttons a person gets to see. Only the summary that stands now can be undone: the
-    earlier ones are part of it."""
+    """Which buttons the page shows. Only the summary in use can be undone: it contains the earlier
+    ones."""
     edits = request.actor.may(Role.EDITOR)
     retryable = job.status not in (*UNFINISHED, CompactionStatus.DONE)
     return {
@@ -146,7 +146,7 @@ def can_do(request: Request, job: Compaction, standing: Message | None) -> dict[
 
 
 def replaced(request: Request, job: Compaction) -> dict[str, Any]:
-    """The messages that a job's summary stands for, in lines, a page at a time."""
+    """The messages that a job's summary replaces, one line each, one page at a time."""
     if job.thread is None or job.boundary_seq is None:
         return {}
     thread = job.thread
@@ -167,7 +167,8 @@ def _act(
     verb: Callable[..., Compaction],
     message: str,
 ) -> HttpResponse:
-    """Ask on GET; do on POST, then back to where the person came from."""
+    """GET shows the confirmation; POST performs the action and redirects to the page it came
+    from."""
     job = find_compaction(request.actor, compaction_id)
     from_thread = request.POST.get("from") or request.GET.get("from")
     if request.method == "GET":
@@ -227,7 +228,8 @@ def cancel(request: Request, compaction_id: str) -> HttpResponse:
 
 
 def _summary_below(job: Compaction) -> int | None:
-    """How far the next smaller standing summary reaches: undoing brings that one back."""
+    """The last message of the next smaller summary, which an undo puts into use again. None without
+    one."""
     if job.thread is None or job.boundary_seq is None:
         return None
     standing = Message.objects.filter(thread=job.thread).standing_summaries()

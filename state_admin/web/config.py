@@ -1,6 +1,6 @@
-"""The config registry for people: providers, models and agents, their secrets never shown.
+"""The config registry: pages for providers, models and agents. Secrets are never shown.
 
-History, differences and the past of a record are on the page of its entry.
+The history and the differences of a record are on the page of its entry.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _TEMPLATES: dict[Kind, JSON] = {
     Kind.MODELS: {"provider_id": "", "upstream_model": "", "context_window": None},
     Kind.AGENTS: {"model_id": "", "description": "", "system_prompt": ""},
 }
-# What an empty page shows; each can be written as it stands, after the one before.
+# Examples for an empty list. Each is valid as it is once the one before it exists.
 EXAMPLES: dict[Kind, JSON] = {
     Kind.PROVIDERS: {"adapter": "anthropic", "timeout_secs": 300},
     Kind.MODELS: {"provider_id": "main", "upstream_model": "example-large"},
@@ -80,8 +80,8 @@ EXAMPLES: dict[Kind, JSON] = {
 
 @dataclass
 class Draft:
-    """What a person typed, and what is wrong with it. `base` is the version they saw, `fields` the
-    fields of the form, None where the text was typed itself."""
+    """The typed text and its errors. `base` is the version that was edited. `fields` are the fields
+    of the form, None if the JSON text was edited."""
 
     text: str
     base: int
@@ -92,14 +92,14 @@ class Draft:
 
     @property
     def groups(self) -> list[tuple[str, list[BoundField]]]:
-        """The fields by the object that they stand in, "" for the record itself."""
+        """The fields grouped by the object that contains them; "" is the record itself."""
         groups = groupby(self.fields or [], lambda each: each.field.group)
         return [(group, list(fields)) for group, fields in groups]
 
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of a secret: its pointer, its field in the form, and what is known of it."""
+    """A secret of a record: its JSON pointer, its form field, and whether it is set."""
 
     pointer: str
     name: str
@@ -110,7 +110,8 @@ class Slot:
 @require_safe
 @page
 def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
-    """By id; a workspace has few, so more than a page is rare and reached by prefix."""
+    """The list of records by id. A workspace has few, so that more than one page is rare; a prefix
+    filter finds the others."""
     record_kind = Kind(kind)
     prefix = paging.text(request, "prefix")
     records = _find(request, record_kind)
@@ -132,7 +133,7 @@ def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
 
 
 def _find(request: Request, kind: Kind, after: str = "") -> list[Entry]:
-    """The records of a kind by id, one more than a page where there are more."""
+    """The records of a kind by id; one more than a page if a next page exists."""
     rows = Entry.objects.visible_to(request.actor).live().filter(namespace__name=kind.namespace)
     if prefix := paging.text(request, "prefix"):
         rows = rows.filter(key__startswith=prefix)
@@ -197,7 +198,7 @@ def record_detail(request: Request, kind: str, record_id: str) -> HttpResponse:
 @require_safe
 @page(role=Role.ADMIN)
 def record_new(request: Request, kind: str) -> HttpResponse:
-    """Asks for the id, then leads to the editor, which says whether it exists."""
+    """Ask for an id, then redirect to its editor, which says whether the record exists."""
     record_kind, identity, error = Kind(kind), request.GET.get("id", "").strip(), ""
     if identity:
         try:
@@ -213,8 +214,8 @@ def record_new(request: Request, kind: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @page(role=Role.ADMIN)
 def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
-    """The value without its secrets, as a form or as JSON; each secret is kept, replaced or cleared
-    beside it."""
+    """Edit the value without its secrets, as a form or as JSON. Each secret is kept, replaced or
+    cleared in a field of its own."""
     record_kind = Kind(kind)
     check_id(record_id)
     now = read_entry(actor=request.actor, namespace=record_kind.namespace, key=record_id)
@@ -246,7 +247,7 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
             draft.fields = bind_fields(fields, read_typed(request.POST, fields), at)
         return _form(request, record_kind, record_id, now, draft, status=422)
     undo = undo_of(record_kind.namespace, record_id, written=saved.version, before=draft.base)
-    # The secret of before is destroyed: what it stood in cannot come back whole.
+    # A replaced secret is destroyed, so that the previous version cannot be restored completely.
     kept = rules.markers(record_kind, values.load(saved.value)) == _read_markers(record_kind, now)
     toast(request, f"Saved version {saved.version}", undo=undo if kept or not draft.base else None)
     return see_other(
@@ -257,7 +258,7 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
 @require_POST
 @page(role=Role.ADMIN)
 def record_check(request: Request, kind: str, record_id: str) -> HttpResponse:
-    """What saving the typed value would say of it. Writes nothing."""
+    """The errors that saving the typed value would return, as JSON. Writes nothing."""
     record_kind, text = Kind(kind), typed_text(request.POST)
     check_id(record_id)
     now = read_entry(actor=request.actor, namespace=record_kind.namespace, key=record_id)
@@ -272,7 +273,8 @@ def record_check(request: Request, kind: str, record_id: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @page(role=Role.ADMIN)
 def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
-    """Shows who names the record before it goes; what names it must be accepted to name nothing."""
+    """Delete a record. The confirmation lists the records that refer to it; their broken references
+    must be accepted."""
     record_kind = Kind(kind)
     record = read_record(actor=request.actor, kind=record_kind, identity=record_id)
     address: Any = {"actor": request.actor, "kind": record_kind, "identity": record_id}
@@ -333,7 +335,7 @@ def _without_secrets(kind: Kind, value: JSON) -> JSON:
 
 
 def _value(request: Request, kind: Kind, now: EntryView, text: str) -> Raw:
-    """The typed value with what the form says of each secret put in its place."""
+    """The typed value with each secret replaced as its form field says."""
     value = values.load(read_value(text).text)
     if isinstance(value, dict):
         for slot in _slots(kind, now):
@@ -368,8 +370,8 @@ def _fresh_draft(kind: Kind, now: EntryView, *, as_json: bool) -> Draft:
 
 
 def _read_form(request: Request, kind: Kind, now: EntryView, draft: Draft) -> None:
-    """Put what was typed into the fields into the draft, over the version that they showed. Raises
-    Invalid with what is wrong with it."""
+    """Apply the typed fields to the version that they were made from, and store the result in
+    `draft`. Raises Invalid with the errors."""
     value = _value_at(request, kind, now, draft.base)
     value = value if isinstance(value, dict) else {}
     fields = schema_forms.fields_over(rules.form_schema(kind), value)
@@ -382,7 +384,7 @@ def _read_form(request: Request, kind: Kind, now: EntryView, draft: Draft) -> No
 
 
 def _value_at(request: Request, kind: Kind, now: EntryView, version: int) -> JSON:
-    """The value at a version without its secrets; {}: never there, or no longer kept."""
+    """The value at a version, without its secrets; {} if it did not exist or is not retained."""
     if version != now.version:
         address: Any = {"namespace": kind.namespace, "key": now.key}
         try:
@@ -393,8 +395,8 @@ def _value_at(request: Request, kind: Kind, now: EntryView, version: int) -> JSO
 
 
 def _conflict(request: Request, kind: Kind, collision: Collision, draft: Draft) -> HttpResponse:
-    """The conflicting versions without secrets. The choices for secrets are shown again beside the
-    merged value; a typed secret is never sent back to the page."""
+    """The conflict page: the versions without secrets. The choices for secrets are shown again; a
+    typed secret is never sent back to the browser."""
 
     def bare(text: str) -> str:
         return values.dump(_without_secrets(kind, values.load(text)))
@@ -450,7 +452,7 @@ urlpatterns = [
     re_path(r"^config\Z", record_list, name="config"),
     re_path(rf"^config/{_KIND}\Z", record_list, name="config-list"),
     *list_paths("config/<str:kind>", "config-list", _items, without=("value",)),
-    # "+" begins no id, so this address is nobody's record.
+    # No id begins with "+", so that this path cannot be that of a record.
     re_path(rf"^config/{_KIND}/\+new\Z", record_new, name="config-new"),
     re_path(rf"^config/{_RECORD}/edit\Z", record_edit, name="config-edit"),
     re_path(rf"^config/{_RECORD}/check\Z", record_check, name="config-check"),

@@ -1,4 +1,4 @@
-"""The question before anything destructive: what, how many, why."""
+"""The confirmation of a destructive action: what it does, to how many, and the reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Input:
-    """Something to type before the deed."""
+    """An input of a confirmation."""
 
     name: str
     label: str
@@ -31,16 +31,16 @@ class Input:
 
 @dataclass(frozen=True)
 class Confirm:
-    """What components/_confirm.html shows. Posting goes to `url` with `fields`, the choice, what is
-    typed and `reason`; `back` is where Cancel leads without JavaScript. A `download` is answered
-    by a file, so the page stays. Without a `verb` there is nothing to do, and no button."""
+    """The context of components/_confirm.html. The form posts `fields`, the choice, the inputs and
+    `reason` to `url`; Cancel goes to `back` if JavaScript is off. With `download` the response is a
+    file and the page stays open. Without a `verb` there is no button."""
 
     title: str
     verb: str
     url: str
     back: str
     lines: Sequence[str] = ()
-    # The first names of what goes, and how many there are beyond them.
+    # The first names of what is affected, and how many others there are.
     preview: Sequence[str] = ()
     more: int = 0
     fields: Sequence[tuple[str, str | int]] = ()
@@ -55,8 +55,8 @@ class Confirm:
 def ask(
     request: HttpRequest, confirm: Confirm, *, part: str = "", status: int = 200
 ) -> HttpResponse:
-    """Show the question: as a dialog for htmx, else as a page. `part` is the id of the element
-    that the answer to the post replaces."""
+    """Show a confirmation: a dialog for htmx, else a page. `part` is the id of the element that the
+    response to the POST replaces."""
     return render(
         request, "confirm.html", {"confirm": confirm, "part": part}, part="confirm", status=status
     )

@@ -1,4 +1,4 @@
-"""The Conversation tab: messages as people read them, tool results beneath their calls."""
+"""The Conversation tab: the messages of a thread, with tool results below their calls."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from .trees import answer_piece
 
 PAGE = 40
 CLIP = 1500
-# Of a message on its own page.
+# Characters of a text shown on the page of one message.
 _LONGEST = 50_000
-# A longer text stays a text, whatever JSON it may hold.
+# JSON in a longer text is shown as text, not as a tree.
 _LONGEST_TREE = 200_000
-# A round of tool calls is never cut from its results, unless it is longer than this.
+# A page does not separate tool calls from their results, unless there are more messages than this.
 _LONGEST_ROUND = 40
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a message: a text, or a value to show as a tree. `name` says where it stands in
-    the body (`content`, `content.0`, `call.1`)."""
+    """A part of a message: a text, or a value that is shown as a tree. `name` is its place in the
+    body (`content`, `content.0`, `call.1`)."""
 
     name: str
     kind: str
@@ -54,7 +54,7 @@ class Piece:
 
 @dataclass
 class Call:
-    """A tool call with its arguments, and the message that answers it when it is at hand."""
+    """A tool call with its arguments, and its result if that is on the page."""
 
     id: str
     name: str
@@ -65,7 +65,7 @@ class Call:
 
 @dataclass
 class ConversationItem:
-    """A message ready to be shown."""
+    """A message with its parts, as the template needs it."""
 
     row: Message
     pieces: list[Piece]
@@ -89,7 +89,8 @@ class Window:
 
 
 def show(request: Request, thread: Thread) -> dict[str, Any]:
-    """The context of the tab: the newest messages, or those around what the address names."""
+    """The context of the tab: the newest messages, or those around the message in the query
+    string."""
     asked = {name: paging.whole_number(request, name) for name in ("before", "after", "message")}
     log = Message.objects.filter(thread=thread)
     window = read_window(log, thread.message_count, **asked)
@@ -134,8 +135,8 @@ def read_window(
     after: int | None = None,
     message: int | None = None,
 ) -> Window:
-    """A page of the log in order: behind `after`, around `message`, else the last before `before`.
-    It begins and ends between rounds of tool calls."""
+    """A page of the messages in order: those after `after`, those around `message`, else the last
+    ones before `before`. Tool calls and their results are not separated."""
     if after is not None or message is not None:
         start = after if after is not None else max((message or 0) - PAGE // 2, 0)
         rows = list(log.filter(seq__gt=start).order_by("seq")[:PAGE])
@@ -169,14 +170,14 @@ def _while_results(rows: Iterable[Message]) -> Iterator[Message]:
 
 
 def is_folded(row: Message, standing: Message | None) -> bool:
-    """Whether the summary that stands now hides the message from the model."""
+    """Whether the summary in use replaces the message in the model's context."""
     if standing is None or row.pk == standing.pk or row.seq == standing.fold_carries:
         return False
     return (row.folds_to or row.seq) <= (standing.folds_to or 0)
 
 
 def converse(thread_id: str, rows: Sequence[Message]) -> list[ConversationItem]:
-    """The rows as a conversation: a result that follows its call goes beneath it."""
+    """The messages as a conversation: the result of a tool call is attached to its call."""
     items: list[ConversationItem] = []
     waiting: dict[str, Call] = {}
     for row in rows:
@@ -208,7 +209,7 @@ def read_message(thread_id: str, row: Message, clip: int = CLIP) -> Conversation
 
 
 def _call(call: JSON) -> tuple[str, JSON]:
-    """The name and the arguments of a tool call, in OpenAI's shape or the reference's."""
+    """The name and the arguments of a tool call, in OpenAI's format or in that of this API."""
     body = call["function"] if isinstance(call.get("function"), dict) else call
     return str(body.get("name") or "tool"), body.get("arguments")
 
@@ -240,7 +241,8 @@ def _piece(thread_id: str, row: Message, name: str, value: JSON, clip: int) -> P
 
 
 def _parsed(text: str) -> JSON:
-    """Tools answer, and are called with, JSON as text: a tree says more. Other text stays."""
+    """The value of JSON in a text, as tools use it for arguments and results; other text
+    unchanged."""
     if text[:1] not in ("{", "[") or len(text) > _LONGEST_TREE:
         return text
     try:
@@ -252,7 +254,7 @@ def _parsed(text: str) -> JSON:
 @require_safe
 @id_page()
 def message_detail(request: Request, thread_id: str, seq: int) -> HttpResponse:
-    """One message, whole: its texts, and its body as it was sent."""
+    """The page of one message: its texts in full, and its body as it was sent."""
     thread, row = _find(request, thread_id, seq)
     item = read_message(thread_id, row, clip=_LONGEST)
     item.whole_url = thread_action_url(f"sent/{seq}", thread_id)
@@ -277,7 +279,7 @@ def message_sent(request: Request, thread_id: str, seq: int) -> HttpResponse:
 @require_safe
 @id_page()
 def message_piece(request: Request, thread_id: str, seq: int, piece: str) -> HttpResponse:
-    """The children of a part of a large tree, as they are opened."""
+    """The children of a node of a large tree, fetched when the node is opened."""
     _, row = _find(request, thread_id, seq)
     value = _value_of(values.load(row.body or "{}"), piece)
     return answer_piece(request, value, thread_action_url(f"piece/{seq}/{piece}", thread_id))

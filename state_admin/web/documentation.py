@@ -17,14 +17,14 @@ from django.views.static import serve
 
 @require_safe
 def documentation(request: HttpRequest, file: str) -> HttpResponseBase:
-    """A file of the built site; a folder is its index.html. 404 for one that it does not have."""
+    """A file of the built site; for a folder, its index.html. 404 if it does not exist."""
     if not (settings.DOCUMENTATION_ROOT / "index.html").exists():
         return render(request, "documentation.html")
     if not file or file.endswith("/"):
         file += "index.html"
     try:
         response = serve(request, file, document_root=str(settings.DOCUMENTATION_ROOT))
-    except SuspiciousFileOperation:  # a path that leads out of the site
+    except SuspiciousFileOperation:  # a path outside the site
         raise Http404 from None
     response["Cache-Control"] = "no-cache"
     return response

@@ -1,4 +1,4 @@
-"""JSON as a person types it: read, and where it is wrong. Of entries and of config records."""
+"""JSON that a user types: parsing it and locating its errors, for entries and config records."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .errors import heading_of
 from .json_lines import line_of, span_of, utf16
 from .paging import read_required_number
 
-# How the parser says where it stopped. It counts from the first character that is no space.
+# The position in the parser's message, counted from the first character that is not whitespace.
 _STOPPED = re.compile(r"\(char (\d+)\)\Z")
 
-Mark = dict[str, Any]  # message, pointer; line, and start and end as browsers count
+Mark = dict[str, Any]  # message, pointer, line, and start and end in UTF-16 code units
 
 
 def typed_text(post: QueryDict) -> str:
@@ -32,12 +32,12 @@ def typed_text(post: QueryDict) -> str:
 
 
 def seen_version(post: QueryDict) -> int:
-    """The version that was edited, 0 for none."""
+    """The version that was edited; 0 if there was none."""
     return read_required_number("base", post.get("base", "0"))
 
 
 def read_value(text: str) -> Raw:
-    """The typed text as a value, compact: the indentation of the editor is not part of it."""
+    """The typed text as a value in compact form, without the indentation of the editor."""
     try:
         raw = values.read(text)
         values.check(raw)
@@ -49,7 +49,8 @@ def read_value(text: str) -> Raw:
 
 
 def refusal_of(definition: Definition, stored: str) -> Problem | None:
-    """What saving a stored value again would say of it: the schema may have changed since."""
+    """The problem that saving a stored value again would raise, since the schema may have changed;
+    None without one."""
     try:
         check_value(definition, values.read(stored))
     except (Invalid, TooLarge) as problem:
@@ -58,7 +59,7 @@ def refusal_of(definition: Definition, stored: str) -> Problem | None:
 
 
 def marks_of(text: str, problem: Problem) -> list[Mark]:
-    """What is wrong with a text, and where in it."""
+    """The errors of a text with their positions in it."""
     errors = [dict(error) for error in problem.data.get("errors", [])]
     for error in errors:
         error["line"] = line_of(text, error["pointer"])
@@ -74,8 +75,8 @@ def marks_of(text: str, problem: Problem) -> list[Mark]:
 
 
 def show_refused(text: str, problem: Problem) -> dict[str, Any]:
-    """What a form without marks tells of a text: the problem, and the lines it is about (0 where
-    the text is not even JSON)."""
+    """The errors for a form without an editor: the problem, and the line of each error (0 if the
+    text is not valid JSON)."""
     errors = [
         {**error, "line": _line_of(text, error["pointer"])}
         for error in problem.data.get("errors", [])
@@ -91,8 +92,8 @@ def _line_of(text: str, pointer: str) -> int:
 
 
 def answer_check(text: str, check: Callable[[], object]) -> JsonResponse:
-    """What the editor asks while a person types: the message of what is wrong, "" for nothing, and
-    its places. `check` writes nothing and raises what saving would raise."""
+    """The editor's validation while a user types: the error message, "" without errors, and the
+    positions. `check` writes nothing and raises what saving would raise."""
     try:
         check()
     except (Invalid, TooLarge, BadRequest) as problem:
@@ -101,9 +102,9 @@ def answer_check(text: str, check: Callable[[], object]) -> JsonResponse:
 
 
 def conflict_context(collision: Collision, base: int, text: str) -> dict[str, Any]:
-    """The context of entries/conflict.html: the sides, and both changes joined; where they clash,
-    the merged value has theirs, marked. Without a base, or with theirs deleted, nothing is joined.
-    `base` is the version that was edited, `text` mine as it was typed."""
+    """The context of entries/conflict.html: both sides and their merge. Where both changed the same
+    value, the merge has theirs, marked. There is no merge without a base version or if theirs was
+    deleted. `base` is the version that was edited, `text` the user's own text."""
     current, theirs = collision.current, collision.theirs
     known, merging = collision.base is not None, collision.base is not None and theirs is not None
     sides = [
@@ -139,7 +140,7 @@ def _pretty(text: str | None) -> str:
 
 
 def _rows(before: str | None, after: str | None) -> list[Difference] | None:
-    """What differs; None where one side is a deletion."""
+    """The differences; None if one side is deleted."""
     if before is None or after is None:
         return None
     return diffs.rows(values.load(before), values.load(after))

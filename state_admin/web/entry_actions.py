@@ -1,4 +1,4 @@
-"""Deleting an entry and restoring an old version of it: question first, then the deed."""
+"""Deleting an entry and restoring an old version, each after a confirmation."""
 
 from __future__ import annotations
 

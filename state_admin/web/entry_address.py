@@ -1,4 +1,4 @@
-"""The namespace and key of a page about one entry, taken from its address and checked."""
+"""Reads the namespace and key of a page about one entry from its URL, and validates them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def entry_page(view: None = None, *, role: Role = Role.VIEWER) -> Callable[[Entr
 def entry_page(
     view: EntryView | None = None, *, role: Role = Role.VIEWER
 ) -> View | Callable[[EntryView], View]:
-    """`@page` for views of one entry. The keys `.` and `..` come in the query (addresses.py)."""
+    """`@page` for views of one entry. The keys `.` and `..` are in the query string
+    (addresses.py)."""
 
     def decorate(view: EntryView) -> View:
         @page(role=role)

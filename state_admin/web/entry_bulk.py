@@ -1,8 +1,8 @@
 """Bulk actions of the state browser, on the selected entries or on all that match its filters.
 
-A confirmation says what happens to how many entries. Then a thousand are changed per request, and a
-page lists those that were skipped. The form holds the progress: leaving the page stops the action,
-and keeps what was done.
+A confirmation says what happens to how many entries. Then each request changes up to a thousand,
+and a page lists the skipped entries. The form holds the progress: leaving the page stops the action
+and keeps the changes made so far.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _INPUTS: Final = {
 class Order:
     """A bulk action. It changes the selected entries (`chosen`) or, with `all`, those that match
     `filters` and were written before `seen_at`. `done`, `left` and `more_left` are the results of
-    earlier requests: how many were changed, and which were skipped."""
+    earlier requests: how many entries were changed, which were skipped, and how many more were."""
 
     action: str
     back: str
@@ -94,7 +94,7 @@ class Order:
         return reverse("web:entry-bulk")
 
     def fields(self) -> list[tuple[str, str | int]]:
-        """The hidden fields that carry it to the next request."""
+        """The hidden fields that carry the action to the next request."""
         hidden: list[tuple[str, str | int]] = [("action", self.action), ("back", self.back)]
         if self.all:
             hidden += [("all", "yes"), ("seen_at", self.seen_at.isoformat())]
@@ -118,7 +118,7 @@ def entry_bulk(request: Request) -> HttpResponseBase:
 @require_POST
 @page(role=Role.EDITOR)
 def entry_bulk_undo(request: Request) -> HttpResponse:
-    """Undo an action on a few entries. Entries that were written since are skipped."""
+    """Undo an action on a few entries. Entries that were written since then are skipped."""
     back = _back(request.POST)
     action = request.POST.get("action", "delete")
     written = _read_written(request.POST.get("entries", ""))
@@ -193,7 +193,7 @@ def _question(actor: Actor, order: Order) -> Confirm:
 
 
 def _run(request: Request, order: Order) -> HttpResponse:
-    """Change the next thousand. Show the progress or, at the end, what was skipped."""
+    """Change the next thousand entries. Show the progress or, at the end, the skipped entries."""
     after, late = "", []
     selected = list(order.chosen)
     if order.all:
@@ -328,7 +328,7 @@ def _read_selected(text: str) -> Seen:
 
 
 def _read_written(text: str) -> list[Seen]:
-    """The entries of an undo form: namespace, key, version written, and the expiry before."""
+    """The entries of an undo form: namespace, key, version written, and the previous expiry."""
     written = _list(text, _MOST_UNDOABLE)
     for each in written:
         if not isinstance(each, list) or [type(part) for part in each[:3]] != [str, str, int]:
@@ -378,7 +378,8 @@ def _ttl(post: QueryDict) -> int:
 
 
 def _back(post: QueryDict) -> str:
-    """The URL of the list that the person came from. Any other URL becomes that of the plain list."""
+    """The URL of the list that the user came from. Any other URL is replaced by the unfiltered
+    list."""
     url = post.get("back", "")
     home = reverse("web:entry-list")
     return url if url == home or url.startswith(home + "?") else home

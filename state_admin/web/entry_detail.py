@@ -1,4 +1,4 @@
-"""One entry: its value now or in the past, its history, the difference of two versions."""
+"""One entry: its value now or in the past, its history, and the difference of two versions."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from .lists import list_paths
 
 HISTORY_PAGE = 50
 RECENT = 8
-# Tokens that reach it, by name.
+# How many tokens with access to the entry are listed by name.
 _TOLD = 8
-# Characters beyond which a value is not shown whole, nor compared unless somebody asks.
+# A longer value (characters) is shown in part, and compared on request only.
 BIG = 100_000
-# Lines of blame; and versions that it looks through at once.
+# How many lines blame shows. With more versions than this it is fetched after the page has loaded.
 BLAMED = 200
 _TABS = {
     "value": "Value",
@@ -51,7 +51,7 @@ _TABS = {
 
 @dataclass(frozen=True)
 class Bar:
-    """One version in the picture of sizes: SVG attributes."""
+    """A version in the chart of sizes: SVG attributes."""
 
     x: int
     y: float
@@ -123,7 +123,7 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
 
 
 def _reach(actor: Actor, namespace: str, key: str) -> dict[str, Any]:
-    """Who may read it. Others than admins are told the rule only: the page of tokens is not theirs."""
+    """Who may read the entry. Only admins get the list: the page of tokens is theirs."""
     if not actor.may(Role.ADMIN):
         return {}
     reach = who_reaches(actor=actor, namespace=namespace)
@@ -141,14 +141,14 @@ def _reach(actor: Actor, namespace: str, key: str) -> dict[str, Any]:
 
 
 def _revisions(actor: Actor, namespace: str, key: str) -> Any:
-    """The history without values: newest first."""
+    """The history without values, newest first."""
     history = EntryRevision.objects.of_entry(actor, namespace, key)
     return history.defer("value").order_by("-version")
 
 
 def _change(request: Request, entry: EntryView, recent: Sequence[EntryRevision]) -> dict[str, Any]:
-    """The differences beside the value: of the two versions asked for, else of the shown version
-    and the one before it."""
+    """The differences on the page: of the two requested versions, else of the shown version and the
+    previous one."""
     text = request.GET.get("diff", "")
     if not text and request.GET.get("old"):
         text = f"{request.GET['old']}..{request.GET.get('new', '')}"
@@ -173,7 +173,7 @@ def _change(request: Request, entry: EntryView, recent: Sequence[EntryRevision])
         if text:
             raise NotFound(f"version {missing[0]} not found: {entry.namespace}/{entry.key}")
         return {"diff": None}
-    # A deleted version holds nothing; for the difference that counts as null.
+    # A deleted version has no value; the difference treats it as null.
     before, after = (values.load(kept[version] or "null") for version in (old, new))
     rows = diffs.rows(before, after)
     return {"diff": rows, "diff_old": old, "diff_new": new, "show_diff": bool(text)}
@@ -241,7 +241,8 @@ def _tabs(namespace: str, key: str, past: int) -> list[tuple[str, str, str]]:
 
 
 def _bars(recent: Sequence[EntryRevision]) -> list[Bar]:
-    """Sizes of the last versions, oldest first, in a picture 10 wide per version and 30 high."""
+    """The sizes of the last versions, oldest first, in a chart 10 units wide per version and 30
+    high."""
     rows = list(reversed(recent))
     largest = max((row.size_bytes for row in rows), default=0)
     if len(rows) < 2 or not largest:

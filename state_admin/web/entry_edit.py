@@ -1,4 +1,4 @@
-"""Writing one entry by hand: edit, create, and what to do when someone else wrote meanwhile."""
+"""Creating and editing one entry, and resolving a conflict with a concurrent write."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _MOST_TTL = 10 * 365 * 86400
 
 @dataclass
 class Draft:
-    """What a person typed, and what is wrong with it. `base` is the version they saw."""
+    """The typed text and its errors. `base` is the version that was edited."""
 
     text: str
     base: int
@@ -91,7 +91,7 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
 @require_POST
 @entry_page(role=Role.EDITOR)
 def entry_check(request: Request, namespace: str, key: str) -> HttpResponse:
-    """What saving the typed value would say of it. Writes nothing."""
+    """The errors that saving the typed value would return, as JSON. Writes nothing."""
     text = typed_text(request.POST)
     return answer_check(
         text,
@@ -102,8 +102,8 @@ def entry_check(request: Request, namespace: str, key: str) -> HttpResponse:
 @require_POST
 @entry_page(role=Role.EDITOR)
 def entry_presence(request: Request, namespace: str, key: str) -> HttpResponse:
-    """A beat of an open editor, every 20 s: it lives for a minute in an unlogged table, and tells
-    who else is there. Closing the page needs no goodbye."""
+    """The heartbeat of an open editor, every 20 s: it announces this editor and returns the others.
+    A heartbeat is stored for a minute in an unlogged table, so closing the page sends nothing."""
     others = announce_editing(actor=request.actor, namespace=namespace, key=key)
     context = {
         "others": others,
@@ -162,7 +162,8 @@ def _tags(text: str) -> list[str]:
 
 
 def _ttl(draft: Draft, now: EntryView) -> int | None:
-    """Seconds to live. "keep" keeps the present expiry; "default" is the namespace's."""
+    """Seconds until expiry: "keep" keeps the current expiry, "default" (None) is the
+    namespace's."""
     if draft.lifetime == "keep":
         return seconds_left(now.expires_at) if now.exists else None
     if draft.lifetime != "seconds":
@@ -198,7 +199,7 @@ def _frame(definition: Definition, now: EntryView) -> dict[str, Any]:
 def _conflict(
     request: Request, definition: Definition, collision: Collision, draft: Draft
 ) -> HttpResponse:
-    """The sides of the refusal, merged where only one side changed a place."""
+    """The conflict page: both sides, merged where only one of them changed a value."""
     now = collision.current
     page_url = entry_url(now.namespace, now.key)
     context = _frame(definition, now) | conflict_context(collision, draft.base, draft.text)
@@ -218,7 +219,8 @@ def _conflict(
 @require_safe
 @page(role=Role.EDITOR)
 def entry_new(request: Request) -> HttpResponse:
-    """Where to write: leads to the editor of that entry, which says whether it exists."""
+    """Ask for namespace and key, then redirect to that entry's editor, which says whether it
+    exists."""
     namespace, key = request.GET.get("namespace", ""), request.GET.get("at", "")
     error = ""
     if namespace and key:

@@ -1,4 +1,4 @@
-"""The state browser: namespaces and scope kinds as a tree, their entries as a table."""
+"""The state browser: namespaces and scope kinds as a tree, entries as a table."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from .saved_views import views_of
 PAGE = 50
 COUNTED = 1000
 _TREE = 200
-# Values that a search holds at once, and entries that one request finds by it at most.
+# Values that a search keeps in memory at once, and how many entries it finds per request at most.
 _HELD = 100
 _MOST_FOUND = 1_000
-# Keys below the chosen scope in the tree.
+# Keys below the selected scope in the tree.
 _LEAVES = 20
-# Among how many entries a page looks for those that no index leads to (changed of late, say), and
-# how many a request does that is after all of them.
+# How many entries a page examines for a filter without an index (recent changes, for example), and
+# how many a request examines that handles all matching entries.
 _WINDOW = 5_000
 _LONG_WINDOW = 100_000
 _SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
@@ -47,8 +47,8 @@ _SHOW = ("invalid", "orphans")
 
 @dataclass(frozen=True)
 class EntryListFilters:
-    """What the address says. `after` is the place of the last row of the page before: behind that
-    key, or with a `text`, which finds the newest entries first, before the entry with that id."""
+    """The filters in the query string. `after` is the cursor: the last key of the previous page or,
+    with `text`, the id of its last entry, because a search returns the newest entries first."""
 
     namespace: str = ""
     scope: str = ""
@@ -62,7 +62,7 @@ class EntryListFilters:
 
     @property
     def position(self) -> tuple[str, str]:
-        namespace, _, key = self.after.partition("/")  # a namespace's name holds no slash
+        namespace, _, key = self.after.partition("/")  # a namespace name contains no slash
         return namespace, key
 
     @property
@@ -75,12 +75,13 @@ class EntryListFilters:
 
     @property
     def sparse(self) -> bool:
-        """Whether a filter is one that no index leads to."""
+        """Whether no index supports the filters."""
         return bool(self.since or self.tag or self.actor) or self.show == "invalid"
 
     @property
     def narrow(self) -> bool:
-        """Whether more than the namespace is chosen: then emptiness says nothing about it."""
+        """Whether there are filters beside the namespace; an empty result then does not mean an
+        empty namespace."""
         return self != EntryListFilters(namespace=self.namespace)
 
     def url(self, name: str = "web:entry-list", **changes: str) -> str:
@@ -90,8 +91,8 @@ class EntryListFilters:
 
 @dataclass(frozen=True)
 class EntryListRow:
-    """A line of the table; `valid` is False when the present schema refuses the value. `matches`:
-    where a search found its words."""
+    """A row of the table. `valid` is False if the value does not match the current schema.
+    `matches` are the places where a search found its words."""
 
     line: EntryLine
     valid: bool
@@ -103,12 +104,12 @@ class EntryListRow:
 
     @property
     def chosen(self) -> str:
-        """The value of the row's checkbox: what to delete, and at which version it was seen."""
+        """The value of the row's checkbox: the entry, and the version that the page shows."""
         return f"{self.line.version} {self.line.namespace_name}/{self.line.key}"
 
 
 def read_filters(query: QueryDict) -> EntryListFilters:
-    """The filters of a query string; values nobody offers are dropped, not obeyed."""
+    """The filters in a query string; invalid values are ignored."""
     texts = {
         each.name: query.get(each.name, "").replace("\0", "") for each in fields(EntryListFilters)
     }
@@ -131,7 +132,7 @@ def entry_list(request: Request) -> HttpResponse:
     filters = read_filters(request.GET)
     try:
         rows, next_url, refusal = *find_rows(request.actor, filters), ""
-    except Invalid as bad:  # half a query, perhaps, of somebody who still types
+    except Invalid as bad:  # an incomplete query, perhaps still being typed
         rows, next_url, refusal = [], "", bad.detail
     tree = list(
         Namespace.objects.visible_to(request.actor)
@@ -182,7 +183,7 @@ def entry_list(request: Request) -> HttpResponse:
         part="entry-browser",
     )
     if (request.htmx.source or "").startswith("form"):
-        # A form sends its empty fields too; the address bar gets the short form of the same.
+        # A form submits empty fields too; the address bar gets the same filters without them.
         response["HX-Replace-Url"] = filters.url()
     return response
 
@@ -195,21 +196,21 @@ def _items(request: Request, name: str) -> tuple[list[EntryRow], str]:
 def find_rows(
     actor: Actor, filters: EntryListFilters, name: str = "web:entry-list"
 ) -> tuple[list[EntryListRow], str]:
-    """A page of rows, and the address of the next one ("" at the end)."""
+    """A page of rows, and the URL of the next page ("" on the last one)."""
     rows, end = _rows(actor, filters, PAGE, _WINDOW)
     return rows, filters.url(name, after=end) if end else ""
 
 
 def find_all(actor: Actor, filters: EntryListFilters, most: int) -> tuple[list[EntryListRow], str]:
-    """Up to `most` rows behind `filters.after`, as far as one request looks, and the place to go on
-    from, "" when nothing is left."""
+    """Up to `most` rows after `filters.after`, as far as one request searches, and the cursor to
+    continue from, "" at the end."""
     return _rows(actor, filters, most, _LONG_WINDOW)
 
 
 def _rows(
     actor: Actor, filters: EntryListFilters, limit: int, window: int
 ) -> tuple[list[EntryListRow], str]:
-    """The rows of one page, and the place at which the next one begins, "" at the end."""
+    """The rows of a page, and the cursor of the next page, "" at the end."""
     if filters.text:
         return _searched(actor, filters, limit)
     query = EntryFilter(
@@ -238,8 +239,8 @@ def _rows(
 def _searched(
     actor: Actor, filters: EntryListFilters, limit: int
 ) -> tuple[list[EntryListRow], str]:
-    """The same among the entries whose values hold the text, newest entry first, as far as one
-    search looks. Those of unregistered namespaces are in no search."""
+    """The rows of a page for a text search in values, newest entry first, as far as one search
+    reads, and the cursor of the next page. Unregistered namespaces are not searched."""
     if filters.show == "orphans":
         return [], ""
     rows: list[EntryListRow] = []
@@ -263,7 +264,7 @@ def _searched(
             return [], ""
         rows += [EntryListRow(_line(hit.entry), hit.valid, hit.matches) for hit in results.hits]
         after = results.after
-        # Fewer than asked for: it has looked at as many as one search may.
+        # A short result means that the search has read as much as one search may.
         if after is None or len(results.hits) < size or len(rows) == limit:
             break
     if filters.show == "invalid":
@@ -272,21 +273,22 @@ def _searched(
 
 
 def _line(entry: Entry) -> EntryLine:
-    """Without the value, which the search has judged: many large ones may be found."""
+    """The row without its value: a search has already validated it, and many values may be
+    large."""
     return EntryLine._make(getattr(entry, name) for name in EntryLine._fields)._replace(value=None)
 
 
 @dataclass(frozen=True)
 class Leaves:
-    """The first keys below the chosen scope of the tree, without the scope's own beginning, and
-    the address of those behind them, "" without any."""
+    """The first keys below the selected scope, without the scope's prefix, and the URL of the next
+    ones, "" if there are none."""
 
     keys: list[tuple[str, str]]
     more_url: str
 
 
 def _leaves(actor: Actor, filters: EntryListFilters) -> Leaves | None:
-    """None: no namespace and scope are chosen, so nothing of the tree is open."""
+    """The keys below the selected scope. None if no namespace and scope are selected."""
     if not (filters.namespace and filters.scope):
         return None
     kind = ScopeKind(filters.scope)
@@ -308,7 +310,7 @@ def _valid(actor: Actor, line: EntryLine) -> bool:
 
 
 def _empty(filters: EntryListFilters) -> dict[str, str]:
-    """How to fill an empty browser."""
+    """The texts and the example commands of an empty list."""
     namespace = filters.namespace or "team_context"
     target = snippets.state_path(namespace, "parent_thread::t1")
     value = '{"value": {"goal": "Ship the feature"}}'

@@ -1,4 +1,5 @@
-"""Parts of an entry on request: a piece of a large value, the text as stored, whether it changed."""
+"""Fragments of an entry's page: a node of a large value, the value as stored, whether it
+changed."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from .htmx import Request, render
 @require_safe
 @entry_page
 def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
-    """A part of a large value: the children at `pointer`, from `start` on."""
+    """A node of a large value: the children at `pointer`, beginning with number `start`."""
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
     entry, past = read_requested_entry(request, now, registered=True)
     pointer = request.GET.get("pointer", "")
@@ -46,7 +47,8 @@ def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
 @require_safe
 @entry_page
 def entry_newer(request: Request, namespace: str, key: str) -> HttpResponse:
-    """Whether someone wrote since version `seen`: what stands there does not jump, a line says so."""
+    """Whether the entry was written after version `seen`. The page then shows a notice and keeps
+    its content."""
     seen = read_whole(request.GET.get("seen", "")) or 0
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
     changed = now.version > seen or (seen and not now.exists)

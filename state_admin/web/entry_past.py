@@ -1,4 +1,4 @@
-"""Which state of an entry an address asks for: now, a version, a moment."""
+"""Which state of an entry a URL requests: the current one, a version, or a point in time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .paging import read_required_number
 def read_requested_entry(
     request: Request, now: EntryView, *, registered: bool
 ) -> tuple[EntryView, int]:
-    """What the address asks for: now, a version, or a moment; and the past version it is, or 0."""
+    """The requested state of the entry, and its version if it is a past one, else 0."""
     address: Any = {"actor": request.actor, "namespace": now.namespace, "key": now.key}
     if not registered:
         return now, 0
@@ -34,7 +34,8 @@ def read_requested_entry(
 
 
 def moment_of(text: str) -> datetime:
-    """A time of the address or of a datetime-local field; without a zone it is UTC."""
+    """A timestamp from the query string or a datetime-local field, in UTC unless it has an offset.
+    BadRequest if it is malformed."""
     moment = moments.read(text, assume_utc=True)
     if moment is None:
         raise BadRequest("at must be a time such as 2026-01-31T12:00:00Z")

@@ -1,4 +1,5 @@
-"""Undo: back to what stood there before, with its tags, pin and expiry, unless someone wrote since."""
+"""Undo: restores the previous value of an entry with its tags, pin and expiry, unless it was
+written since then."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from .htmx import Request, Undo, see_other, toast
 from .paging import read_required_number
 
 _MOST_TAGS = 32
-# Characters that an Undo carries with it: they travel in a header.
+# Characters of previous state that an Undo may carry, because it is sent in a header.
 MOST_CARRIED = 2_000
 REFUSED = "Not undone: the entry was changed in the meantime"
 
@@ -40,9 +41,9 @@ def undo_of(
     tags: Sequence[str] | None = None,
     pinned: bool | None = None,
 ) -> Undo:
-    """The Undo of a write that made version `written` of an entry that was at `before` (0: missing).
-    The history knows value and expiry of then; tags and pin it does not, so a write that changes
-    them tells what they were."""
+    """The Undo of a write that created version `written` of an entry that was at `before` (0: it
+    did not exist). The history has the previous value and expiry but not tags and pin, so a write
+    that changes those passes the previous ones."""
     fields: dict[str, str | int] = {"made": written, "before": before}
     if tags is not None:
         fields["tags"] = values.dump(list(tags))
@@ -52,7 +53,7 @@ def undo_of(
 
 
 def undo_of_delete(namespace: str, key: str, *, written: int) -> Undo:
-    """The Undo of a deletion that made version `written`."""
+    """The Undo of the deletion that created version `written`."""
     return Undo(entry_action_url("undo", namespace, key), {"deleted": written})
 
 
@@ -96,7 +97,8 @@ def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
 def _undo_record(
     request: Request, kind: Kind, identity: str, written: int, before: int
 ) -> HttpResponse:
-    """A record goes back with the secrets that it has now: a write that changed one has no Undo."""
+    """Restore a config record with its current secrets. A write that changes a secret has no
+    Undo."""
     address: Any = {"actor": request.actor, "kind": kind, "identity": identity}
     undo: Any = {"precondition": Precondition(written), "reason": f"undo of version {written}"}
     if not written:
@@ -108,7 +110,8 @@ def _undo_record(
             delete_record(**address, **undo)
     except VersionConflict:
         toast(request, REFUSED, kind="failed")
-    except (Conflict, Invalid) as problem:  # others name it by now, or what it named is gone
+    # other records now refer to it, or a record that it referred to was deleted
+    except (Conflict, Invalid) as problem:
         toast(request, f"Not undone: {problem.detail}", kind="failed")
     else:
         toast(request, "Undone")
@@ -118,8 +121,8 @@ def _undo_record(
 
 
 def undelete(actor: Actor, namespace: str, key: str, written: int) -> WriteResult:
-    """Write again what the deletion that made version `written` removed, with its tags, pin and the
-    rest of its lifetime. VersionConflict when someone wrote since."""
+    """Restore what the deletion that created version `written` removed, with its tags, pin and
+    remaining lifetime. VersionConflict if the entry was written since then."""
     row = (
         Entry.objects.visible_to(actor)
         .filter(namespace__name=namespace, key=key)
@@ -171,7 +174,7 @@ def _write_again(
 
 
 def seconds_left(expires_at: datetime | None) -> int:
-    """The rest of a lifetime in whole seconds, at least one; 0 for no expiry (put_entry)."""
+    """The remaining lifetime in whole seconds, at least 1; 0 for no expiry (put_entry)."""
     if expires_at is None:
         return 0
     return max(1, round((expires_at - datetime.now(UTC)).total_seconds()))
@@ -191,7 +194,7 @@ def _tags(request: Request) -> list[str] | None:
 
 
 def checked_tags(tags: Sequence[object]) -> list[str]:
-    """Tags that an entry may have. Invalid for others."""
+    """The tags if an entry may have them, else Invalid."""
     texts = [tag for tag in tags if isinstance(tag, str) and len(tag) <= 64 and "\0" not in tag]
     if len(tags) > _MOST_TAGS or len(texts) < len(tags):
         raise Invalid(f"tags: at most {_MOST_TAGS}, each at most 64 characters")

@@ -1,4 +1,4 @@
-"""Problems as a page or as a fragment: the one place where an error becomes HTML."""
+"""Renders problems as pages or fragments: the only place where an error becomes HTML."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PAGES = {400, 403, 404, 500}
 
 
 def heading_of(problem: Problem) -> str:
-    """The message, as a heading."""
+    """The message with a capital letter."""
     return problem.detail[:1].upper() + problem.detail[1:]
 
 
@@ -24,7 +24,8 @@ def sentences_of(problem: Problem) -> str:
 
 
 def answer(request: HttpRequest, problem: Problem) -> HttpResponse:
-    """The page or fragment of a problem: its message, its hint, and its errors by pointer."""
+    """The page or fragment of a problem: its message, its hint, and its errors with their JSON
+    pointers."""
     context = {
         "message": heading_of(problem),
         "hint": problem.hint,
@@ -56,9 +57,11 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, status: int, context: dict[str, Any]) -> HttpResponse:
-    """htmx swaps any status into its target, so a fragment goes to the page's problem region.
+    """The page of an error, or for htmx its fragment in the page's problem region; htmx swaps any
+    status.
 
-    Rendered here, not lazily: a handler that fails while rendering would answer nothing at all.
+    Rendered at once and not lazily, because a failure while the error page renders would have no
+    handler.
     """
     context |= {"status": status, "request_id": request.META.get("REQUEST_ID", "")}
     if getattr(request, "htmx", False):
@@ -69,6 +72,6 @@ def _answer(request: HttpRequest, status: int, context: dict[str, Any]) -> HttpR
         fragment["HX-Reswap"] = "innerHTML"
         return fragment
     template = f"errors/{status}.html" if status in _PAGES else "errors/problem.html"
-    # Without the database there is no user and no navigation: those pages stand alone.
+    # User and navigation need the database, so the pages of server errors have neither.
     alone = None if status >= 500 else request
     return HttpResponse(render_to_string(template, context, request=alone), status=status)

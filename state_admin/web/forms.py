@@ -1,4 +1,4 @@
-"""The forms with more than a field or two. What a value means is checked by the services."""
+"""The forms with more than two fields. Services validate the meaning of the values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = (1 << 53) - 1
 
 
 class NamespaceLimitsForm(forms.Form):
-    """What a registration says beside name, schema and default."""
+    """The limits of a namespace: what its registration has beside name, schema and default."""
 
     description = forms.CharField(required=False, max_length=10_000)
     max_value_bytes = forms.IntegerField(
@@ -46,7 +46,7 @@ class NamespaceLimitsForm(forms.Form):
 
 
 class NamespaceForm(NamespaceLimitsForm):
-    """A namespace as its registration takes it."""
+    """The registration of a namespace."""
 
     use_required_attribute = True
     field_order = ("name", "description", "schema", "default")
@@ -70,6 +70,7 @@ class NamespaceForm(NamespaceLimitsForm):
     reason = forms.CharField(
         required=False, max_length=500, help_text="Recorded in the history with your name."
     )
-    # The schema version that was edited, and the number of entries a person agreed to break.
+    # The schema version that was edited, and the number of entries whose mismatch the user
+    # accepted.
     base = forms.IntegerField(required=False, max_value=_MOST, widget=forms.HiddenInput)
     agreed = forms.IntegerField(required=False, max_value=_MOST, widget=forms.HiddenInput)

@@ -1,4 +1,4 @@
-"""Whether this process lives, and whether the whole is ready, for probes and supervisors."""
+"""Liveness and readiness, for probes and supervisors."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from state_admin.models import Sweep
 from state_admin.models.database import connections_used
 
 WORKER_SILENCE = timedelta(minutes=2)
-# Beat starts something every second.
+# Celery beat starts a task every second.
 BEAT_SILENCE = timedelta(minutes=1)
-# Of the connections that PostgreSQL takes, beyond which it soon takes no more.
+# The share of PostgreSQL's max_connections beyond which the page warns.
 _CROWDED = 0.9
-# What a worker may take to begin its first sweep.
+# The time in which a worker begins its first sweep.
 STARTING_SECONDS = 30.0
 
 _STARTED = monotonic()
@@ -34,15 +34,15 @@ _migrated = False
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
-    """The process answers; nothing else is looked at."""
+    """Liveness: this process responds. Checks nothing else."""
     return JsonResponse({"status": "ok"})
 
 
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when requests can be served, else 503. A silent worker degrades but does not unready:
-    taking the web away would not bring it back."""
+    """Readiness: 200 if requests can be served, else 503. A silent worker is reported but does not
+    cause 503, since a restart of the web server would not help."""
     checks = {"database": "ok", "migrations": "ok", "worker": "ok"}
     try:
         if not migrations_applied():
@@ -57,7 +57,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 
 def migrations_applied() -> bool:
-    """Whether the database has every migration of this code. Remembered once it is so."""
+    """Whether the database has every migration of this version. A True is remembered."""
     global _migrated
     if not _migrated:
         executor = MigrationExecutor(connection)
@@ -68,21 +68,22 @@ def migrations_applied() -> bool:
 
 
 def newest_sweep() -> datetime | None:
-    """When a worker was last seen to begin a sweep."""
+    """The start of the newest sweep of any worker, None without one."""
     moment: datetime | None = Sweep.objects.aggregate(newest=Max("started_at"))["newest"]
     return moment
 
 
 def worker_state(last_seen: datetime | None) -> Literal["running", "starting", "silent"]:
-    """Sweeps start every minute, so silence means no worker; but not yet in a process that has just
-    been started itself, and its worker perhaps with it."""
+    """The state of the worker by its last sweep. Sweeps start every minute, so silence means that
+    no worker runs, except shortly after the start of this process, when its worker may also have
+    just started."""
     if last_seen is not None and datetime.now(UTC) - last_seen < WORKER_SILENCE:
         return "running"
     return "starting" if monotonic() - _STARTED < STARTING_SECONDS else "silent"
 
 
 class Health(NamedTuple):
-    """How a component is: `state` colours its name (ui.pill)."""
+    """The health of a component; `state` is the colour of its name (ui.pill)."""
 
     name: str
     state: str
@@ -91,7 +92,7 @@ class Health(NamedTuple):
 
 
 def database_health() -> Health:
-    """That it answers is seen by there being a page."""
+    """The health of the database by its number of connections."""
     used, most = connections_used()
     crowded = used > _CROWDED * most
     detail = f"{used:,} of {most:,} connections"
@@ -108,9 +109,9 @@ def broker_health() -> Health:
 
 
 def newest_beat(sweep: datetime | None) -> datetime | None:
-    """When beat last started something, as far as this machine knows: what it remembers on its
-    own, and `sweep`, the newest that a worker began."""
-    # Celery takes a tenth of a second to import, and only pages about it need it.
+    """The time at which beat last started a task, as far as this machine knows: by beat's own file,
+    or by `sweep`, the newest sweep."""
+    # Importing Celery takes 0.1 s, and only pages about the worker need it.
     from project import beat
 
     return max((moment for moment in (beat.newest(), sweep) if moment), default=None)

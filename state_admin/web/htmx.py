@@ -1,4 +1,4 @@
-"""Answers as a whole page or as the part that htmx asked for; toasts; where to go next."""
+"""Responses for htmx: the whole page or the requested part, toasts, redirects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from state_admin.models.counts import Counts
 
 
 class AnyRequest(HttpRequest):
-    """A request of any visitor, with what the middlewares add."""
+    """A request of any visitor, with the attributes that the middleware adds."""
 
     htmx: HtmxDetails
     user: User | AnonymousUser
@@ -37,7 +37,8 @@ class Request(AnyRequest):
 
 @dataclass(frozen=True)
 class Undo:
-    """What the Undo button of a toast posts. The target must refuse if someone wrote since."""
+    """The form behind the Undo button of a toast. Its view must refuse if the data was changed
+    since."""
 
     url: str
     fields: Mapping[str, str | int] = field(default_factory=dict)
@@ -45,13 +46,14 @@ class Undo:
 
 
 def wants_part(request: HttpRequest) -> bool:
-    """Whether htmx will swap a part. Going back in the history asks for the whole page."""
+    """Whether htmx will swap a part. Restoring a page of the browser history needs the whole
+    page."""
     htmx = cast(AnyRequest, request).htmx
     return bool(htmx) and htmx.request_type != "full" and not htmx.history_restore_request
 
 
 def target_id(request: HttpRequest) -> str:
-    """The id of the element htmx will swap into, "" without one (htmx 4 sends `tag#id`)."""
+    """The id of the element that htmx will swap, "" without one (htmx 4 sends `tag#id`)."""
     return (cast(AnyRequest, request).htmx.target or "").partition("#")[2]
 
 
@@ -63,8 +65,8 @@ def render(
     part: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """The page, or for htmx its partial `part` (the name is the DOM id). Without `part`, always
-    the whole template: for templates that are a fragment themselves."""
+    """The page or, for htmx, its partial `part` (whose name is the DOM id). Without `part`, the
+    whole template, for templates that are fragments."""
     name = f"{template}#{part}" if part and wants_part(request) else template
     response = TemplateResponse(request, name, dict(context or {}), status=status)
     patch_vary_headers(response, ["HX-Request", "HX-Request-Type"])
@@ -74,34 +76,36 @@ def render(
 
 
 def toast(request: HttpRequest, text: str, *, undo: Undo | None = None, kind: str = "done") -> None:
-    """Say `text` at the next answer that the person sees, whichever way it is rendered.
+    """Show `text` with the next response that renders toasts, as a page or in a header.
 
     `kind` is `done`, `note` or `failed`.
     """
     message = {
-        "id": secrets.token_hex(4),  # two answers at once may both deliver it: shown once
+        # lets the browser drop a duplicate if two concurrent responses deliver it
+        "id": secrets.token_hex(4),
         "text": text,
         "kind": kind,
         "undo": asdict(undo) if undo else None,
     }
-    # Django keeps messages as text.
+    # Django stores messages as text.
     messages.add_message(request, messages.INFO, json.dumps(message))
 
 
 def pending_toasts(request: HttpRequest) -> list[dict[str, Any]]:
-    """The toasts not yet shown; reading them takes them."""
+    """The toasts that were not delivered yet. Reading removes them."""
     return [json.loads(str(message)) for message in messages.get_messages(request)]
 
 
 def deliver_toasts(request: HttpRequest, response: HttpResponse) -> None:
-    """Put pending toasts into the HX-Trigger header (app.js shows them)."""
+    """Put pending toasts into the HX-Trigger header; app.js displays them."""
     if toasts := pending_toasts(request):
         # Header values are latin-1; json.dumps escapes everything else.
         response["HX-Trigger"] = json.dumps({"toast": {"toasts": toasts}})
 
 
 def see_other(request: HttpRequest, url: str, *, part: str = "") -> HttpResponse:
-    """After a write: show `url`. htmx swaps its `#part` in place and pushes the address."""
+    """The redirect after a write. htmx instead loads `url`, swaps its `#part` and pushes the
+    URL."""
     if not wants_part(request):
         return HttpResponseRedirect(url)
     response = HttpResponse()

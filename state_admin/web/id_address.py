@@ -1,4 +1,5 @@
-"""Pages about one thing with an id that clients choose: taken from the address, any characters."""
+"""Reads the id of a page about a thread, run or ticket from its URL. Clients choose ids, which may
+contain any character."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inbox: every ticket that waits for a person, the oldest first, and its decision."""
+"""The inbox: all pending tickets, oldest first, and their decision."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def _context(request: Request) -> dict[str, Any]:
 
 
 def _news(request: Request) -> dict[str, Any]:
-    """What has changed since the page was shown. It is told, not swapped in: nobody's half-filled
-    form goes away."""
+    """The number of tickets that arrived or were decided since the page was loaded. The page shows
+    a notice and is not replaced, because a form may be half filled in."""
     seen, oldest, count = (
         paging.whole_number(request, n) or 0 for n in ("seen", "oldest", "count")
     )
@@ -111,8 +111,8 @@ def _news(request: Request) -> dict[str, Any]:
 @require_POST
 @id_page(role=Role.EDITOR)
 def decide(request: Request, ticket_id: str) -> HttpResponse:
-    """Approve with an answer, or refuse. A mistake, and a race that was lost, show the page again
-    that was posted from: the inbox or the run."""
+    """Approve a ticket with an answer, or refuse it. After invalid input or a lost race, the page
+    that posted (inbox or run) is rendered again."""
     ticket = find_ticket(request.actor, ticket_id)
     action = request.POST.get("action") or "resume"
     try:
@@ -141,8 +141,8 @@ def _from_inbox(request: Request) -> bool:
 def _again(
     request: Request, ticket: Ticket, refused: Invalid | None = None, lost: Conflict | None = None
 ) -> HttpResponse:
-    """The page that was posted from: with the mistakes at their fields, or telling who decided
-    what, without the form, for what was typed into it is of no use any more."""
+    """The page that posted, with the errors at their fields; or, after a lost race, with a notice
+    of who decided, and without the form."""
     if _from_inbox(request):
         template, part, context = "inbox/list.html", "inbox", _context(request)
     else:
@@ -151,7 +151,7 @@ def _again(
     if refused is not None:
         questions = context["questions"]
         question = next((each for each in questions if each.ticket.pk == ticket.pk), None)
-        if question is None:  # it stands on a later page
+        if question is None:  # it is on a later page
             questions.insert(0, question := question_of(ticket))
         point_out(question, request, refused)
     status = 409 if refused is None else 422

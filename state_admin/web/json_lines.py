@@ -1,4 +1,4 @@
-"""Where in a JSON text a JSON Pointer leads: errors by pointer, shown to people who edit."""
+"""The position of a JSON pointer in a JSON text, to show errors where they are."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ _SPACE = " \t\n\r"
 
 
 def line_of(text: str, pointer: str) -> int:
-    """The line, from 1, of the place in well-formed `text`; of the nearest place above it when
-    the pointer leads to something missing."""
+    """The line of `pointer` in well-formed `text`, from 1; if it does not exist, that of its
+    nearest existing parent."""
     return text.count("\n", 0, _place_of(text, pointer)) + 1
 
 
 def span_of(text: str, pointer: str) -> tuple[int, int]:
-    """Where the place begins and ends, as browsers count (UTF-16). Of an object or array only its
-    first character is meant: what is wrong with it is seldom wrong with all that it holds."""
+    """Start and end of the value at `pointer`, in UTF-16 code units as browsers count. For an
+    object or array only its first character, since an error of a container seldom concerns all its
+    content."""
     start = _place_of(text, pointer)
     end = start + 1 if text[start : start + 1] in "{[" else _DECODER.raw_decode(text, start)[1]
     return utf16(text, start), utf16(text, end)
 
 
 def utf16(text: str, at: int) -> int:
-    """How many UTF-16 code units stand before the character at `at`."""
+    """The number of UTF-16 code units before the character at `at`."""
     return at if text.isascii() else len(text[:at].encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -38,7 +39,7 @@ def _place_of(text: str, pointer: str) -> int:
 
 
 def _child(text: str, at: int, part: str) -> int:
-    """Where the child `part` of the container at `at` begins, or -1."""
+    """The index at which the child `part` of the container at `at` begins, or -1."""
     opener = text[at]
     if opener not in "{[":
         return -1

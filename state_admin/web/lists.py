@@ -23,7 +23,7 @@ from .htmx import Request
 # struct (that of the contract, if it has one), and the URL of the next page, "" on the last one.
 Find = Callable[..., tuple[Sequence[msgspec.Struct], str]]
 
-# With these a spreadsheet begins a formula; an apostrophe before them says "text".
+# Spreadsheets evaluate cells that begin with these as formulas. A leading apostrophe prevents it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -68,7 +68,7 @@ def list_paths(
 
 
 def cell(value: Any) -> str:
-    """A value as a spreadsheet may see it: never a formula."""
+    """A value as the text of a CSV cell, escaped so that a spreadsheet does not evaluate it."""
     if value is None or value is msgspec.UNSET:
         return ""
     if isinstance(value, datetime):
@@ -80,7 +80,7 @@ def cell(value: Any) -> str:
 
 
 class _Line:
-    """What csv.writer writes into: it hands the line back."""
+    """The file object for csv.writer: returns each line instead of storing it."""
 
     def write(self, line: str) -> str:
         return line

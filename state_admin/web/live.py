@@ -1,5 +1,5 @@
-"""What a page asks when the change stream says that something happened, or when it went silent:
-the numbers of the navigation, and whether the stream can go on where it ended."""
+"""Polled by a page after changes or silence of the change stream: the counts of the navigation, and
+whether the stream can be resumed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .shell import cursor_of, items_for
 @require_safe
 @page
 def live(request: Request) -> HttpResponse:
-    """`cursor`: the feed's present end. `resumes`: whether the stream goes on behind `after`.
-    `items`: count and health of each line of the navigation, by its letter."""
+    """`cursor`: the current end of the feed. `resumes`: whether the stream can resume after
+    `after`. `items`: count and health of each navigation item, by its letter."""
     counts = bounded_counts(request.actor)
     resumes = True
     if after := paging.text(request, "after"):

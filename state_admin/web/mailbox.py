@@ -1,4 +1,5 @@
-"""The mailbox page: who waits, who works, what was given up; replay, cancel and clear."""
+"""The mailbox page: waiting and claimed dispatches and dead letters, with replay, cancel and
+clear."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class DispatchRow:
     dispatch: Dispatch
     state: str
     payload: Any
-    long: int  # its characters, 0 where it is shown whole
+    long: int  # number of characters, 0 if it is shown in full
     can_cancel: bool
     can_replay: bool
 
@@ -238,7 +239,7 @@ def _confirm_letters(
 
 
 def _stay(request: Request, row: Dispatch) -> HttpResponse:
-    """To the list as it was filtered; without htmx to the thread's, in which the row is seen."""
+    """Redirect to the list with its filters, or without htmx to the thread's mailbox."""
     here = request.htmx.current_url_abs_path or ""
     if here.partition("?")[0] == reverse("web:mailbox"):
         return see_other(request, here, part="mailbox")

@@ -1,4 +1,4 @@
-"""Members and their roles: letting people in, changing what they may do, taking them out."""
+"""Members: adding them, changing their role, ending their sessions, removing them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ class MemberForm(forms.Form):
 @page(role=Role.ADMIN)
 @sensitive_variables("added")
 def member_list(request: Request) -> HttpResponse:
-    """The list with the form. The answer to its POST is the only page that shows the link."""
+    """The list with its form. The response to its POST is the only page that shows the login
+    link."""
     if request.method != "POST":
         return _show(request, MemberForm())
     form = MemberForm(request.POST)
@@ -86,7 +87,7 @@ def _link(name: str, secret: str) -> dict[str, Any]:
 
 
 def _find(request: Request, url: str) -> tuple[Sequence[Membership], str]:
-    """A page of members in the order in which they came, and the address of the next one."""
+    """A page of members in the order in which they were added, and the URL of the next page."""
     rows = Membership.objects.filter(workspace_id=request.actor.workspace_id)
     if after := paging.whole_number(request, "after"):
         rows = rows.filter(pk__gt=after)
@@ -128,7 +129,7 @@ def _show(
 @require_POST
 @page(role=Role.ADMIN)
 def role(request: Request, member_id: int) -> HttpResponse:
-    """Give a member another role. The Undo of that tells `was`, the role that it takes back."""
+    """Change the role of a member. An Undo also sends `was`, the role that it expects."""
     new_role, was = request.POST.get("role", ""), request.POST.get("was", "")
     for given in (new_role, was) if was else (new_role,):
         if given not in _ROLES:
@@ -141,7 +142,7 @@ def role(request: Request, member_id: int) -> HttpResponse:
     member = change_role(
         actor=request.actor, member_id=member_id, role=Role(new_role), expected=Role(old)
     )
-    # Who gave up being admin could not press it.
+    # A user who gave up the admin role could not use the Undo.
     lost = member.user.pk == request.user.pk
     undo = Undo(reverse("web:member-role", args=[member_id]), {"role": old, "was": member.role})
     offered = member.role != old and not (was or lost)

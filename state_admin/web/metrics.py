@@ -1,5 +1,5 @@
-"""Figures for a monitor, in the text format of Prometheus. Read at the time of asking, so any of the
-web processes may answer."""
+"""Metrics in the text format of Prometheus. They are read from the database per request, so that
+every web process returns the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from state_admin.models.metrics_sql import METRICS, Figure, read_figures
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """404 unless METRICS_TOKEN is set; 401 for who does not bring it as a bearer token."""
+    """The metrics. 404 if METRICS_TOKEN is not set; 401 without it as a bearer token."""
     if not settings.METRICS_TOKEN:
         raise Http404
     presented = request.headers.get("Authorization", "").removeprefix("Bearer ")

@@ -1,4 +1,5 @@
-"""Registering, changing and unregistering a namespace: with a look at what it would break."""
+"""Registering, changing and unregistering a namespace, with a preview of the entries that would no
+longer match the schema."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def namespace_edit(request: Request, name: str) -> HttpResponse:
 
 
 def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
-    """Check, and save unless it was only a check or entries would stop fitting."""
+    """Validate the form and save it, unless only a check was requested or entries would stop
+    matching."""
     form = NamespaceForm(request.POST)
     if namespace is not None:
         form.fields["name"].required = False
@@ -99,8 +101,8 @@ def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
 
 
 def _undo_of(old: Namespace, written: int) -> Undo | None:
-    """Schema and default of before are kept by their version; it carries the rest, unless that is
-    too much."""
+    """The Undo of a change. The previous schema and default are stored with their version; the Undo
+    carries the other fields. None if they are too long."""
     rest = values.dump({name: getattr(old, name) for name in _REST})
     if len(rest) > MOST_CARRIED:
         return None
@@ -111,7 +113,7 @@ def _undo_of(old: Namespace, written: int) -> Undo | None:
 @require_POST
 @page(role=Role.ADMIN)
 def namespace_undo(request: Request, name: str) -> HttpResponse:
-    """Back to what was registered before, as a new version, unless someone changed it since."""
+    """Restore the previous registration as a new version, unless it was changed since then."""
     namespace = _find(request, name)
     saved, before = (
         paging.read_number(each, request.POST.get(each, "")) for each in ("made", "before")
@@ -156,7 +158,8 @@ def _initial(namespace: Namespace) -> dict[str, Any]:
 
 
 def _content(form: NamespaceForm, namespace: Namespace | None) -> dict[str, Any]:
-    """The arguments of register_namespace. A text that means the same stays as it was written."""
+    """The arguments of register_namespace. JSON that is equal to the stored value keeps its stored
+    text."""
     cleaned = form.cleaned_data
     content: dict[str, Any] = {
         "description": cleaned["description"],
@@ -256,7 +259,7 @@ def namespace_unregister(request: Request, name: str) -> HttpResponse:
 @require_POST
 @page(role=Role.ADMIN)
 def namespace_reregister(request: Request, name: str) -> HttpResponse:
-    """Undo of unregistering: the same content again."""
+    """Undo of unregistering: register the namespace again with the same content."""
     namespace = _find(request, name)
     if namespace.unregistered_at is None:
         toast(request, f"{name} is already registered again", kind="note")
@@ -290,7 +293,7 @@ def _find(request: Request, name: str) -> Namespace:
 
 
 urlpatterns = [
-    # "+" begins no name, so this address is nobody's namespace.
+    # No name begins with "+", so that this path cannot be that of a namespace.
     path("namespaces/+new", namespace_new, name="namespace-new"),
     path("namespaces/<str:name>/edit", namespace_edit, name="namespace-edit"),
     path("namespaces/<str:name>/undo", namespace_undo, name="namespace-undo"),

@@ -1,4 +1,4 @@
-"""Namespaces: what is registered, how much it holds, what is wrong with it."""
+"""Namespaces: the list, with sizes and schema mismatches, and the page of one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .usage import said
 
 PAGE = 50
 COUNTED = 1000
-# Of each namespace of the list.
+# Entries counted per namespace of the list.
 _LISTED = 100
 _VERSIONS = 10
 _EXAMINED = 200
@@ -99,8 +99,8 @@ def _items(request: Request, name: str) -> tuple[list[NamespaceRow], str]:
 
 
 def _rows(request: Request, *deferred: str) -> tuple[list[Namespace], str]:
-    """A page of namespaces by name without the `deferred` columns, and the name after which the
-    next one begins."""
+    """A page of namespaces by name without the `deferred` columns, and the name with which the next
+    page continues."""
     namespaces = Namespace.objects.visible_to(request.actor).open().order_by("name")
     if prefix := _text(request, "prefix"):
         namespaces = namespaces.filter(name__startswith=prefix)
@@ -119,7 +119,7 @@ def _format_count(counted: int, most: int, estimate: int) -> str:
 
 
 def _bytes(counted: NamespaceSize, measured: int | None) -> str:
-    """What its entries take: as counted, else as last measured, else at least what was counted."""
+    """The size of its entries: the counted size, else the last measured one, else a lower bound."""
     if counted.entries <= _LISTED:
         return shown_size(counted.size_bytes)
     if measured is not None and measured >= counted.size_bytes:
@@ -169,8 +169,8 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
 
 
 def _invalid(actor: Actor, name: str) -> tuple[list[tuple[str, str]], int]:
-    """Keys whose value the present schema refuses, with the first reason, and how many entries
-    were looked at: only those written under another schema can be among them."""
+    """Keys whose value does not match the current schema, with the first error, and how many
+    entries were examined. Only entries written under another schema version can be invalid."""
     stale = EntryFilter(name, stale=True)
     lines = entry_page(actor, stale, limit=_EXAMINED, window=COUNTED)
     validator = find_definition(actor, name, fresh=True).validator
@@ -183,7 +183,7 @@ def _invalid(actor: Actor, name: str) -> tuple[list[tuple[str, str]], int]:
 
 
 def _last_change(versions: list[Any]) -> dict[str, Any] | None:
-    """What the newest schema version changed."""
+    """The difference between the newest schema version and the previous one. None without one."""
     if len(versions) < 2:
         return None
     new, old = versions[0], versions[1]

@@ -1,4 +1,4 @@
-"""What needs a person, what runs now, what changed, whether the house is healthy."""
+"""The overview: what requires a decision, active runs, recent changes, health and trends."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _MOST = 1000
 
 @dataclass(frozen=True)
 class Need:
-    """Something a person should look at: what, why, where."""
+    """Something that requires attention: what, why, and its URL."""
 
     state: str
     label: str
@@ -63,14 +63,15 @@ class Need:
 
 @dataclass(frozen=True)
 class Sum:
-    """How many there are of something that needs a person, since when the oldest waits, where."""
+    """The number of things that require attention, the age of the oldest, and the URL of their
+    list."""
 
     label: str
     state: str
     count: int
     url: str
     oldest: datetime | None = None
-    most: int = _MOST  # the count is exact up to here
+    most: int = _MOST  # the count is exact up to this number
 
     @property
     def shown(self) -> str:
@@ -79,7 +80,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Holding:
-    """A namespace and about how much it holds."""
+    """A namespace and its approximate size."""
 
     name: str
     entries: int
@@ -89,7 +90,7 @@ class Holding:
 
 @dataclass(frozen=True)
 class BusyNamespace:
-    """A namespace and how often it was written in a day."""
+    """A namespace and its number of writes in a day."""
 
     name: str
     writes: int
@@ -132,13 +133,13 @@ def overview(request: Request) -> HttpResponse:
         "curl": "",
     }
     part = "overview-now" if target_id(request) == "overview-now" else "overview"
-    if part == "overview":  # not with the numbers that are fetched again and again
+    if part == "overview":  # not with the counts, which are polled
         context["trends"] = _trends(actor)
     return render(request, "overview.html", context, part=part)
 
 
 def _trends(actor: Actor) -> list[Trend]:
-    """Changes of a day by the hour; bytes stored and tokens saved of a month by the day."""
+    """Changes per hour for a day; bytes stored and tokens saved per day for a month."""
     hours = hourly_changes(actor)
     written = sum(hours)
     days = read_series(actor, days=TREND_DAYS)
@@ -161,7 +162,7 @@ def _trends(actor: Actor) -> list[Trend]:
 
 
 def _traffic(actor: Actor) -> list[Trend]:
-    """Calls of the API by the minute, and what waits in queues. Empty: nothing in an hour."""
+    """API calls per minute, and the length of the queues. Empty if the last hour had neither."""
     hour = read_hour(actor)
     if not any(map(any, hour)):
         return []
@@ -169,7 +170,7 @@ def _traffic(actor: Actor) -> list[Trend]:
     calls = (
         ("read", hour.reads, ""),
         ("write", hour.writes, changes),
-        ("conflict", hour.conflicts, changes),  # what the losers lost to
+        ("conflict", hour.conflicts, changes),  # the writes that caused the conflicts
     )
     now, most = hour.queued[-1], max(hour.queued)
     return [
@@ -191,7 +192,7 @@ def _of_calls(what: str, line: list[int], url: str) -> Trend:
 
 
 def _sums(actor: Actor) -> list[Sum]:
-    """Tickets, stuck runs and dead letters: how many, up to a bound, and the oldest of those."""
+    """Tickets, stuck runs and dead letters: their number, up to a limit, and the oldest."""
     mailbox = with_query(reverse("web:mailbox"), status=DispatchStatus.DEAD.value)
     stuck = with_query(reverse("web:run-list"), status="stuck")
     sources = (
@@ -258,7 +259,7 @@ def _tickets(actor: Actor) -> list[Need]:
 
 
 def _failed(actor: Actor) -> list[Compaction]:
-    """Failed compactions that no later one of the thread has made good, among the newest."""
+    """Failed compactions, among the newest, without a later successful one of the same thread."""
     newest = (
         Compaction.objects.visible_to(actor)
         .select_related("thread")
@@ -287,8 +288,8 @@ def _need_of(job: Compaction) -> Need:
 
 
 def _holdings(actor: Actor) -> tuple[list[Holding], list[Need], Sum]:
-    """The biggest namespaces, those with entries that may not fit their schema any more, and how
-    many such entries there are."""
+    """The largest namespaces; those with entries that may no longer match their schema; and the
+    number of those entries."""
     names = dict(
         Namespace.objects.visible_to(actor)
         .registered()
@@ -325,7 +326,7 @@ def _holdings(actor: Actor) -> tuple[list[Holding], list[Need], Sum]:
     ]
     count = sum(size.stale for size in sizes.values())
     every = with_query(browser, show="invalid")
-    # Each namespace is counted up to a bound; within one bound none has reached it.
+    # Each namespace is counted up to a limit. If the sum is within the limit, every count is exact.
     invalid = Sum("with an older schema", "warn", count, every, most=_COUNTED)
     return holdings[:_EACH], sorted(stale, key=lambda need: need.title)[:_EACH], invalid
 
@@ -344,7 +345,7 @@ def _busy(actor: Actor) -> list[BusyNamespace]:
 
 
 def _runs(actor: Actor) -> list[tuple[str, str, int]]:
-    """How many runs are in each status that is not done."""
+    """The number of runs in each status except done."""
     counts: dict[str, int] = {}
     for (status,) in Run.objects.visible_to(actor).active().values_list("status")[:10_000]:
         counts[status] = counts.get(status, 0) + 1
@@ -361,7 +362,7 @@ def _newest(actor: Actor) -> list[Change]:
 
 
 def _saved(actor: Actor) -> int:
-    """Tokens that the newest compactions took out of contexts and that nobody put back."""
+    """Tokens that the newest compactions removed from contexts, without those that were undone."""
     newest = Compaction.objects.visible_to(actor).order_by("-id").values("pk")[:_COMPACTIONS]
     done = Compaction.objects.of_its_own().filter(
         pk__in=newest, kind=CompactionKind.CONTEXT, status=CompactionStatus.DONE
@@ -371,7 +372,7 @@ def _saved(actor: Actor) -> int:
 
 
 def _worker(sweeps: list[Sweep]) -> dict[str, Any]:
-    """When a worker was last seen at work, and what that means."""
+    """When a worker last began a sweep, and the worker's state."""
     last_start = max((sweep.started_at for sweep in sweeps if sweep.started_at), default=None)
     return {"seen": last_start, "state": worker_state(last_start)}
 

@@ -1,4 +1,5 @@
-"""Keyset pages of lists: where the address says to begin, and the addresses beside it."""
+"""Keyset pagination: reading cursors and filters from the query string, and the URL of the next
+page."""
 
 from __future__ import annotations
 
@@ -14,18 +15,18 @@ T = TypeVar("T")
 
 
 def whole_number(request: HttpRequest, name: str) -> int | None:
-    """A number of the query string, None without it. BadRequest for anything else."""
+    """A number in the query string, None if it is missing. BadRequest for anything else."""
     return read_number(name, request.GET.get(name, ""))
 
 
 def read_number(name: str, text: str) -> int | None:
-    """A number that somebody sent as `name`, None for "". BadRequest for anything else, and for
-    more than a bigint holds."""
+    """The parameter `name` as a number, None for "". BadRequest for anything else, and for a number
+    beyond bigint."""
     return read_required_number(name, text) if text else None
 
 
 def read_required_number(name: str, text: str) -> int:
-    """The same, and BadRequest for ""."""
+    """As read_number, with BadRequest for "" too."""
     number = read_whole(text)
     if number is None:
         raise BadRequest(f"{name} must be a whole number")
@@ -33,18 +34,18 @@ def read_required_number(name: str, text: str) -> int:
 
 
 def choice(request: HttpRequest, name: str, choices: Sequence[str]) -> str:
-    """One of `choices` from the query string, else "": what nobody offers is not obeyed."""
+    """One of `choices` from the query string, else "": invalid values are ignored."""
     text = request.GET.get(name, "")
     return text if text in choices else ""
 
 
 def text(request: HttpRequest, name: str) -> str:
-    """A text of the query string as PostgreSQL can compare it."""
+    """A text of the query string without NUL, which PostgreSQL cannot compare."""
     return request.GET.get(name, "").replace("\0", "").strip()
 
 
 def cut(rows: Sequence[T], most: int, url: Callable[[T], str]) -> tuple[Sequence[T], str]:
-    """The rows of a page out of `most + 1` fetched, and the address of the next page, or ""."""
+    """The rows of a page out of `most + 1` fetched ones, and the URL of the next page, or ""."""
     if len(rows) <= most:
         return rows, ""
     return rows[:most], url(rows[most - 1])

@@ -1,4 +1,5 @@
-"""Ctrl-K: pages, actions, namespaces, keys, threads and runs, the best fit first."""
+"""The command palette (Ctrl-K): pages, actions, namespaces, keys, threads and runs, best match
+first."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _EACH = 6
 
 @dataclass(frozen=True)
 class PaletteItem:
-    """A link to `url`; or, with `form`, the button `name=value` of a form that every page has; or, with
+    """A link to `url`; with `form`, the button `name=value` of a form that every page has; with
     `does`, an event for the scripts of the page."""
 
     icon: str
@@ -50,8 +51,8 @@ def palette(request: Request) -> HttpResponse:
 
 
 def _hits(request: Request, query: str) -> list[PaletteItem]:
-    """What is called exactly so, then pages and actions with a word that begins so, then places by
-    prefix (each search is one range of an index), then pages and actions that hold it anywhere."""
+    """Exact matches; pages and actions with a word that begins with the query; resources by prefix
+    (each one range of an index); pages and actions that contain the query."""
     commands = [*_pages(request), *_actions(request)]
     if not query:
         return [hit for hit in commands if hit.note != "action"]
@@ -64,7 +65,7 @@ def _rank(hit: PaletteItem, query: str) -> int | None:
     label, text = hit.label.lower(), query.lower()
     if text in (label, label.partition("/")[2]):
         return 0
-    if hit.note in _PLACES:  # found by their beginning
+    if hit.note in _PLACES:  # found by prefix
         return 2
     if label.startswith(text) or f" {text}" in label:
         return 1
@@ -109,7 +110,7 @@ def _pages(request: Request) -> Iterator[PaletteItem]:
 
 
 def _actions(request: Request) -> Iterator[PaletteItem]:
-    """What can be done from anywhere, as far as the actor may."""
+    """The actions that need no page of their own and that the actor may perform."""
     may = request.actor.may
     if may(Role.EDITOR):
         yield PaletteItem("plus", "New entry", "action", reverse("web:entry-new"))

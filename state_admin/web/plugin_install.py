@@ -1,5 +1,5 @@
-"""Installing a plugin from a JSON document, as `PUT /plugins/{name}` takes it with the name in it:
-first what it would register, or why it is refused; then the deed."""
+"""Installing a plugin from a JSON document, as `PUT /plugins/{name}` accepts it with `name` added.
+A preview of what it would register, or its errors, comes first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from .actors import page
 from .drafts import show_refused
 from .htmx import Request, render, see_other, toast
 
-# What is read of a part: its text, or with None in place of a reader its exact JSON.
+# Checks a member of the document: returns what it must be, "" if it is valid. A member with None
+# instead of a reader is taken as its exact JSON.
 Reader = Callable[[Any], str]
 
 _SHOWN: Final = 50
@@ -101,7 +102,7 @@ _DOCUMENT: Final[Mapping[str, Reader | None]] = {
 
 @dataclass(frozen=True)
 class Document:
-    """A plugin as install_plugin takes it."""
+    """The arguments of install_plugin."""
 
     name: str
     description: str
@@ -110,8 +111,8 @@ class Document:
 
 
 def read_document(text: str) -> Document:
-    """The document in `text`. BadRequest when that is no JSON, Invalid with each place that is not
-    as it should be."""
+    """The document in `text`. BadRequest if it is not JSON, Invalid with every error if it is not a
+    plugin."""
     try:
         raw = values.read(text)
     except values.MalformedJSON as bad:
@@ -165,7 +166,7 @@ def _fields(
     *,
     needed: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """The members of an object by `rules`; what is wrong with them goes to `faults`."""
+    """The members of an object according to `rules`; errors are appended to `faults`."""
     if not isinstance(raw.value, dict):
         faults.append(Fault(pointer, "must be an object"))
         return {}
@@ -187,7 +188,8 @@ def _fields(
 @require_http_methods(["GET", "POST"])
 @page(role=Role.ADMIN)
 def plugin_install(request: Request) -> HttpResponse:
-    """Installs only what was shown: another text is shown first."""
+    """Show a preview, then install. A document that differs from the preview gets a preview
+    first."""
     if request.method != "POST":
         return _form(request, _EXAMPLE)
     text = request.POST.get("document", "").replace("\r\n", "\n")

@@ -1,5 +1,5 @@
-"""Uninstalling a plugin: what goes and what stays, before it happens. They are listed with the
-state keys (web/state_keys.py)."""
+"""Uninstalling a plugin: what is removed and what is kept, before it happens. Plugins are listed
+with the state keys (web/state_keys.py)."""
 
 from __future__ import annotations
 

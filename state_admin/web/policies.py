@@ -1,4 +1,4 @@
-"""Compaction policies: all of them, and the form of one with what holds there."""
+"""Compaction policies: the list, and the form of one with the values that apply to its scope."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .htmx import Request, Undo, render, see_other, toast
 from .lists import list_paths
 
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
-# What takes back a field of a scope below; an empty field says nothing.
+# Sets a field back to the value of the wider scope; an empty field leaves it unset.
 NONE = "none"
 _MOST = (1 << 53) - 1
 _BODY = '{"autocompact_threshold": 60000}'
@@ -61,7 +61,7 @@ def _number_or_none(label: str, none: str) -> forms.CharField:
 
 
 class PolicyForm(forms.Form):
-    """What one scope says. Its fields are those of domain.policies.Policy."""
+    """The policy of one scope. Its fields are those of domain.policies.Policy."""
 
     autocompact_threshold = _number_or_none(
         "Compact automatically at (tokens)", "no automatic compaction by size"
@@ -103,7 +103,7 @@ class PolicyForm(forms.Form):
     )
 
     def body(self) -> dict[str, Any]:
-        """The fields that are said."""
+        """The fields that are set."""
         policy: dict[str, Any] = {}
         for name, value in self.cleaned_data.items():
             if name in ("reason", "version") or value in (None, ""):
@@ -161,7 +161,7 @@ def _plain(value: Any) -> str:
 @require_http_methods(["GET", "POST"])
 @page
 def policy_detail(request: Request) -> HttpResponse:
-    """The form on GET; saves on POST. The scope and whose it is come in the query."""
+    """GET shows the form, POST saves it. The scope and its name are in the query string."""
     scope, name = _requested_scope(request)
     view = policies.read_policy(actor=request.actor, scope=scope, name=name)
     if request.method == "GET":
@@ -197,7 +197,8 @@ def policy_detail(request: Request) -> HttpResponse:
 
 
 def _undo_of(old: PolicyView, saved: PolicyView) -> Undo | None:
-    """Carries what the scope said before, as nothing keeps it; None where that is too much."""
+    """The Undo of a change. It carries the previous policy, which is stored nowhere; None if it is
+    too long or unchanged."""
     if len(old.body) + len(saved.body) > MOST_CARRIED or old.body == saved.body:
         return None
     url = with_query(reverse("web:policy-undo"), scope=saved.scope, name=saved.name)
@@ -207,7 +208,7 @@ def _undo_of(old: PolicyView, saved: PolicyView) -> Undo | None:
 @require_POST
 @page
 def policy_undo(request: Request) -> HttpResponse:
-    """Say again what was said before, unless someone changed the policy since."""
+    """Restore the previous policy, unless it was changed since then."""
     scope, name = _requested_scope(request)
     try:
         policies.put_policy(
@@ -226,7 +227,7 @@ def policy_undo(request: Request) -> HttpResponse:
 
 
 def _requested_scope(request: Request) -> tuple[Scope, str]:
-    """The scope and whose it is, from the query."""
+    """The scope and the name of what it applies to, from the query string."""
     scope = request.GET.get("scope", "workspace")
     if scope not in SCOPES:
         raise NotFound(f"unknown scope: {scope}")

@@ -1,4 +1,5 @@
-"""The pages that the `type` of a problem document names. Anonymous, and without the database."""
+"""The pages that the `type` of a problem document links to. They need neither login nor
+database."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from state_admin.services.problem_examples import example_of
 @require_safe
 def problem_list(request: HttpRequest) -> HttpResponse:
     kinds = sorted(problem_types(), key=lambda kind: (kind.status, kind.slug))
-    # Not the classes themselves: a template calls what is callable.
+    # Dictionaries, because a template would call the classes.
     problems = [{"slug": kind.slug, "status": kind.status, "title": kind.title} for kind in kinds]
     return render(request, "problems/list.html", {"kinds": problems})
 

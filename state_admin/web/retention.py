@@ -1,5 +1,5 @@
-"""Removing old snapshots of a thread and old versions in a namespace, after a look at how much; and
-pinning a version, so that it stays."""
+"""Removing old snapshots of a thread and old versions in a namespace, after a preview of the
+amount; and pinning a version, which compaction then keeps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .entry_address import entry_page, entry_paths
 from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
 
-# Entries whose versions are weighed before somebody decides.
+# Entries whose versions are counted for the confirmation.
 _WEIGHED = 1_000
 _FOR_GOOD = "Removed data cannot be restored."
 

@@ -1,4 +1,4 @@
-"""The ways out of a run that is stuck or not wanted any more."""
+"""The actions that end, resume or recover a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .paging import whole_number
 
 @dataclass(frozen=True)
 class Act:
-    """Something a person can do with a run. `do` gets the actor, the run's id and the reason."""
+    """An action on a run. `do` takes the actor, the run's id and the reason."""
 
     title: str
     verb: str

@@ -1,4 +1,4 @@
-"""What a run knew at a step, and which runs read a version of an entry."""
+"""The context of a run at a step, and the runs that read a version of an entry."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAGE = 50
 
 @dataclass(frozen=True)
 class VisibleEntry:
-    """An entry as the run could see it."""
+    """An entry in the context of the run."""
 
     known: VisibleVersion
     value: JSON

@@ -1,4 +1,4 @@
-"""The timeline of a run: its revisions, and between them its tool calls, tickets and dispatches."""
+"""The timeline of a run: its revisions, with tool calls, tickets and dispatches between them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TimelineStep:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to the run without being one of its revisions."""
+    """A tool call, ticket or dispatch of the run: an event that is not a revision."""
 
     at: datetime
     icon: str
@@ -70,12 +70,12 @@ class Event:
 def read_timeline(
     run: Run, tickets: Sequence[Ticket], before: int | None
 ) -> tuple[list[TimelineStep | Event], str]:
-    """A page of the timeline, newest first, and the address of the next one. Its revisions lie
-    between the run's first and its last, so this reads one range of the primary key."""
+    """A page of the timeline, newest first, and the URL of the next page. The run's revisions are
+    between its first and its last, so this reads one range of the primary key."""
     rows = Revision.objects.filter(
         thread=run.thread, number__gte=run.start_revision - 1, number__lte=run.last_revision
     ).order_by("-number")
-    if before:  # with the last of the page before, where this page's events end
+    if before:  # includes the last revision of the previous page, at which this page's events end
         rows = rows.filter(number__lte=before)
     skipped = 1 if before else 0
     revisions = list(rows[: _PAGE + 1 + skipped])
@@ -95,7 +95,7 @@ def read_timeline(
 def _between(
     steps: Sequence[TimelineStep], events: Sequence[Event]
 ) -> Iterator[TimelineStep | Event]:
-    """The steps in their order, and between them the events by time."""
+    """The steps in order, with the events inserted by time."""
     remaining = sorted(events, key=lambda event: event.at)
     for step in steps:
         while remaining and remaining[-1].at > step.revision.at:

@@ -1,4 +1,4 @@
-"""Runs: the list with the stuck ones first, and the page of one."""
+"""Runs: the list, with stuck runs first, and the page of one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _AGES = {
 }
 _STATUSES = ("active", "stuck", *RunStatus.values)
 
-# What a run waits for, by its waiting reason.
+# Texts of the waiting reasons.
 WAITS_FOR = {
     "tool_permission": "permission for a tool call",
     "user_input": "user input",
@@ -55,7 +55,8 @@ WAITS_FOR = {
 
 @dataclass(frozen=True)
 class RunListFilters:
-    """What the address says. `before` is the place of the last row of the page before."""
+    """The filters in the query string. `before` is the cursor: the last row of the previous
+    page."""
 
     status: str = ""
     agent: str = ""
@@ -127,7 +128,7 @@ def _stuck(actor: Actor) -> Any:
 def find_runs(
     actor: Actor, filters: RunListFilters, name: str = "web:run-list"
 ) -> tuple[list[Run], str]:
-    """A page of runs, newest first, and the address of the next one."""
+    """A page of runs, newest first, and the URL of the next page."""
     rows = Run.objects.visible_to(actor).timed().select_related("thread").order_by("-pk")
     if filters.status == "stuck":
         rows = rows.stuck()
@@ -140,7 +141,8 @@ def find_runs(
     if filters.age:
         rows = rows.filter(created_at__lt=timezone.now() - _AGES[filters.age])
         if filters.status not in ("", RunStatus.DONE):
-            # `+ 0` hides the order: PostgreSQL would walk all newer runs for the few that are old.
+            # `+ 0` keeps PostgreSQL from using the index on pk, in which it would read all newer
+            # runs to find the few old ones.
             rows = rows.order_by((F("pk") + 0).desc())
     if filters.before:
         rows = rows.filter(pk__lt=filters.before)
@@ -213,7 +215,7 @@ def run_tabs(run_id: str) -> list[tuple[str, str, str]]:
 
 
 def run_context(request: Request, run: Run) -> dict[str, Any]:
-    """Everything the page of a run shows; also for showing it again with a form's mistakes."""
+    """The context of a run's page; also used to show it again with the errors of a form."""
     run_id = run.public_id
     api_path = f"runs/{quote(run_id, safe='')}"
     tickets = list(reversed(Ticket.objects.filter(run=run).order_by("-pk")[:200]))

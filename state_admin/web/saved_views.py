@@ -1,6 +1,6 @@
-"""Saved views beside a list: save what it shows, go there, begin there, forget it.
+"""Saved views of a list: create, open, set as default, delete.
 
-A view holds no address, only known filters of its own list: what it leads to is always that list.
+A view stores filters and no URL, so that it can only lead to its own list.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .actors import page
 from .errors import sentences_of
 from .htmx import Request, toast, wants_part
 
-# The list of a page, and which of its parameters are filters.
+# The URL name of each list, and which of its parameters are filters.
 LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
     ViewPage.STATE: (
         "web:entry-list",
@@ -44,9 +44,9 @@ LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
 def views_of(
     request: Request, page: ViewPage, *, in_part: bool = False
 ) -> tuple[dict[str, Any], HttpResponse | None]:
-    """The context of components/_views.html, and where to go instead of an address without any
-    parameter: the person's default. `?view=all` asks for the list without one. The views stand in
-    the part that htmx fetches only with `in_part`; else that costs no query."""
+    """The context of components/_views.html, and a redirect to the user's default view if the URL
+    has no parameters. `?view=all` shows the list without the default. `in_part`: also query the
+    views for an htmx request, because they are in the part that it swaps."""
     everything = f"{reverse(LISTS[page][0])}?view=all"
     if wants_part(request) and not in_part:
         return {"views_all_url": everything}, None
@@ -66,7 +66,7 @@ def views_of(
 
 
 def _query(page: ViewPage, parameters: QueryDict) -> str:
-    """The filters among the parameters, in one order; "" for none."""
+    """The filters among the parameters, in a fixed order; "" for none."""
     kept = [(name, parameters.get(name, "").replace("\0", "")) for name in LISTS[page][1]]
     return urlencode([(name, value) for name, value in kept if value])
 
@@ -96,7 +96,7 @@ def view_save(request: Request) -> HttpResponse:
 @require_POST
 @page
 def view_change(request: Request, view_id: int) -> HttpResponse:
-    """Delete a view, begin the list with it, or no longer."""
+    """Delete a view, make it the default, or stop using it as the default."""
     view_page = _page(request)
     query = _query(view_page, QueryDict(request.POST.get("query", "")[:10_000]))
     what = request.POST.get("do", "")
@@ -123,7 +123,7 @@ def view_change(request: Request, view_id: int) -> HttpResponse:
 def _then(
     request: Request, page: ViewPage, query: str, deed: Callable[[], object], message: str
 ) -> HttpResponse:
-    """Do it, say it, and go back to what the list showed."""
+    """Perform the action, show a toast, and redirect to the list with its filters."""
     try:
         deed()
     except Problem as problem:

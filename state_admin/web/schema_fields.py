@@ -1,4 +1,4 @@
-"""What a form made from a JSON Schema shows: each field, what stands in it, what is wrong there."""
+"""The fields of a form generated from a JSON Schema, with their values and errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_ROWS = 16
 
 @dataclass(frozen=True)
 class BoundField:
-    """A field with what stands in it and what is wrong there."""
+    """A field with its value and its error."""
 
     field: Field
     typed: str
@@ -22,18 +22,18 @@ class BoundField:
 
     @property
     def chosen(self) -> list[str]:
-        """What is ticked of several choices."""
+        """The selected options of a field with several."""
         return self.typed.split("\n")
 
     @property
     def rows(self) -> int:
-        """The height of a field of several lines, by what stands in it."""
+        """The height of a textarea in lines, by its content."""
         least = 3 if self.field.kind == "lines" else 2
         return max(least, min(_MOST_ROWS, self.typed.count("\n") + 1 + len(self.typed) // 100))
 
 
 def read_typed(post: QueryDict, fields: Sequence[Field]) -> dict[str, str]:
-    """What was typed, by the names of the fields; what was ticked, one a line."""
+    """The typed values by field name; several selected options are separated by newlines."""
     return {field.name: "\n".join(post.getlist(f"answer{field.name}")) for field in fields}
 
 

@@ -1,5 +1,5 @@
-"""The authenticator app: the code at login, setting it up, turning it off, recovery codes. Only
-imported where LOGIN_TOTP is not off."""
+"""The authenticator app: the code at sign-in, enrolment, turning it off, recovery codes. Imported
+only if LOGIN_TOTP is not off."""
 
 from __future__ import annotations
 
@@ -28,22 +28,24 @@ from .authentication import begin_session, check_own_password
 from .confirm import Confirm, ask
 from .htmx import Request, render, see_other, toast
 
-# Who gave a password or a link and still owes the code, in the session of nobody.
+# Session key: the user who passed the first factor and must still enter a code. Nobody is signed in
+# to that session.
 _PENDING = "code_pending"
 _PENDING_SECONDS = 10 * 60
-# The secret that is being set up.
+# Session key: the secret during enrolment.
 _SECRET = "totp_secret"  # noqa: S105
 
 
 def ask_for_code(request: HttpRequest, user: User, method: str, after: str) -> HttpResponse | None:
-    """Remember who it is, in a session of its own, and ask for the code. None: nothing to ask."""
+    """Remember the user in a new session and ask for the code. None if the user has no
+    authenticator."""
     if not second_factors.is_enrolled(user):
         return None
     request.session.flush()
     request.session.set_expiry(_PENDING_SECONDS)
     request.session[_PENDING] = {
         "user": user.pk,
-        # A password that changes meanwhile ends this, as it ends sessions.
+        # A change of the password invalidates this, as it invalidates sessions.
         "hash": user.get_session_auth_hash(),
         "method": method,
         "after": after,
@@ -91,11 +93,12 @@ def _pending_user(pending: dict[str, Any] | None) -> User | None:
 @require_http_methods(["GET", "POST"])
 @page
 def enrol(request: Request) -> HttpResponse:
-    """The secret and the first code. The answer to the right one alone shows the recovery codes."""
+    """Show the secret and ask for the first code. The response to a correct code is the only page
+    that shows the recovery codes."""
     if second_factors.is_enrolled(request.user):
         if request.session.get(CONFIRMED):
             return redirect("web:sign-in")
-        auth.logout(request)  # a session from before: it comes back with a code
+        auth.logout(request)  # a session older than the enrolment: sign in again with a code
         return redirect("web:login")
     if request.method == "GET":
         request.session[_SECRET] = request.session.get(_SECRET) or second_factors.make_secret()
@@ -155,7 +158,8 @@ def remove(request: Request) -> HttpResponse:
 
 
 def _check_again(request: Request) -> None:
-    """The password again; from who has none, a code."""
+    """Raise Invalid unless the form has the user's password or, for a user without one, a valid
+    code."""
     check_own_password(request)
     if not request.user.has_usable_password():
         code = request.POST.get("code", "")[:32]
@@ -179,7 +183,7 @@ def _show_codes(request: Request, codes: list[str]) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @page(role=Role.ADMIN)
 def reset(request: Request, member_id: int) -> HttpResponse:
-    """Take the authenticator of a member away, who lost it."""
+    """Remove the authenticator of a member who lost it."""
     root = reverse("web:member-list")
     if request.method == "POST":
         member = second_factors.reset_member(

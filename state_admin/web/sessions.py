@@ -1,4 +1,4 @@
-"""One's own sessions: where one is logged in, and ending one or all."""
+"""The user's own sessions: the list, and ending one or all of them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .actors import page
 from .htmx import Request, render, toast
 from .lists import list_paths
 
-# What a login notes in its session.
+# The keys that a sign-in stores in its session.
 SINCE, AGENT, ADDRESS, METHOD = "since", "agent", "address", "method"
 
 
 class SessionRow(msgspec.Struct):
-    """A session. `id` is the start of the digest of its key."""
+    """A session. `id` is the beginning of the digest of its key."""
 
     id: str
     agent: str
@@ -73,7 +73,7 @@ def _items(request: Request, _: str) -> tuple[list[SessionRow], str]:
 @require_POST
 @page
 def end_session(request: Request, session_id: str) -> HttpResponse:
-    """End one session; the own one is left by signing out."""
+    """End another session of the user; the current one ends by signing out."""
     session = next((s for row, s in _rows(request) if row.id == session_id), None)
     if session is None:
         raise NotFound("session not found")
@@ -85,7 +85,7 @@ def end_session(request: Request, session_id: str) -> HttpResponse:
 @require_POST
 @page
 def end_everywhere(request: Request) -> HttpResponse:
-    """Log out in every browser, this one too."""
+    """Sign out in every browser, including this one."""
     end_own_sessions(actor=request.actor)
     request.session.flush()
     return redirect("web:login")

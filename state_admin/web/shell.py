@@ -1,5 +1,5 @@
-"""What every page's frame needs: navigation with counts, theme, pending toasts, and where the page
-stands in the change feed (static/js/live.js goes on from there)."""
+"""The frame of every page: navigation with counts, theme, pending toasts, and the position in the
+change feed from which static/js/live.js continues."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ THEME_COOKIE, DENSITY_COOKIE = "commonhold_theme", "commonhold_density"
 
 @dataclass(frozen=True)
 class Item:
-    """One line of the navigation. `key` is the letter after `g`; `at` the addresses it covers;
-    `health` is "ok", "failed" or "" where there is nothing to be ill."""
+    """A navigation item. `key` is the letter after `g`; `at` the path prefixes for which it is
+    current; `health` is "ok", "failed", or "" if it has no health."""
 
     label: str
     url_name: str
@@ -39,12 +39,12 @@ class Item:
 
 
 def format_count(number: int) -> str:
-    """A bounded count in words: "12,480", or "10,000+" beyond what we count."""
+    """A bounded count as text: "12,480", or "10,000+" beyond the limit."""
     return f"{MOST:,}+" if number > MOST else f"{number:,}"
 
 
 def about(number: int) -> str:
-    """A count of many in words: "812", "1,000+", "≈ 10.0 M" where it was measured."""
+    """An approximate count as text: "812", "1,000+", "≈ 10.0 M" if it was measured."""
     if number <= FEW:
         return f"{number:,}"
     return f"{FEW:,}+" if number == FEW + 1 else f"≈ {ui.tokens(number)}"
@@ -155,7 +155,7 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
 )  # fmt: skip
 
 
-# The page of the documentation that explains the pages below a path, by its first part.
+# The documentation page for the pages below a path, by its first segment.
 EXPLAINED_BY: Final = {
     "": "concepts/index",
     "state": "concepts/shared-state",
@@ -188,13 +188,13 @@ EXPLAINED_BY: Final = {
 
 
 def documentation_url(path: str) -> str:
-    """The address of the documentation of a page."""
+    """The URL of the documentation of a page."""
     page, hash_, anchor = EXPLAINED_BY.get(path.split("/")[1], "index").partition("#")
     return reverse("web:documentation", args=[f"{page}.html"]) + hash_ + anchor
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """Context of every page. One query, and only on a whole page of a member."""
+    """The template context of every page. One query, and only for a whole page of a member."""
     context: dict[str, Any] = {
         "theme": _choice(request, THEME_COOKIE, THEMES),
         "density": _choice(request, DENSITY_COOKIE, DENSITIES),
@@ -218,19 +218,20 @@ def shell(request: HttpRequest) -> dict[str, Any]:
 
 
 def look_first(request: Request) -> None:
-    """Count before the page reads anything: behind this place in the feed lies all that the page
-    has not seen. Only where a browser loads a document; others have no stream that goes on."""
+    """Count, and read the position in the change feed, before the page runs its queries, so that
+    the stream delivers every change that the page does not show. Only for documents that a browser
+    loads: other clients open no stream."""
     if request.headers.get("Sec-Fetch-Dest") == "document":
         request.counts = bounded_counts(request.actor)
 
 
 def cursor_of(counts: Counts) -> str:
-    """Where the change stream goes on behind what was counted."""
+    """The cursor at which the change stream continues after what was counted."""
     return cursors.seal(counts.end.position, counts.end.at)
 
 
 def items_for(actor: Actor) -> list[tuple[str, list[Item]]]:
-    """The groups of the navigation, without what the actor may not open."""
+    """The groups of the navigation, without items that the actor may not open."""
     return [
         (group, [item for item in items if actor.may(item.role)]) for group, items in NAVIGATION
     ]

@@ -1,4 +1,5 @@
-"""How one signs in: password, single sign-on, authenticator app. What is not configured is absent."""
+"""The page of sign-in methods: password, single sign-on, authenticator app. Methods that are not
+configured are hidden."""
 
 from __future__ import annotations
 

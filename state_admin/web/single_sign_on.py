@@ -1,8 +1,8 @@
-"""Signing in by an OpenID Connect provider: there and back. Only imported where one is configured.
+"""Sign-in with an OpenID Connect provider. Imported only if one is configured.
 
-allauth does the protocol: discovery, state, PKCE, the exchange of the code. Ours is what it leaves
-out (nonce, signature and algorithm of the id_token, whatever way it came) and who gets in. None of
-its own pages is mounted.
+allauth implements the protocol: discovery, state, PKCE, the exchange of the code. This module adds
+what allauth omits (nonce, signature and algorithm of the id_token in every flow) and decides who
+may sign in. None of allauth's own pages is mounted.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ from .htmx import AnyRequest, Request, render, toast
 log = structlog.get_logger(__name__)
 
 _PROVIDER = "openid_connect"
-# Only signatures that the provider alone can make: never none, never its shared secret.
+# Asymmetric signatures only: neither `none` nor HMAC with the client secret.
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 _LEEWAY = 30
-_LONGEST_SUBJECT = 191  # allauth's column for it
-# Set when the password was given again, for a link that follows within minutes.
+_LONGEST_SUBJECT = 191  # the length of allauth's column
+# Session key: when the password was confirmed. Linking must follow within this time.
 _MAY_LINK = "may_link"
 _MAY_LINK_SECONDS = 300
-# Sessions of those who never come back from the provider.
+# Lifetime of a session whose user does not return from the provider.
 _UNFINISHED_SECONDS = 15 * 60
 
 
 class Provider(OpenIDConnectProvider):
     def get_pkce_params(self) -> dict[str, str]:
-        """PKCE with a nonce that only the session of this browser can tell (OpenID Connect Core
-        15.5.2): both go to the provider, their source stays."""
+        """PKCE parameters, with a nonce derived from the code verifier, which only this browser's
+        session has (OpenID Connect Core 15.5.2)."""
         params: dict[str, str] = super().get_pkce_params()
         return {**params, "nonce": _nonce(params["code_verifier"])}
 
@@ -69,7 +69,7 @@ class Provider(OpenIDConnectProvider):
 class Adapter(OpenIDConnectOAuth2Adapter):
     @property
     def openid_config(self) -> dict[str, Any]:
-        """What the provider says of itself. It must name the issuer that we asked."""
+        """The provider's discovery document. OAuth2Error unless it names the configured issuer."""
         document: dict[str, Any] = super().openid_config
         issuer = str(document.get("issuer", "")).rstrip("/")
         endpoints = ("authorization_endpoint", "token_endpoint", "jwks_uri")
@@ -106,7 +106,8 @@ class Adapter(OpenIDConnectOAuth2Adapter):
         return login
 
     def _claims(self, id_token: object) -> dict[str, Any]:
-        """What a valid id_token of this login says. OAuth2Error: it is not."""
+        """The claims of the id_token. OAuth2Error if it is invalid or belongs to another
+        sign-in."""
         if not isinstance(id_token, str):
             raise OAuth2Error("no id_token")
         try:
@@ -143,7 +144,7 @@ class Adapter(OpenIDConnectOAuth2Adapter):
 
 
 class SocialAdapter(DefaultSocialAccountAdapter):
-    """What allauth asks about its surroundings (SOCIALACCOUNT_ADAPTER)."""
+    """The adapter that allauth calls (SOCIALACCOUNT_ADAPTER)."""
 
     def get_provider(
         self, request: HttpRequest, provider: str, client_id: str | None = None
@@ -160,7 +161,8 @@ class SocialAdapter(DefaultSocialAccountAdapter):
         return Provider(request, app=app)
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Where allauth knows who it is, we take over."""
+        """Called by allauth after it has identified the user; the rest of the sign-in happens
+        here."""
         state = sociallogin.state
         try:
             if state["process"] == AuthProcess.CONNECT:
@@ -204,8 +206,8 @@ class SocialAdapter(DefaultSocialAccountAdapter):
 @never_cache
 @require_safe
 def begin(request: HttpRequest) -> HttpResponse:
-    """To the provider. By GET: `form-action` of our CSP ends a form at our own address, and the
-    answer counts only in the session that asked."""
+    """Redirect to the provider. By GET: the `form-action` of the CSP would block a redirect of a
+    form to another origin, and only the session that began the sign-in accepts its result."""
     linking = "link" in request.GET
     if linking and not _may_link(request):
         return redirect("web:sign-in")
@@ -223,7 +225,7 @@ def begin(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def callback(request: HttpRequest) -> HttpResponse:
-    """Back from the provider, with a code or an error."""
+    """The redirect back from the provider, with a code or an error."""
     view = OAuth2CallbackView.adapter_view(Adapter(request, "oidc"))
     answer: HttpResponse = view(request)
     return answer
@@ -233,7 +235,8 @@ def callback(request: HttpRequest) -> HttpResponse:
 @require_POST
 @page
 def start_link(request: Request) -> HttpResponse:
-    """The password again, then a link to the provider: see begin() why not a redirect."""
+    """Check the password, then show a link to the provider; begin() explains why it is not a
+    redirect."""
     check_own_password(request)
     request.session[_MAY_LINK] = time.time()
     return render(request, "account/oidc_link.html", {"sso": _sso()})
@@ -268,7 +271,8 @@ def _nonce(code_verifier: str) -> str:
 
 
 def _verified_email(userinfo: dict[str, Any]) -> str:
-    """ASCII only: of letters that look alike, or fold alike, one is somebody else's."""
+    """The verified email address, "" without one. ASCII only: other addresses can look alike, or be
+    equal after case folding, and belong to someone else."""
     email = userinfo.get("email")
     if userinfo.get("email_verified") is not True or not isinstance(email, str):
         return ""
@@ -276,7 +280,7 @@ def _verified_email(userinfo: dict[str, Any]) -> str:
 
 
 def _failed(request: HttpRequest, why: object) -> HttpResponse:
-    # allauth quotes the whole answer of the token endpoint: only its error code is for the log.
+    # allauth quotes the whole response of the token endpoint; only its error code may be logged.
     text = str(why)
     code = re.search(r'"error"\s*:\s*"(\w+)"', text)
     if text.startswith("Error retrieving access token"):

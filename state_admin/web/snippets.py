@@ -1,4 +1,4 @@
-"""The curl, the Python and the TypeScript that do what a page shows. Copied by people, so always
+"""curl, Python and TypeScript code that does what a page shows. Users copy it, so it is always
 complete."""
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def curl(method: str, path: str, body: str = "", *headers: str) -> str:
 
 
 def python(method: str, path: str, body: str = "", *headers: str) -> str:
-    """The same with nothing but Python itself."""
+    """The same request with the Python standard library."""
     extra = "".join(
         f"        {name!r}: {value!r},\n" for name, value in (h.split(": ", 1) for h in headers)
     )
-    # As a text: true and null are no Python.
+    # A string literal of JSON, because true and null are not Python.
     data = f"    data={body!r}.encode(),\n" if body else ""
     kind = '        "Content-Type": "application/json",\n' if body else ""
     return (
@@ -54,7 +54,8 @@ def python(method: str, path: str, body: str = "", *headers: str) -> str:
 
 
 def typescript(call: str) -> str:
-    """The same with our client (clients/typescript): `call` is of its `Commonhold`."""
+    """The same with the TypeScript client (clients/typescript); `call` is a method call of
+    `Commonhold`."""
     return (
         'import { Commonhold } from "@commonhold/client";\n\n'
         f"const state = Commonhold.fromEnv();\nconsole.log(await state.{call});\n"

@@ -1,5 +1,5 @@
-"""State keys: which slots of thread state are registered, whose they are, how they merge, who
-holds them; and the plugins that bring them. Read only."""
+"""State keys: which keys of thread state are registered, their plugin, how they merge, and how many
+threads have values of them; and the installed plugins. Read-only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ NEWEST = 1000
 @require_safe
 @page
 def state_key_list(request: Request) -> HttpResponse:
-    """By name; a workspace has few, so more than a page is rare and reached by prefix."""
+    """State keys by name. A workspace has few, so that more than one page is rare; a prefix filter
+    finds the others."""
     prefix = paging.text(request, "prefix")
     keys = _find(request)
     holders = count_holders(request.actor, NEWEST)
@@ -65,7 +66,7 @@ def state_key_list(request: Request) -> HttpResponse:
 
 
 def _find(request: Request) -> list[StateKey]:
-    """By name, one more than a page where there are more."""
+    """State keys by name, one more than a page if a next page exists."""
     rows = StateKey.objects.visible_to(request.actor).order_by("name")
     if prefix := paging.text(request, "prefix"):
         rows = rows.filter(name__startswith=prefix)
@@ -95,7 +96,8 @@ def _plugin_items(request: Request, name: str) -> tuple[list[PluginSummary], str
 
 
 def _unregistered(request: Request, holders: dict[str, int]) -> list[tuple[str, int]]:
-    """What threads hold of keys that are no longer registered: retained by an uninstallation."""
+    """State keys that are no longer registered but have values in threads, retained by an
+    uninstallation: name and number of threads."""
     registered_keys = StateKey.objects.visible_to(request.actor).filter(name__in=holders)
     registered = {*registered_keys.values_list("name", flat=True), *reducers.RUNTIME_KEYS}
     return [(name, count) for name, count in holders.items() if name not in registered][:MOST]

@@ -1,5 +1,5 @@
-"""The house itself: versions, database, broker, queues, sweeps, settings. For whoever runs the
-server, so numbers are of all workspaces; what was stored in them is not shown."""
+"""The system page, for operators: versions, database, broker, queues, sweeps, settings. Numbers are
+of all workspaces; stored content is not shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .health import (
 )
 from .htmx import Request, render
 
-# By name, as docs/operations.md has them. What is not here is not shown, secrets least of all.
+# Names as in docs/operations.md. Settings that are not listed, such as secrets, are not shown.
 _SHOWN: Final = (
     "SITE_URL",
     "ALLOWED_HOSTS",
@@ -58,7 +58,7 @@ _SHOWN: Final = (
     "LOG_JSON",
     "DEBUG",
 )
-# Times, by the unit that the setting is given in.
+# Durations, by the unit of the setting.
 _TIMES: Final = (
     "CHANGE_RETENTION_DAYS",
     "DISPATCH_DEAD_RETENTION_DAYS",
@@ -74,7 +74,7 @@ _QUEUES: Final = {"commonhold_dispatches": "dispatches", "commonhold_compactions
 
 @dataclass(frozen=True)
 class Queue:
-    """How much of a kind is in a status that is not the end. No workspace counted beyond MOST."""
+    """The number of items of a kind in an unfinished status, counted up to MOST per workspace."""
 
     kind: str
     status: str
@@ -120,7 +120,7 @@ def _queues() -> list[Queue]:
 
 
 def _settings() -> list[tuple[str, str]]:
-    """What the deployment runs with. Of a secret only whether there is one."""
+    """The settings of the deployment. For a secret, only whether it is set."""
     rows = [(name, _format_value(getattr(settings, name))) for name in _SHOWN]
     rows += [
         ("CORS_ORIGINS", _format_value(settings.CORS_ALLOWED_ORIGINS)),
@@ -145,7 +145,7 @@ def _format_value(value: object) -> str:
 
 
 def _links() -> list[tuple[str, str, str]]:
-    """Address, name, what it is."""
+    """URL, name, description."""
     return [
         (reverse("api:docs"), "API", "interactive API reference"),
         (reverse("api:schema"), "OpenAPI", "OpenAPI document"),

@@ -1,4 +1,4 @@
-"""The Compactions tab of a thread: what compaction would do now, and what it did before."""
+"""The Compactions tab of a thread: what a compaction would do now, and the previous ones."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .id_address import id_page, id_path
 from .policies import policy_url
 
 _JOBS = 30
-# A longer view is planned behind the page.
+# For more messages than this, the plan is fetched after the page has loaded.
 _PLANNED_AT_ONCE = 5_000
 
 
 def show(request: Request, thread: Thread) -> dict[str, Any]:
-    """The context of the tab. A poll of the jobs alone plans nothing."""
+    """The context of the tab. A request that polls the jobs computes no plan."""
     jobs = list(
         Compaction.objects.filter(thread=thread).select_related("summary").order_by("-pk")[:_JOBS]
     )
@@ -59,7 +59,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
 @require_POST
 @id_page(role=Role.EDITOR)
 def compact(request: Request, thread_id: str) -> HttpResponse:
-    """Ask for a compaction; a worker does it."""
+    """Request a compaction, which a worker performs."""
     request_compaction(
         actor=request.actor, thread_id=thread_id, reason=request.POST.get("reason", "")
     )

@@ -1,4 +1,4 @@
-"""The Context tab: what a model would see now, beside the raw log it was made from."""
+"""The Context tab: the messages that a model would see now, beside the stored messages."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .htmx import Request
 
 PAGE = 60
 _MOST_SEEN = 200
-# Of the newest messages, so many at most.
+# How many of the newest messages the tab reads at most.
 _LOOKED_AT = 500
 
 
 @dataclass(frozen=True)
 class ContextLine:
-    """A message in a line. `seq` 0: a stand-in that is not in the log."""
+    """A message as one line. `seq` 0: a placeholder that is not stored."""
 
     seq: int
     role: str
@@ -65,7 +65,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
 
 
 def _seen(thread: Thread, row: Any) -> ContextLine:
-    """A message of the view in a line; what is no row of the log stands in for a result."""
+    """A message of the context as one line; None is the placeholder for a missing tool result."""
     if row is None:
         return ContextLine(0, MessageRole.TOOL, INTERRUPTED)
     return ContextLine(
@@ -80,7 +80,8 @@ def _seen(thread: Thread, row: Any) -> ContextLine:
 
 
 def line_of(thread: Thread, row: Any, standing: Sequence[Message]) -> ContextLine:
-    """A row of `lines()`. Of the standing summaries the first, which reaches furthest, has a say."""
+    """A row of `lines()` as one line. `standing` are the summaries in use; the first covers the
+    most messages and decides which are marked as replaced."""
     top = standing[0] if standing else None
     return ContextLine(
         row.seq,

@@ -1,4 +1,4 @@
-"""Deleting a thread: what and how many first, then why."""
+"""Deleting a thread, after a confirmation of what and how much is deleted."""
 
 from __future__ import annotations
 

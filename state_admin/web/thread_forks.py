@@ -1,4 +1,4 @@
-"""Forking a thread at a revision: what comes along first, then the copy."""
+"""Forking a thread at a revision, after a preview of what is copied."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from .thread_states import read_requested_revision
 @require_http_methods(["GET", "POST"])
 @id_page(role=Role.EDITOR)
 def fork(request: Request, thread_id: str) -> HttpResponse:
-    """Make a copy that goes its own way. The question names the copy's id, so that a form that is
-    sent twice makes one."""
+    """Fork a thread. The confirmation contains the id of the copy, so that a form that is sent
+    twice creates one copy."""
     at = read_requested_revision(request)
     if request.method == "GET":
         return _ask(request, find_thread(request.actor, thread_id), at)

@@ -1,4 +1,5 @@
-"""The State tab: the state of a thread at any revision, what changed there, what to do with it."""
+"""The State tab: the state of a thread at any revision, what changed there, and the actions on
+it."""
 
 from __future__ import annotations
 
@@ -37,19 +38,19 @@ from .trees import answer_piece
 
 LIST = 12
 SHARED = 20
-_AHEAD = 4  # revisions newer than the chosen one at the top of the list
+_AHEAD = 4  # revisions newer than the selected one in the list
 RUNTIME = "__"
-BIG = 100_000  # characters of a value that is fetched behind the page
-_FEW = 10  # trees that may be as large as one alone
+BIG = 100_000  # longer values (characters) are fetched after the page has loaded
+_FEW = 10  # with more trees on a page, each shows fewer nodes at first
 
 
 @dataclass(frozen=True)
 class StateValue:
-    """A key of the state at the chosen revision."""
+    """A key of the state at the selected revision."""
 
     key: str
-    value: JSON  # None where it is `big`: then it is fetched behind the page
-    big: int  # its characters, 0 when it is not
+    value: JSON  # None if it is `big` and therefore fetched later
+    big: int  # number of characters if it is large, else 0
     scope: str
     since: int
     since_url: str
@@ -74,15 +75,15 @@ class Listed:
 
 
 def describe_touched_keys(row: Revision, most: int = 4) -> str:
-    """The keys that a revision touched. The runtime's own mirror changes at every step, so it is
-    named only where nothing else happened."""
+    """The keys that a revision changed. The runtime's own key changes at every step, so it is named
+    only if no other key changed."""
     keys = [key for key in row.touched if not key.startswith(RUNTIME)] or row.touched
     more = len(keys) - most
     return ", ".join(keys[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def show(request: Request, thread: Thread) -> dict[str, Any]:
-    """The context of the tab. Reads the chosen revision and the one before it, nothing else."""
+    """The context of the tab. Reads the selected revision and the previous one only."""
     public_id = thread.public_id
     newest = thread.revision
     at = paging.whole_number(request, "at")
@@ -116,7 +117,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
         **_listed(request, thread, at),
         **_compared(request, thread, at, previous),
     }
-    if target_id(request) != "state-at":  # the slider leaves it standing
+    if target_id(request) != "state-at":  # the slider does not replace this part
         context |= _shared(request, thread)
     if not gone:
         now = read_snapshot(actor=request.actor, thread_id=public_id, revision=at)
@@ -138,7 +139,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
 
 
 def _shared(request: Request, thread: Thread) -> dict[str, Any]:
-    """The entries that the thread can see now, from the place that the address names on."""
+    """The entries that the thread can read now, from the cursor in the query string on."""
     keys = keys_of_thread(thread)
     namespace, _, key = paging.text(request, "shared").partition("/")
     rows = shared_with(request.actor, keys, after=(namespace, key), limit=SHARED + 1)
@@ -157,7 +158,7 @@ def _shared(request: Request, thread: Thread) -> dict[str, Any]:
 
 
 def held_values(now: Snapshot, revision: Revision | None = None) -> list[StateValue]:
-    """The keys of a state with what they hold; those that the chosen revision touched are lit."""
+    """The keys and values of a state; those that the selected revision changed are marked."""
     lit = set(revision.touched) if revision else set()
     return [
         StateValue(
@@ -175,13 +176,14 @@ def held_values(now: Snapshot, revision: Revision | None = None) -> list[StateVa
 
 
 def _changed_big(now: Snapshot, revision: Revision | None) -> bool:
-    """Whether the revision touched a value that is compared only when somebody asks."""
+    """Whether the revision changed a value that is too large to compare without a request for
+    it."""
     touched = set(revision.touched) if revision else set()
     return any(row.key in touched and len(row.value) > BIG for row in now.rows)
 
 
 def nodes_of(trees: int) -> int:
-    """How much each of so many trees on one page shows at first."""
+    """How many nodes each of `trees` trees on one page shows at first."""
     return MOST_NODES if trees <= _FEW else max(_FEW * MOST_NODES // (2 * trees), 3)
 
 
@@ -190,7 +192,7 @@ def _at_url(thread_id: str, revision: int | None) -> str:
 
 
 def _listed(request: Request, thread: Thread, at: int) -> dict[str, Any]:
-    """A piece of the list of revisions, newest first, with the chosen one in it."""
+    """A part of the list of revisions, newest first, that contains the selected one."""
     top = paging.whole_number(request, "list")
     top = at + _AHEAD if top is None else top
     rows = Revision.objects.filter(thread=thread, number__lte=top).order_by("-number")
@@ -207,7 +209,7 @@ def _listed(request: Request, thread: Thread, at: int) -> dict[str, Any]:
 
 
 def _compared(request: Request, thread: Thread, at: int, previous: int | None) -> dict[str, Any]:
-    """The difference of the two revisions that the address names, if it does."""
+    """The difference of the two revisions in the query string, if they are given."""
     old, new = (paging.whole_number(request, name) for name in ("from", "to"))
     context: dict[str, Any] = {
         "compare_from": previous or 0 if old is None else old,
@@ -225,7 +227,7 @@ def _compared(request: Request, thread: Thread, at: int, previous: int | None) -
 @require_safe
 @id_page()
 def value_piece(request: Request, thread_id: str, revision: int, key: str) -> HttpResponse:
-    """The children of a part of a large state value, as they are opened."""
+    """The children of a node of a large state value, fetched when the node is opened."""
     snapshot = read_snapshot(actor=request.actor, thread_id=thread_id, revision=revision)
     if key not in snapshot.extensions:
         raise NotFound(f"revision {revision} has no {key}")
@@ -236,8 +238,8 @@ def value_piece(request: Request, thread_id: str, revision: int, key: str) -> Ht
 @require_POST
 @id_page(role=Role.EDITOR)
 def mark(request: Request, thread_id: str) -> HttpResponse:
-    """Name or pin a revision, so that compaction keeps it. The Undo of that tells `was_label` and
-    `was_pinned`, what it takes back."""
+    """Label or pin a revision, which compaction then keeps. An Undo also sends `was_label` and
+    `was_pinned`, the mark that it expects."""
     at = read_requested_revision(request)
     pinned = request.POST.get("pinned") == "on"
     label = request.POST.get("label", "").strip()[:128]
@@ -266,7 +268,7 @@ def _undo_of_mark(thread_id: str, row: Revision, old: tuple[str, bool]) -> Undo:
 @require_http_methods(["GET", "POST"])
 @id_page(role=Role.EDITOR)
 def restore(request: Request, thread_id: str) -> HttpResponse:
-    """Make the state what it was at an old revision: as a new one, history stays."""
+    """Restore the state of an old revision as a new revision; the history is kept."""
     at = read_requested_revision(request)
     thread = find_thread(request.actor, thread_id)
     if request.method == "GET":
@@ -316,7 +318,7 @@ def _ask_restore(request: Request, thread: Thread, at: int) -> HttpResponse:
 
 
 def read_requested_revision(request: Request) -> int:
-    """The revision that an action is about."""
+    """The revision in the query string that an action applies to. BadRequest without one."""
     at = paging.whole_number(request, "at")
     if at is None:
         raise BadRequest("revision is required: ?at=")

@@ -1,4 +1,4 @@
-"""Threads: the list, and the page of one with its tabs. What a tab shows is in its own module."""
+"""Threads: the list, and the page of one with its tabs. Each tab has its own module."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ from .runs import runs_of_thread
 from .saved_views import views_of
 
 PAGE = 50
-_CHILDREN = 8  # and as many forks
+_CHILDREN = 8  # limit for children, and for forks
 _STATUSES = ("active", "stuck", "running", "waiting", "created", "idle")
-# At least so many messages. No index leads to them, so a page looks among _WINDOW threads.
+# Minimum numbers of messages to filter by. No index supports the filter, so a page examines up to
+# _WINDOW threads.
 _SIZES = ("10", "100", "1000", "10000")
 _WINDOW = 10_000
-# Beside the newest first; each is a walk of an index.
+# Orders beside newest first; each has an index.
 _SORTS = ("oldest", "id")
 
 
 @dataclass(frozen=True)
 class ThreadListFilters:
-    """What the address says. `after` is the place of the last row of the page before."""
+    """The filters in the query string. `after` is the cursor: the last row of the previous page."""
 
     prefix: str = ""
     resource: str = ""
@@ -55,7 +56,7 @@ class ThreadListFilters:
 
     @property
     def by_id(self) -> bool:
-        """Whether they come in the order of their ids; else `after` is a primary key."""
+        """Whether the list is ordered by id; otherwise `after` is a primary key."""
         return bool(self.prefix) or self.sort == "id"
 
     def url(self, name: str = "web:thread-list", **changes: str) -> str:
@@ -110,7 +111,7 @@ def thread_list(request: Request) -> HttpResponse:
         part="thread-table",
     )
     if (request.htmx.source or "").startswith("form"):
-        # A form sends its empty fields too; the address bar gets the short form of the same.
+        # A form submits empty fields too; the address bar gets the same filters without them.
         response["HX-Replace-Url"] = filters.url()
     return response
 
@@ -123,9 +124,8 @@ def _items(request: Request, name: str) -> tuple[list[contract.Thread], str]:
 def find_threads(
     actor: Actor, filters: ThreadListFilters, name: str = "web:thread-list"
 ) -> tuple[list[Thread], str]:
-    """A page of threads, newest first if not asked otherwise, and the address of the next one. By
-    prefix they come in the order of their ids: one range of the unique index, however many threads
-    there are."""
+    """A page of threads, by default newest first, and the URL of the next page. With a prefix they
+    are ordered by id, which is one range of the unique index."""
     column = "public_id" if filters.by_id else "pk"
     upwards = filters.by_id or filters.sort == "oldest"
     behind, not_behind = ("gt", "lte") if upwards else ("lt", "gte")
@@ -165,8 +165,8 @@ def find_threads(
 
 @dataclass(frozen=True)
 class Tab:
-    """A tab of the thread's page. `show` answers the context of its template; `parts` are the
-    ids that htmx may ask for alone."""
+    """A tab of the thread's page. `show` returns the context of its template; `parts` are the ids
+    that htmx may request alone."""
 
     label: str
     show: Callable[[Request, Thread], dict[str, Any]]
@@ -206,7 +206,8 @@ def thread_detail(request: Request, thread_id: str) -> HttpResponse:
 
 
 def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:
-    """The context of the part above the tabs. `seen` is the number of messages that the page shows."""
+    """The context of the header above the tabs. `seen` is the number of messages that the page
+    shows."""
     actor = request.actor
     seen_count = paging.whole_number(request, "seen")
     seen_count = (
@@ -242,7 +243,7 @@ def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:
 
 
 def _ancestors(actor: Actor, thread: Thread) -> list[str]:
-    """The root of the tree first, the parent last."""
+    """The ids of the ancestors that the actor may see, from the root to the parent."""
     if thread.parent_id is None:
         return []
     above = lineages_sql.read_ancestors(thread.pk)

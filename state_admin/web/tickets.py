@@ -1,5 +1,5 @@
-"""What the form of a pending ticket shows, and what was filled in; all tickets as a list for programs.
-Deciding one is in inbox."""
+"""The form of a pending ticket and the answer typed into it; and the list of all tickets for
+programs. The decision itself is in web/inbox.py."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ PAGE = 50
 
 @dataclass
 class Question:
-    """A pending ticket with what its form shows: parsed arguments, the fields of its response
-    schema, or where a form cannot ask for it (`fields` is None) a draft of the answer as JSON; and
-    after a mistake what was typed and what is wrong with it."""
+    """A pending ticket and its form: parsed arguments, and the fields of its response schema, or a
+    draft of the answer as JSON if the schema cannot be shown as a form (`fields` is None). After an
+    error, also the typed values and the errors."""
 
     ticket: Ticket
     args: JSON
@@ -55,7 +55,7 @@ def question_of(ticket: Ticket) -> Question:
 
 
 def read_answer(request: Request, ticket: Ticket) -> Raw:
-    """The answer that was typed: into the fields, or as JSON. Invalid with what is wrong."""
+    """The typed answer, from the fields or as JSON. Invalid with the errors."""
     fields = schema_forms.fields_of(_schema(ticket))
     if fields is None or "payload" in request.POST:
         return _read(request.POST.get("payload", "").strip() or "null")
@@ -75,7 +75,7 @@ def _read(text: str) -> Raw:
 
 
 def point_out(question: Question, request: Request, refused: Invalid) -> None:
-    """Show the question again with what was typed, each mistake at its field."""
+    """Show the form again with the typed values and each error at its field."""
     question.mistake, question.errors = refused.detail, refused.data.get("errors", [])
     question.typed = request.POST.get("payload", "")
     if question.fields is None or "payload" in request.POST:
@@ -91,7 +91,7 @@ def _schema(ticket: Ticket) -> JSON:
 
 
 def draft(schema: JSON) -> JSON:
-    """A first answer that a person can change: the shape of the schema with empty leaves."""
+    """A first answer to edit: the structure of the schema with empty leaves."""
     if not isinstance(schema, dict):
         return None
     if "default" in schema:
@@ -107,7 +107,7 @@ def draft(schema: JSON) -> JSON:
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Ticket], str]:
-    """Tickets, newest first, for programs and for saving; people decide them in the inbox."""
+    """Tickets, newest first, as a file for programs; users decide tickets in the inbox."""
     status = paging.choice(request, "status", TicketStatus.values)
     rows = Ticket.objects.visible_to(request.actor).select_related("run__thread").order_by("-pk")
     if status:

@@ -1,4 +1,5 @@
-"""API tokens: who may call, with what role; making and rotating one, shown once; revoking it."""
+"""API tokens: the list, creating and rotating a token, whose secret is shown once, and revoking
+it."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _DAY = 24 * 3600
 _LIVES = {"": None, "1": _DAY, "7": 7 * _DAY, "30": 30 * _DAY, "90": 90 * _DAY, "365": 365 * _DAY}
 
 
-# How long the old secret of a rotated token works beside the new one.
+# How long the old secret of a rotated token remains valid.
 _OVERLAPS = {
     "0": ("not at all: it stops working now", timedelta(0)),
     "1h": ("for an hour", timedelta(hours=1)),
@@ -44,7 +45,7 @@ _OVERLAPS = {
 
 
 class TokenForm(forms.Form):
-    """What a token may do. Globs and prefixes narrow it; empty means all."""
+    """The permissions of a token. Globs and prefixes restrict it; empty means all."""
 
     name = forms.CharField(
         max_length=128,
@@ -97,7 +98,7 @@ class TokenRow:
 @page(role=Role.ADMIN)
 @sensitive_variables("secret")
 def token_list(request: Request) -> HttpResponse:
-    """The list with the form. The answer to its POST is the only page that shows the secret."""
+    """The list with its form. The response to its POST is the only page that shows the secret."""
     if request.method != "POST":
         return _show(request, TokenForm())
     form = TokenForm(request.POST)
@@ -142,7 +143,7 @@ def _show(
 
 
 def _page(request: Request, url: str) -> tuple[Sequence[ApiToken], str]:
-    """A page of tokens, newest first, and the address of the next one."""
+    """A page of tokens, newest first, and the URL of the next page."""
     rows = ApiToken.objects.visible_to(request.actor).order_by("-pk")
     if before := paging.whole_number(request, "before"):
         rows = rows.filter(pk__lt=before)
@@ -193,7 +194,8 @@ def revoke(request: Request, token_id: int) -> HttpResponse:
 @page(role=Role.ADMIN)
 @sensitive_variables("secret")
 def rotate(request: Request, token_id: int) -> HttpResponse:
-    """A new secret beside the old one. Like the list's, the answer to its POST shows it once."""
+    """Create a new secret. As in the list, the response to the POST is the only page that shows
+    it."""
     if request.method == "GET":
         token = _find(request, token_id)
         confirm = Confirm(

@@ -1,4 +1,4 @@
-"""Answers the parts of large JSON trees that htmx fetches when they are opened."""
+"""Responses for the nodes of large JSON trees, which htmx fetches when they are opened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .htmx import Request
 
 
 def answer_piece(request: Request, value: JSON, pieces_url: str) -> HttpResponse:
-    """The children of what stands at `?pointer=` in `value`, from the `?start=`-th on."""
+    """The children of the value at `?pointer=` in `value`, beginning with number `?start=`."""
     pointer = request.GET.get("pointer", "")
     start = paging.whole_number(request, "start") or 0
     try:

@@ -1,4 +1,4 @@
-"""The addresses of the pages, collected from the page families: each names its own."""
+"""The URL patterns of the admin, collected from the modules of the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Usage: what is stored and how it grows, what compaction saved, what models cost, the quotas."""
+"""Usage: storage and its growth, tokens saved by compaction, the cost of models, the quotas."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EACH = 10
 
 @dataclass(frozen=True)
 class UsageLine:
-    """A namespace or thread in a table: its level, and the same in words for its sparkline."""
+    """A namespace or thread in a table: its level, and the text of its sparkline."""
 
     level: Level
     url: str
@@ -103,7 +103,7 @@ def usage(request: Request) -> HttpResponse:
 
 
 def growth(level: Level) -> str:
-    """Bytes a day in words, with a sign; a dash where one day says nothing."""
+    """The growth per day as text with a sign; a dash if there is only one day."""
     if level.growth is None:
         return "—"
     rounded = round(level.growth)
@@ -111,7 +111,7 @@ def growth(level: Level) -> str:
 
 
 def said(samples: Sequence[StorageSample]) -> str:
-    """What a sparkline of sizes shows, in words."""
+    """The text alternative of a sparkline of sizes."""
     first, last = samples[0], samples[-1]
     if first is last:
         return f"{size(last.total_bytes)} on {last.day:%-d %b}"
@@ -122,7 +122,7 @@ def said(samples: Sequence[StorageSample]) -> str:
 
 
 def saved_trend(samples: Sequence[StorageSample]) -> Trend:
-    """What compaction saved in TREND_DAYS, for pages that link to this one."""
+    """Tokens saved by compaction in TREND_DAYS, for pages that link to this one."""
     saved = [sample.tokens_saved for sample in samples]
     return Trend(
         f"Tokens saved in {TREND_DAYS} days",
@@ -134,7 +134,7 @@ def saved_trend(samples: Sequence[StorageSample]) -> Trend:
 
 
 def _saved_chart(samples: Sequence[StorageSample], today: date, days: int) -> Chart | None:
-    """Tokens saved by compaction a day, None where none were."""
+    """Tokens saved by compaction per day; None if there are none."""
     total = sum(sample.tokens_saved for sample in samples)
     if not total:
         return None
@@ -160,7 +160,7 @@ def _storage_chart(whole: Level, today: date, days: int) -> Chart:
 
 
 def _tokens_chart(whole: Level, today: date, days: int) -> Chart | None:
-    """Estimated tokens stored by the day, None where there are none."""
+    """Estimated tokens stored per day; None if there are none."""
     first, last = whole.days[0], whole.days[-1]
     if not any(sample.estimated_tokens for sample in whole.days):
         return None

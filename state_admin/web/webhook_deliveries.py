@@ -1,4 +1,4 @@
-"""The deliveries of a webhook: the list on its page, and replaying one."""
+"""The deliveries of a webhook: the list on its page, and replaying a delivery."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DeliveryRow:
 
 
 def rows_for(request: Request, hook: Webhook) -> dict[str, Any]:
-    """The context of the list: newest first, by status."""
+    """The context of the list: newest first, filtered by status."""
     status = paging.choice(request, "status", DeliveryStatus.values)
     before = paging.whole_number(request, "before")
     root = reverse("web:webhook-detail", args=[hook.public_id])

@@ -1,4 +1,4 @@
-"""Webhooks: all of them, making one (its secret is shown once), and what can be done with one."""
+"""Webhooks: the list, creating one, whose secret is shown once, and the actions on one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BODY = '{"name": "billing", "url": "https://example.com/hook", "filter": {"kind
 
 
 class WebhookForm(forms.Form):
-    """What a webhook wants. All conditions must hold; of several globs, any."""
+    """The events that a webhook receives. All conditions must match; of several globs, any."""
 
     name = forms.CharField(max_length=128, widget=forms.TextInput(attrs={"autocomplete": "off"}))
     url = forms.CharField(
@@ -60,7 +60,7 @@ class WebhookForm(forms.Form):
         widget=forms.TextInput(attrs=_TEXT),
     )
     key = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
-    # `prefix` is taken: Django's forms have one themselves.
+    # Not named `prefix`, which is an argument of Django's forms.
     begins = forms.CharField(
         label="Key begins with", required=False, strip=False, widget=forms.TextInput(attrs=_TEXT)
     )
@@ -81,7 +81,7 @@ class WebhookForm(forms.Form):
 
 @dataclass(frozen=True)
 class WebhookLine:
-    """A webhook as people see it: the whole URL only for those who may change it."""
+    """A webhook in the list. Only users who may change it see the whole URL."""
 
     hook: Webhook
     state: str
@@ -119,7 +119,7 @@ def webhook_list(request: Request) -> HttpResponse:
 @page(role=Role.ADMIN)
 @sensitive_variables("secret")
 def webhook_new(request: Request) -> HttpResponse:
-    """The only page that shows the secret of a new webhook."""
+    """Create a webhook. The response is the only page that shows its secret."""
     form = WebhookForm(request.POST)
     if not form.is_valid():
         return _list(request, form, status=422)
@@ -132,7 +132,7 @@ def webhook_new(request: Request) -> HttpResponse:
         )
     except Invalid as problem:
         for error in problem.data["errors"]:
-            # /url, /filter/kinds/0: the field is the last word that is not a number.
+            # /url, /filter/kinds/0: the field is the last segment that is not a number.
             words = [word for word in error["pointer"].split("/") if not word.isdigit()]
             field = {"prefix": "begins"}.get(words[-1], words[-1])
             form.add_error(field, error["message"])
@@ -144,7 +144,8 @@ def webhook_new(request: Request) -> HttpResponse:
 
 
 def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:
-    """As people see them: the whole URL, which may hold a secret, only for those who may change it."""
+    """Webhooks, newest first. The URL may contain a secret, so only users who may change it see it
+    whole."""
     rows = Webhook.objects.visible_to(request.actor).with_counts().order_by("-pk")
     return [contract.Webhook.of(hook, line_of(request, hook).url) for hook in rows], ""
 
@@ -152,7 +153,7 @@ def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:
 def _list(
     request: Request, form: WebhookForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
-    # A workspace has at most a hundred: no pages.
+    # A workspace has at most a hundred, so there are no pages.
     rows = Webhook.objects.visible_to(request.actor).with_counts().order_by("-pk")
     context = {
         "lines": [line_of(request, hook) for hook in rows],
@@ -214,7 +215,7 @@ def _confirm_or_do(
     confirm: Callable[[Webhook], Confirm],
     do: Callable[[], HttpResponse],
 ) -> HttpResponse:
-    """Ask on GET; do on POST."""
+    """GET shows the confirmation, POST performs the action."""
     if request.method == "POST":
         return do()
     return ask(request, confirm(find_webhook(request.actor, webhook_id)), part="webhook")

@@ -1,4 +1,4 @@
-"""Who may do what: roles, the actor of a request, and what a token may narrow.
+"""Roles, the actor of a request, and the limits that a token may have.
 
 Not here: how a credential is checked, and which action needs which role.
 """
@@ -19,7 +19,7 @@ class Role(StrEnum):
     ADMIN = "admin"
 
     def covers(self, other: Role) -> bool:
-        """Whether this role may do all that `other` may do."""
+        """Whether this role includes `other`."""
         return _RANK[self] >= _RANK[other]
 
 
@@ -28,10 +28,10 @@ _RANK: Final = {Role.VIEWER: 0, Role.EDITOR: 1, Role.ADMIN: 2}
 
 @dataclass(frozen=True)
 class Actor:
-    """Who asks, in which workspace, and how far their rights reach.
+    """Who makes a request, in which workspace, with which permissions.
 
-    `namespaces` are globs in which only `*` is special; `thread_prefixes` are plain prefixes.
-    An empty tuple means all.
+    `namespaces` are globs in which only `*` is special; `thread_prefixes` are plain prefixes. An
+    empty tuple means all.
     """
 
     kind: Literal["user", "token", "system"]
@@ -42,7 +42,7 @@ class Actor:
     namespaces: tuple[str, ...] = ()
     thread_prefixes: tuple[str, ...] = ()
     request_id: str = ""
-    run_id: str = ""  # the run on whose behalf it acts, as the caller says
+    run_id: str = ""  # the run on whose behalf it acts, from the client's Run-Id header
     operator: bool = False  # may manage all workspaces
 
     def may(self, needed: Role) -> bool:
@@ -55,11 +55,11 @@ class Actor:
         return bool(self.namespaces or self.thread_prefixes)
 
     def sees_namespace(self, name: str) -> bool:
-        """Whether one of the globs matches; outside them a namespace does not exist."""
+        """Whether one of the globs matches. Other namespaces appear not to exist."""
         return not self.namespaces or matches_any(self.namespaces, name)
 
     def sees_thread(self, thread_id: str) -> bool:
-        """Whether one of the prefixes fits; outside them a thread does not exist."""
+        """Whether the id has one of the prefixes. Other threads appear not to exist."""
         return not self.thread_prefixes or thread_id.startswith(self.thread_prefixes)
 
 
@@ -70,7 +70,7 @@ def narrower(
     *,
     creator: Actor,
 ) -> list[str]:
-    """Why a token with these rights would reach further than its creator; [] = it does not."""
+    """Why a token with these permissions would exceed those of its creator; [] if it would not."""
     reasons = []
     if not creator.role.covers(role):
         reasons.append(f"role '{role.value}' is above your own, '{creator.role.value}'")
@@ -79,8 +79,8 @@ def narrower(
             reasons.append(
                 f"all namespaces exceed your own limits: {', '.join(creator.namespaces)}"
             )
-        # A glob lies within another exactly when the other matches it as text: its `*` is no
-        # character of a name, so only a `*` can have matched it.
+        # A glob lies within another exactly when the other matches it as text: `*` is not a
+        # character of a name, so only another `*` can match it.
         reasons += [
             f"namespace '{glob}' exceeds your own limits: {', '.join(creator.namespaces)}"
             for glob in namespaces
@@ -103,12 +103,13 @@ def narrower(
 
 
 def matches_any(globs: Sequence[str], name: str) -> bool:
-    """Whether one of the globs matches; only `*` is special. No glob, no match."""
+    """Whether one of the globs matches; only `*` is special. False without globs."""
     return any(_matches(glob, name) for glob in globs)
 
 
 def _matches(glob: str, name: str) -> bool:
-    """Only `*` is special. Greedy by parts, so linear: a regex could be made to backtrack."""
+    """Only `*` is special. Matches part by part in linear time; a regular expression could
+    backtrack."""
     first, *rest = glob.split("*")
     if not rest:
         return name == glob

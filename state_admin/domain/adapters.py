@@ -1,6 +1,6 @@
-"""The names of providers that people write as `adapter`, and how each is spoken to.
+"""The names of providers that users write as `adapter`, and the protocol of each.
 
-Not here: the dialects themselves (summarizers/).
+Not here: the protocols themselves (summarizers/).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Adapter:
-    """A dialect, and where its vendor answers when the provider's `base_url` is not given."""
+    """A protocol, and the vendor's URL, used if the provider has no `base_url`."""
 
     dialect: str
     base_url: str = ""
@@ -32,5 +32,6 @@ ADAPTERS: Final[Mapping[str, Adapter]] = {
 
 
 def find_adapter(name: str) -> Adapter | None:
-    """By name, however its words are capitalised and joined; None: nobody we can speak to."""
+    """The adapter by name, ignoring case and whether words are joined by spaces, `-` or `_`. None
+    if it is unknown."""
     return ADAPTERS.get(name.strip().lower().replace("-", "_").replace(" ", "_"))

@@ -1,4 +1,4 @@
-"""Who set what: attributes each path of a value to the version that last changed it.
+"""Blame: attributes each path of a value to the version that last changed it.
 
 Not here: reading the versions (services) and how they are shown.
 """
@@ -16,8 +16,8 @@ V = TypeVar("V")
 
 @dataclass(frozen=True)
 class BlamedPointer(Generic[V]):
-    """A path and the version that set it. Children are told only where another version set them,
-    so one line speaks for everything below it that no deeper line names."""
+    """A path and the version that set it. Children are listed only where another version set them:
+    a line applies to everything below its path that has no line of its own."""
 
     pointer: str
     version: V
@@ -48,7 +48,7 @@ def attribute(history: Iterable[tuple[V, JSON, bool]]) -> list[BlamedPointer[V]]
 
 
 class _Node(Generic[V]):
-    """A place in the newest value, and the version found for it or for all below it."""
+    """A node of the newest value, and the version attributed to it or to everything below it."""
 
     def __init__(self, pointer: str, value: JSON) -> None:
         self.pointer = pointer
@@ -63,7 +63,7 @@ class _Node(Generic[V]):
         return self.children is not None and all(c.settled for c in self.children.values())
 
     def settle(self, version: V, before: JSON) -> None:
-        """`version` changed the value that was `before`: settle what it changed."""
+        """Attribute to `version` what it changed compared with the value `before`."""
         if self.settled or same(self.value, before):
             return
         parts = _parts(self.value)
@@ -75,7 +75,7 @@ class _Node(Generic[V]):
             self.children = {
                 name: _Node(self.pointer + pointer_of(name), part) for name, part in parts.items()
             }
-        # The container itself was touched by whoever changed its set of members last.
+        # The container itself is attributed to the last version that changed its set of members.
         if self.version is None and parts.keys() != old.keys():
             self.version = version
         for name, child in self.children.items():

@@ -1,6 +1,6 @@
-"""Where a conversation may be folded and cut, and how the folded one reads.
+"""Where a conversation may be summarized and cut, and what the resulting context looks like.
 
-Not here: the policy (policies), summarising (summarizers) and storing a compaction (services).
+Not here: the policy (policies), summarizing (summarizers) and storing a compaction (services).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .policies import Policy
 
 @dataclass(frozen=True)
 class MessageLine:
-    """What planning needs to know of a message. `opens` and `answers` are tool call ids, which
-    a hand-edited conversation may use again in a later round."""
+    """What planning needs of a message. `opens` and `answers` are ids of tool calls; a conversation
+    that was edited by hand may use an id again in a later round."""
 
     seq: int
     message_id: str
@@ -29,11 +29,11 @@ class MessageLine:
 
 @dataclass(frozen=True)
 class Plan:
-    """Fold everything up to and including the boundary.
+    """Summarize everything up to and including the boundary.
 
-    `tokens_before` is the estimate of what leaves the effective view; `kept` is how many messages
-    stay raw behind the boundary. `carried_seq` is the user message that began the last turn when
-    the boundary lies inside that turn: it stays raw in front of them.
+    `tokens_before` is the estimate of what leaves the effective view; `kept` is the number of
+    messages that are retained after the boundary. `carried_seq` is the user message that began the
+    last turn if the boundary lies inside that turn: it is retained before them.
     """
 
     boundary_seq: int
@@ -45,14 +45,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Skip:
-    """There is nothing to fold, and why, in words."""
+    """There is nothing to summarize; `reason` says why."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Turn:
-    """The message that began the last user turn; `index` is its place in the view."""
+    """The message that began the last user turn; `index` is its position in the view."""
 
     index: int
     seq: int
@@ -61,8 +61,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Frontier:
-    """A line behind which the view may be folded, and what stands up to and with it: the tokens,
-    and how many messages that are not internal."""
+    """A message after which the view may be cut, with the tokens up to and including it, and the
+    number of those messages that are not internal."""
 
     index: int
     seq: int
@@ -73,7 +73,8 @@ class Frontier:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """The first tool call that has no result anywhere: no line from its own on can be folded."""
+    """The first tool call without a result: the view cannot be cut after its message or a later
+    one."""
 
     index: int
     seq: int
@@ -84,8 +85,8 @@ class Unanswered:
 
 
 class View(Protocol):
-    """What planning asks of an effective view, wherever it is stored: a list in memory, or
-    the database, which answers without handing the messages out (models/folds_sql.py)."""
+    """What planning reads from an effective view: a list in memory, or the database, which computes
+    the results without returning the messages (models/folds_sql.py)."""
 
     @property
     def count(self) -> int: ...
@@ -100,19 +101,19 @@ class View(Protocol):
     def unanswered(self) -> Unanswered | None: ...
 
     def frontier(self, end: int) -> Frontier | None:
-        """The last line before place `end` at which every opened tool call has its result and the
-        next message is no tool message."""
+        """The last message before position `end` at which every tool call has its result and the
+        next message is not a tool message."""
         ...
 
 
 def plan(view: View, policy: Policy) -> Plan | Skip:
-    """Where to fold the effective view.
+    """Where to cut the effective view.
 
-    The view holds the previous summary as the internal system line it is. The boundary is the last
-    message before the kept suffix at which every opened tool call has its result and the next
-    message is no tool message. The suffix holds the last user turn, unless that turn is itself
-    what makes the view long: then its tool rounds may be folded too, and the user's own message
-    is carried (docs/adr/0005-folding-inside-a-long-turn.md).
+    The view contains the previous summary as an internal system message. The boundary is the last
+    message before the retained messages at which every tool call has its result and the next
+    message is not a tool message. The retained messages include the last user turn, unless that
+    turn itself makes the view long: then its tool rounds may be summarized too, and the user's
+    message is retained (docs/adr/0005-folding-inside-a-long-turn.md).
     """
     turn = view.turn
     usual = _plan(view, policy, max(policy.suffix, view.count - turn.index if turn else 0))
@@ -146,8 +147,8 @@ def _plan(view: View, policy: Policy, keep: int, *, carried: Turn | None = None)
 
 
 def fit(lines: Sequence[MessageLine], max_tokens: int) -> list[int]:
-    """The indexes that `max_tokens` leave: the leading system messages, which always stay, then
-    the newest that fit. A tool call is never cut from its results."""
+    """The indexes of the messages that fit into `max_tokens`: the leading system messages, which
+    are always included, then the newest that fit. A tool call is not separated from its results."""
     lead = next((i for i, line in enumerate(lines) if line.role != "system"), len(lines))
     left = max_tokens - sum(line.tokens for line in lines[:lead])
     costs = list(accumulate((line.tokens for line in reversed(lines[lead:])), initial=0))
@@ -159,7 +160,7 @@ def fit(lines: Sequence[MessageLine], max_tokens: int) -> list[int]:
 
 
 def _inside_rounds(lines: Sequence[MessageLine]) -> set[int]:
-    """The places between lines where a cut would part a tool call from its result."""
+    """The positions between messages at which a cut would separate a tool call from its result."""
     inside: set[int] = set()
     for opened, _, answered in _rounds(lines):
         if answered is not None:
@@ -169,8 +170,8 @@ def _inside_rounds(lines: Sequence[MessageLine]) -> set[int]:
 
 
 def _rounds(lines: Sequence[MessageLine]) -> list[tuple[int, str, int | None]]:
-    """Each opened call: where, its id, and where its result stands. A result belongs to the
-    newest open call of its id: ids come back in later rounds, results come soon."""
+    """Each tool call: its index, its id, and the index of its result, None without one. A result
+    belongs to the newest open call with its id, because ids may be used again in later rounds."""
     waiting: dict[str, list[int]] = {}
     answered: list[tuple[int, str, int | None]] = []
     for index, line in enumerate(lines):
@@ -183,8 +184,9 @@ def _rounds(lines: Sequence[MessageLine]) -> list[tuple[int, str, int | None]]:
 
 
 def dangling(lines: Sequence[MessageLine]) -> list[tuple[int, str]]:
-    """Tool calls without a result, in order: the index of the line behind which the view puts
-    `[Tool execution was interrupted]` (the last result that the round has), and the call's id."""
+    """Tool calls without a result, in order: the call's id, and the index of the message after
+    which the view inserts `[Tool execution was interrupted]` (the last existing result of the
+    round)."""
     found = []
     for opened, call, answered in _rounds(lines):
         if answered is None:

@@ -1,4 +1,4 @@
-"""The kinds of changes, as the change feed, webhooks and the audit name them."""
+"""The kinds of changes, as used by the change feed, webhooks and the audit log."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ KINDS: Final = frozenset(
 
 
 def kinds_matching(glob: str) -> tuple[str, ...]:
-    """The kinds that a glob names, in order; only `*` is special. () when it names none."""
+    """The kinds that a glob matches, in order; only `*` is special. () if there are none."""
     return tuple(sorted(kind for kind in KINDS if matches_any((glob,), kind)))

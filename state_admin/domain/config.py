@@ -1,8 +1,9 @@
-"""The config registry: its reserved namespaces, what a provider, model or agent may hold, what
-they name of each other, and where secrets stand in them.
+"""The config registry: its reserved namespaces, the fields of providers, models and agents, their
+references to each other, and the places of their secrets.
 
-A secret never stands in a stored value: a marker stands in its place, `{"$secret": id, "hint"}`.
-Not here: how secrets are encrypted and kept (services/config_secrets.py).
+A stored value never contains a secret but a marker in its place: `{"$secret": id, "hint"}`.
+
+Not here: how secrets are encrypted and stored (services/config_secrets.py).
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ RESERVED: Final = "config."
 SHORTEST_SECRET: Final = 8
 LONGEST_SECRET: Final = 8192
 _SHOWN: Final = 4
-# Of a shorter secret its end would tell too much.
+# The end of a shorter secret is not shown as a hint: it would reveal too much.
 _HINTED: Final = 16
 
 
 class Kind(StrEnum):
-    """What the registry holds, a namespace for each."""
+    """The kinds of records in the registry; each has a namespace."""
 
     AGENTS = "agents"
     MODELS = "models"
@@ -47,8 +48,8 @@ _KINDS: Final = {kind.namespace: kind for kind in Kind}
 
 
 def check_id(identity: str) -> None:
-    """An id of the registry: the grammar of names, and no `::`, so that it is the key of no thread
-    or other scope. Raises scopes.BadName."""
+    """Validate an id of the registry: a name without `::`, so that it cannot be the key of a thread
+    or another scope. Raises scopes.BadName."""
     scopes.check_name(identity)
     if "::" in identity:
         raise scopes.BadName("an id of the config holds no '::', which marks the keys of scopes")
@@ -86,8 +87,8 @@ def _strict(required: list[str], properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# What is stored: the fields of awaken's ProviderSpec, ModelSpec and AgentSpec. Everywhere unknown
-# fields are refused, so that a misspelt `api_key` is no readable one.
+# What is stored: the fields of awaken's ProviderSpec, ModelSpec and AgentSpec. Unknown fields are
+# refused everywhere, so that a misspelt `api_key` is not stored in plain text.
 SCHEMAS: Final[Mapping[Kind, dict[str, Any]]] = {
     Kind.PROVIDERS: _strict(
         ["adapter"],
@@ -159,8 +160,8 @@ SCHEMAS: Final[Mapping[Kind, dict[str, Any]]] = {
 
 _ALLOWED: Final = "If neither tools nor patterns are set, all tools are allowed. Null allows none."
 
-# What a form says where the name of a member says too little. Not in the schemas themselves: those
-# stand in the workspaces, and would differ by the release that made them.
+# Descriptions for forms. They are not in the schemas, which are stored in the workspaces and would
+# then differ between releases.
 _ABOUT: Final[Mapping[str, dict[str, str]]] = {
     "adapter": {"description": "The API protocol, such as openai or anthropic."},
     "base_url": {"title": "Base URL", "description": "Leave empty for the default URL of the provider."},
@@ -186,7 +187,7 @@ _ABOUT: Final[Mapping[str, dict[str, str]]] = {
 
 
 def form_schema(kind: Kind) -> dict[str, Any]:
-    """The schema of what a person edits of one: all but its id and its secrets."""
+    """The schema of what a user edits: the record without its id and its secrets."""
     schema = SCHEMAS[kind]
     parts = {
         name: {**_ABOUT.get(name, {}), **part}
@@ -197,15 +198,15 @@ def form_schema(kind: Kind) -> dict[str, Any]:
     return {**schema, "properties": parts, "required": required}
 
 
-# Messages without the values: what was written into the wrong place may be a secret.
+# The messages contain no values, because a value in the wrong place may be a secret.
 _VALIDATORS: Final = {
     kind: compile_schema(values.dump(schema), mask="the value") for kind, schema in SCHEMAS.items()
 }
 
 
 def faults(kind: Kind, identity: str, value: JSON) -> list[Fault]:
-    """Why a sealed value is not a valid record of this kind and id; [] if it is. No message contains a
-    value."""
+    """Why a value with markers is not a valid record of this kind and id; [] if it is. Messages
+    contain no values."""
     schema_faults = _VALIDATORS[kind].faults(value)
     if schema_faults:
         return schema_faults
@@ -232,7 +233,8 @@ _SOUNDS_SECRET: Final = re.compile(
 
 
 def _readable_secrets(pointer: str, node: JSON) -> Iterator[Fault]:
-    """Members by whose names people keep secrets, in a place that everybody may read."""
+    """Members with names typical of secrets, in a place that every member of the workspace may
+    read."""
     if isinstance(node, dict):
         for name, part in node.items():
             at = pointer + pointer_of(name)
@@ -271,7 +273,7 @@ _RULES: Final[Mapping[Kind, Callable[[JSON], Iterator[Fault]]]] = {
 
 @dataclass(frozen=True)
 class Reference:
-    """A place that names another record of the registry."""
+    """A reference to another record of the registry."""
 
     pointer: str
     kind: Kind
@@ -279,8 +281,8 @@ class Reference:
 
 
 def references(kind: Kind, value: JSON) -> list[Reference]:
-    """What a value names: a model its provider, an agent its model and its delegates. A place that
-    holds no id (a tombstone may stand there) names nothing."""
+    """The references of a value: of a model to its provider, of an agent to its model and its
+    delegates. A place without an id (it may contain a tombstone) is not a reference."""
     if not isinstance(value, dict):
         return []
     if kind is Kind.MODELS:
@@ -295,7 +297,7 @@ def references(kind: Kind, value: JSON) -> list[Reference]:
     return [Reference(at, target, name) for at, target, name in candidates if isinstance(name, str)]
 
 
-# Which kinds may name one of a kind.
+# Which kinds may refer to records of a kind.
 NAMED_BY: Final[Mapping[Kind, tuple[Kind, ...]]] = {
     Kind.PROVIDERS: (Kind.MODELS,),
     Kind.MODELS: (Kind.AGENTS,),
@@ -307,7 +309,7 @@ NAMED_BY: Final[Mapping[Kind, tuple[Kind, ...]]] = {
 
 
 class BadSecret(ValueError):
-    """What stands at the place of a secret is none. `faults` never hold it."""
+    """A value at the place of a secret is not valid. `faults` do not contain it."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("; ".join(map(str, faults)))
@@ -316,7 +318,7 @@ class BadSecret(ValueError):
 
 @dataclass(frozen=True)
 class Secret:
-    """A secret as it was written, and the id in the marker that stands for it."""
+    """A secret as it was written, and the id in the marker that replaces it."""
 
     id: str
     pointer: str
@@ -346,7 +348,7 @@ SECRET_PLACES: Final = {kind: tuple(_secret_places(schema)) for kind, schema in 
 
 
 def markers(kind: Kind, value: JSON) -> dict[str, JSON]:
-    """The parts of the value in the places of secrets, by pointer. Absent places are left out."""
+    """The values at the places of secrets, by pointer. Absent places are left out."""
     by_pointer = {}
     for pointer in SECRET_PLACES[kind]:
         try:
@@ -406,7 +408,8 @@ def is_marker(node: JSON) -> TypeGuard[dict[str, Any]]:
 
 
 def reseal(kind: Kind, value: JSON, stored: Mapping[str, JSON]) -> JSON:
-    """An old value with the current secrets: those that are set are kept, and no old one returns."""
+    """A previous value with the current secrets: those that are set are kept, and no previous one
+    is restored."""
     there = markers(kind, value)
     for pointer in SECRET_PLACES[kind]:
         path = json_pointers.parts_of(pointer)

@@ -1,4 +1,4 @@
-"""What changed between two values: as JSON Patch, as rows for people, as a three-way merge.
+"""The differences of two values: as JSON Patch, as rows for a page, as a three-way merge.
 
 Not here: applying a patch (patches). Equality is `values.same` throughout.
 """
@@ -20,7 +20,7 @@ _OPERATION: Final = {"added": "add", "removed": "remove", "changed": "replace"}
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference. `before` of what was added, and `after` of what was removed, is None."""
+    """A difference. `before` is None for an addition, `after` for a removal."""
 
     pointer: str
     kind: Kind
@@ -30,8 +30,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class Clash:
-    """A place that both sides changed, differently. `absent` names the sides ("base", "theirs",
-    "yours") that hold nothing there; their member is None then."""
+    """A place that both sides changed differently. `absent` lists the sides ("base", "theirs",
+    "yours") without a value there, whose member is None."""
 
     pointer: str
     base: JSON
@@ -50,12 +50,12 @@ def json_patch(before: JSON, after: JSON) -> list[dict[str, JSON]]:
 
 
 def rows(before: JSON, after: JSON, limit: int = 500) -> list[Difference]:
-    """The differences for people, at most `limit`."""
+    """The differences as rows, at most `limit`."""
     return list(islice(_rows(before, after, ""), limit))
 
 
 def _rows(before: JSON, after: JSON, pointer: str) -> Iterator[Difference]:
-    """In an order in which they can be applied one after the other."""
+    """The differences, in an order in which they can be applied one after the other."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name, member in before.items():
             place = pointer + pointer_of(name)
@@ -73,7 +73,7 @@ def _rows(before: JSON, after: JSON, pointer: str) -> Iterator[Difference]:
 
 
 def _array_rows(before: list[JSON], after: list[JSON], pointer: str) -> Iterator[Difference]:
-    """Equal ends stay; what lies between is compared by position, which is linear and exact."""
+    """Equal items at both ends are skipped; the rest is compared by position, in linear time."""
     shorter = min(len(before), len(after))
     start = 0
     while start < shorter and same(before[start], after[start]):
@@ -91,11 +91,11 @@ def _array_rows(before: list[JSON], after: list[JSON], pointer: str) -> Iterator
 
 
 def three_way(base: JSON, theirs: JSON, yours: JSON) -> tuple[JSON, list[Clash]]:
-    """Both sides' changes to `base` in one value, and the places where they clash.
+    """A value with the changes of both sides to `base`, and the places where they conflict.
 
-    Objects merge member by member, arrays item by item if none of them changed its length, all
-    else as a whole. The same change on both sides is no clash. Where they clash, the merged
-    value holds theirs.
+    Objects are merged by member, arrays by item if neither side changed the length, and everything
+    else as a whole. The same change on both sides is not a conflict. At a conflict, the merged
+    value has theirs.
     """
     clashes: list[Clash] = []
     return _merged(base, theirs, yours, "", clashes), clashes

@@ -1,16 +1,16 @@
-"""Lists of digests: what was read, compared with what is read now. Both are streams in order."""
+"""Compares two lists of digests, both sorted streams: what was read before and what is read now."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-# Stands for the digest of what retention let go.
+# In place of the digest of data that retention removed.
 DROPPED: Final = "-"
 
 
 class DigestLine(NamedTuple):
-    """What a thing read as. `kind`, `owner` and `number` name it and are the order."""
+    """The digest of one row. `kind`, `owner` and `number` identify it and are the sort order."""
 
     kind: str
     owner: int
@@ -22,7 +22,7 @@ class DigestLine(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> DigestLine:
-        """The line that was written as `text`. Raises ValueError."""
+        """Parse the text form of a line. Raises ValueError."""
         kind, owner, number, digest = text.split()
         return cls(kind, int(owner), int(number), digest)
 
@@ -30,8 +30,8 @@ class DigestLine(NamedTuple):
 def differences(
     before: Iterable[DigestLine], now: Iterable[DigestLine]
 ) -> Iterator[tuple[DigestLine | None, DigestLine | None]]:
-    """Pairs of lines of one name that are not the same; None where there is no such line. Holds one
-    line of each stream."""
+    """Pairs of lines with one identity that differ; None where one stream has no such line. Keeps
+    one line of each stream in memory."""
     old, new = iter(before), iter(now)
     left, right = next(old, None), next(new, None)
     while left is not None or right is not None:
@@ -48,8 +48,8 @@ def differences(
 
 
 class Sum:
-    """The digest of a set that changes a member at a time: the sum of the members' digests. The
-    same set has the same sum, whatever came and went before."""
+    """The digest of a set that changes one member at a time: the sum of the members' digests. Equal
+    sets have equal sums, independent of the order of changes."""
 
     def __init__(self) -> None:
         self._total = 0

@@ -1,6 +1,6 @@
-"""JSON documents as they arrive: strict parsing, and the exact source slices of their parts.
+"""JSON documents from outside: strict parsing, and the exact source text of their parts.
 
-Not here: the limits of a value, and values once they are Python (both in values).
+Not here: the limits of a value, and operations on Python values (both in values).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import msgspec
 JSON: TypeAlias = Any
 
 MAX_DEPTH: Final = 64
-# A document may wrap values in an envelope. Deeper than this is refused on reading, so that
-# no recursive function behind us can ever meet Python's recursion limit.
+# A document may wrap values in an envelope. Deeper documents are refused by the parser, so that no
+# recursive function can reach Python's recursion limit.
 MAX_DOCUMENT_DEPTH: Final = 200  # the fast parser's own limit
 MAX_DIGITS: Final = 1_000
 MAX_FAULTS: Final = 20
@@ -32,7 +32,7 @@ _SPACE: Final = " \t\n\r"
 
 @dataclass(frozen=True)
 class Fault:
-    """One offending place: a JSON Pointer (RFC 6901, "" is the whole) and what is wrong there."""
+    """An error and its place: a JSON Pointer (RFC 6901, "" is the whole document)."""
 
     pointer: str
     message: str
@@ -46,7 +46,7 @@ class MalformedJSON(ValueError):
 
 
 class RefusedJSON(ValueError):
-    """The text is JSON, but holds what we do not keep."""
+    """The text is JSON, but contains something that cannot be stored."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("; ".join(map(str, faults)))
@@ -54,7 +54,7 @@ class RefusedJSON(ValueError):
 
 
 class Raw(NamedTuple):
-    """A JSON text without surrounding whitespace, and what it means."""
+    """A JSON text without surrounding whitespace, and its value."""
 
     text: str
     value: JSON
@@ -65,8 +65,8 @@ def _constant(literal: str) -> JSON:
 
 
 _LENIENT: Final = json.JSONDecoder(parse_constant=_constant)
-# A number that may be none of a double's: with a long exponent, or with very many digits. These are
-# counted from the first one only: a stretch of digits is read once.
+# A number that may be outside the range of a double: one with a long exponent or very many digits.
+# Digits are counted from the first one of a run only, so that a run is read once.
 _ODD_NUMBER: Final = re.compile("[0-9](?:[eE][-+]?[0-9]{3}|(?<![0-9][0-9])[0-9]{199})")
 _SLICES: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _LISTS: Final = msgspec.json.Decoder(list[msgspec.Raw])
@@ -86,7 +86,8 @@ def read(body: bytes | str) -> Raw:
     try:
         value = _parse(text)
     except ValueError:
-        # Refused, or beyond what the fast parser takes: the slower one knows, and says where.
+        # Refused, or beyond the limits of the fast parser; the slower parser finds the place and
+        # reason.
         if faults := _faults(text):
             raise RefusedJSON(faults) from None
         value = _whole(_LENIENT, text)
@@ -123,7 +124,7 @@ def _whole(decoder: json.JSONDecoder, text: str) -> JSON:
 
 
 def encodable(text: str) -> bool:
-    """Whether UTF-8 can hold a text: it has no lone surrogate."""
+    """Whether a text can be encoded as UTF-8: it has no lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -132,7 +133,7 @@ def encodable(text: str) -> bool:
 
 
 class _Pairs(list[tuple[str, JSON]]):
-    """An object as it was written, duplicates included."""
+    """The members of an object as written, duplicates included."""
 
 
 class _Bad(NamedTuple):
@@ -144,7 +145,7 @@ class _Bad(NamedTuple):
 def _real_fault(literal: str, number: float) -> str | None:
     if len(literal) > MAX_DIGITS:
         return f"a number takes at most {MAX_DIGITS} characters"
-    # Zero hides an underflow (1e-400) or a scale no numeric column takes (0e-99999).
+    # The float 0.0 may hide an underflow (1e-400) or an exponent beyond numeric columns (0e-99999).
     mantissa, _, exponent = literal.lower().partition("e")
     underflow = not number and (mantissa.strip("-0.") or abs(int(exponent or 0)) > 400)
     if number - number or underflow:
@@ -153,7 +154,7 @@ def _real_fault(literal: str, number: float) -> str | None:
 
 
 def _faults(text: str) -> list[Fault]:
-    """What in a text is refused, with its place; MalformedJSON when it is no JSON."""
+    """What is refused in a text, with its places; MalformedJSON if it is not JSON."""
 
     def real(literal: str) -> JSON:
         why = _real_fault(literal, float(literal))
@@ -197,21 +198,21 @@ def _faults(text: str) -> list[Fault]:
 
 
 def members(raw: Raw) -> dict[str, Raw]:
-    """The members of an object, each with its exact source slice; order kept.
+    """The members of an object, each with its exact source text, in order.
 
-    `raw` comes from `read`, `members` or `items`: its text is known to be good.
+    `raw` is a result of `read`, `members` or `items`, so its text is valid.
     """
     return _beside(_SLICES.decode(raw.text), raw.value)
 
 
 def items(raw: Raw) -> list[Raw]:
-    """The items of an array, each with its exact source slice. `raw` as for `members`."""
+    """The items of an array, each with its exact source text. `raw` as for `members`."""
     slices = _LISTS.decode(raw.text)
     return [Raw(_spelling(at), item) for at, item in zip(slices, raw.value, strict=True)]
 
 
 def records(raw: Raw) -> list[dict[str, Raw]]:
-    """The `members` of each object of an array, at once. `raw` as for `members`."""
+    """The `members` of each object of an array, in one pass. `raw` as for `members`."""
     slices = _RECORDS.decode(raw.text)
     return [_beside(found, item) for found, item in zip(slices, raw.value, strict=True)]
 
@@ -241,8 +242,8 @@ def _deeper_than(value: JSON, limit: int) -> bool:
 
 
 def pointer_of(*parts: str | int) -> str:
-    """A JSON Pointer (RFC 6901) from its parts. What no value may hold, NUL and lone surrogates,
-    comes out escaped, so that a pointer to it can be sent and stored."""
+    """A JSON Pointer (RFC 6901) from its parts. NUL and lone surrogates, which no value may
+    contain, are escaped, so that a pointer to them can be sent and stored."""
     pointer = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
     if not pointer.isascii():
         pointer = pointer.encode("utf-8", "backslashreplace").decode()

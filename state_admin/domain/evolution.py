@@ -25,7 +25,7 @@ from state_admin.domain.json_pointers import MISSING
 from state_admin.domain.values import JSON, Fault, dump, identity, pointer_of, same
 
 MAX_FAULTS: Final = 20
-# Pairs of subschemas that are compared; references can make far more of a small schema.
+# Pairs of subschemas that are compared; a small schema may have far more through references.
 MAX_WORK: Final = 20_000
 
 _ANY: Final[dict[str, JSON]] = {}
@@ -44,7 +44,7 @@ _ANNOTATIONS: Final = frozenset(
         "writeOnly",
     ]
 )
-# Keywords whose schemas may gain optional fields: every one of them only adds conditions.
+# Keywords whose schemas may gain optional fields, because each of them only adds conditions.
 _OPEN_SCHEMA: Final = frozenset(["additionalProperties", "items"])
 _OPEN_LIST: Final = frozenset(["allOf", "anyOf", "prefixItems"])
 _STRICT_SCHEMA: Final = frozenset(
@@ -170,7 +170,7 @@ class _Comparison:
     def defaults(
         self, old: JSON, new: JSON, pairs: list[tuple[JSON, JSON]], pointer: str
     ) -> Iterator[Fault]:
-        """Differences of two defaults. `pairs` are the subschemas that apply to this place."""
+        """The differences of two defaults. `pairs` are the subschemas that apply to this place."""
         if same(old, new):
             return
         pairs = self._flat(pairs)
@@ -190,7 +190,7 @@ class _Comparison:
             yield _difference(pointer, old, new)
 
     def _flat(self, pairs: list[tuple[JSON, JSON]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """The pairs with those that references, `allOf` and `anyOf` bring in."""
+        """The pairs, and those that they include by references, `allOf` and `anyOf`."""
         found: list[tuple[dict[str, Any], dict[str, Any]]] = []
         queue = deque(pairs)
         seen: set[tuple[int, int]] = set()
@@ -212,7 +212,7 @@ class _Comparison:
         return found
 
     def _inlined(self, schema: JSON, side: int) -> JSON:
-        """A schema that is nothing but a reference as what it refers to; true as {}."""
+        """The target of a schema that consists of a reference only; {} for true."""
         passed: set[int] = set()
         while isinstance(schema, dict) and id(schema) not in passed:
             if schema.keys() - _ANNOTATIONS != {"$ref"}:
@@ -242,7 +242,7 @@ def _quote(value: Any) -> str:
 
 
 def _is_void(keyword: str, value: Any) -> bool:
-    """Whether a keyword is absent, or says nothing."""
+    """Whether a keyword is absent or has no effect."""
     if value is MISSING:
         return True
     if keyword in ("additionalProperties", "items", "unevaluatedProperties", "unevaluatedItems"):
@@ -251,7 +251,7 @@ def _is_void(keyword: str, value: Any) -> bool:
 
 
 def _is_open(schema: dict[str, JSON]) -> bool:
-    """Whether an object may have members that `properties` does not name, of any kind."""
+    """Whether an object may have members of any type that `properties` does not list."""
     return _is_void("additionalProperties", schema.get("additionalProperties", MISSING))
 
 
@@ -267,13 +267,13 @@ def _objects(schema: JSON) -> Iterator[dict[str, JSON]]:
 
 
 def _restricts_unevaluated(schema: JSON) -> bool:
-    """Whether `unevaluatedProperties` occurs anywhere: what it refuses depends on all `properties`."""
+    """Whether `unevaluatedProperties` occurs anywhere: its effect depends on all `properties`."""
     keyword = "unevaluatedProperties"
     return any(not _is_void(keyword, node.get(keyword, MISSING)) for node in _objects(schema))
 
 
 def _uses_names(schema: JSON) -> bool:
-    """Whether references depend on more than a JSON Pointer."""
+    """Whether the schema has references that are not JSON Pointers."""
     return any(
         node.keys() & _NAMED or str(node.get("$ref", "#"))[:2] not in ("#", "#/")
         for node in _objects(schema)

@@ -1,4 +1,4 @@
-"""Ids that we make. Those that clients choose are checked in scopes."""
+"""Ids that the server creates. Ids chosen by clients are validated in scopes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import time
 import uuid
 from typing import Final
 
-_TAIL_BITS: Final = 74  # what RFC 9562 leaves beside time, version and variant
+_TAIL_BITS: Final = 74  # the bits of RFC 9562 that are neither time, version nor variant
 
 _lock = threading.Lock()
 _last = (0, 0)  # milliseconds, tail
 
 
 def uuid7() -> str:
-    """A UUIDv7 (RFC 9562), greater than every one this process made before.
+    """A UUIDv7 (RFC 9562), greater than all previous ones of this process.
 
-    Within a millisecond the random tail is counted up by a random step (method 2 of §6.2), so
-    ids stay hard to guess. A clock that goes back is waited out by counting on.
+    Within a millisecond the random part is increased by a random step (method 2 of §6.2), so ids
+    remain hard to guess. If the clock goes back, the last timestamp is used until it has caught up.
     """
     global _last
     with _lock:
@@ -34,7 +34,7 @@ def uuid7() -> str:
 
 
 def _forget() -> None:
-    """A forked child must not count on from its parent's tail."""
+    """A forked child must not continue its parent's sequence."""
     global _last, _lock
     _last, _lock = (0, 0), threading.Lock()
 

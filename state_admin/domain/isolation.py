@@ -24,11 +24,11 @@ from state_admin.domain.values import JSON
 
 CPU_SECONDS: Final = 1.0
 MEMORY_BYTES: Final = 1 << 30
-# Only a stopped or starved child takes longer.
+# Longer than this only if the child is suspended or gets no CPU time.
 _WALL_SECONDS: Final = 30.0
 _TURN_SECONDS: Final = 0.5
 OUT_OF_MEMORY: Final = 3
-# How a child ends at its limits, in native code too, or because the machine has no memory left.
+# How a child ends at its limits, in native code too, or if the machine is out of memory.
 _LIMITED: Final = (OUT_OF_MEMORY, -signal.SIGPROF, -signal.SIGABRT, -signal.SIGKILL)
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _START: Final = "from state_admin.domain.validation_process import serve; serve"
@@ -43,7 +43,7 @@ class Busy(Exception):
 
 
 class Child:
-    """A process that validates. Safe to share between threads: they take turns."""
+    """A process that validates values. Safe to share between threads, which use it in turn."""
 
     def __init__(self, cpu_seconds: float = CPU_SECONDS, memory_bytes: int = MEMORY_BYTES) -> None:
         self._limits = f"{cpu_seconds}, {memory_bytes}"
@@ -59,7 +59,7 @@ class Child:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Keep other threads from the child. Raises Busy."""
+        """Reserve the child for this thread. Raises Busy."""
         if not self._turn.acquire(timeout=_TURN_SECONDS):
             raise Busy("the server is busy with other validations")
         try:
@@ -92,7 +92,7 @@ class Child:
         requests = cast(IO[bytes], process.stdin)
         replies = cast(IO[bytes], process.stdout)
         try:
-            with contextlib.suppress(BrokenPipeError):  # its exit status says why
+            with contextlib.suppress(BrokenPipeError):  # the exit status, read below, says why
                 requests.write(line)
                 requests.flush()
             ready, _, _ = select.select([replies], [], [], _WALL_SECONDS)

@@ -1,6 +1,7 @@
-"""JSON Pointers: find a place in a value, and change it in a copy.
+"""JSON Pointers: finding a place in a value, and changing it in a copy.
 
-No function changes its input. Many changes of one value share a WorkingCopy.
+No function changes its input. Several changes of one value share a WorkingCopy.
+
 Not here: the operations of a patch (patches).
 """
 
@@ -14,9 +15,9 @@ from state_admin.domain.values import JSON, MAX_DEPTH, identity
 
 MISSING: Final = object()
 
-# A `copy` can double the document, and each may: this bounds what they add in all.
+# A `copy` can double the document; this limits what all of them add.
 MAX_COPIED: Final = 8 << 20
-# One to two seconds on one core; the largest value and the largest request fit together.
+# One to two seconds on one core; enough for the largest value and the largest request together.
 MAX_HASHED: Final = 20 << 20
 _PER_ITEM: Final = 40
 
@@ -26,11 +27,12 @@ _Path = list[str]
 
 
 class Mismatch(ValueError):
-    """A step does not fit what it meets; `str(e)` says how. `member` names the operation's
-    member at fault, "" the operation itself."""
+    """A step of a path, or an operation, does not apply to the value found; `str(e)` says why.
+    `member` is the member of the operation that is wrong, "" for the operation itself."""
 
     def __init__(self, message: str, member: str = "") -> None:
-        # It may quote a part of a request that was never checked; an answer must be UTF-8.
+        # The message may quote a part of a request that was not validated; a response must be
+        # UTF-8.
         super().__init__(message.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0"))
         self.member = member
 
@@ -56,7 +58,7 @@ def step(node: JSON, part: str, member: str = "path") -> JSON:
 
 
 def find(node: JSON, path: _Path, member: str = "path") -> JSON:
-    """What stands at the path."""
+    """The value at the path. Raises Mismatch if there is none."""
     for part in path:
         node = node[step(node, part, member)]
     return node
@@ -84,22 +86,22 @@ def replace(document: JSON, path: _Path, value: JSON) -> JSON:
 
 
 def put(document: JSON, path: _Path, value: JSON) -> JSON:
-    """Set the place at the path on a copy; missing parents become objects."""
+    """Set the value at the path on a copy; missing parents become objects."""
     copy = WorkingCopy(document)
     copy.put(path, value)
     return copy.document
 
 
 class Budget:
-    """What the changes of one request may cost: bytes that its `copy` operations add, and bytes of
-    array items that `union` and `remove` hash, with _PER_ITEM for each item."""
+    """The limits of one request: bytes that its `copy` operations add, and bytes of array items
+    that `union` and `remove` hash, with _PER_ITEM for each item."""
 
     def __init__(self) -> None:
         self._copied = MAX_COPIED
         self._hashed = MAX_HASHED
 
     def copy(self, node: JSON) -> None:
-        """Charge one node of a copied value. Raises Mismatch."""
+        """Charge one node of a copied value. Raises Mismatch at the limit."""
         self._copied -= max(1, len(node)) if isinstance(node, str) else 4
         if isinstance(node, dict):
             self._copied -= sum(map(len, node))
@@ -107,7 +109,7 @@ class Budget:
             raise Mismatch("the patch copies more than the size limit of a value", "from")
 
     def hash(self, item: JSON) -> Hashable:
-        """The identity of an array item. Raises Mismatch."""
+        """The identity of an array item, which is charged. Raises Mismatch at the limit."""
         key = identity(item)
         self._hashed -= _PER_ITEM + (len(key) if isinstance(key, str) else 0)
         if self._hashed < 0:
@@ -119,20 +121,20 @@ class Budget:
 
 
 class WorkingCopy:
-    """A value while many changes are made to it. The value it starts from is never changed.
+    """A value to which many changes are made. The original value is never changed.
 
-    A container is copied when it is changed first, and changed in place from then on, so that a
-    list of operations costs what it changes and not the size of the value each time. For `union`
-    and `discard` the items of an array are hashed once.
+    A container is copied at its first change and then changed in place, so that a list of
+    operations costs as much as its changes and not the size of the value each time. For `union` and
+    `discard` the items of an array are hashed once.
 
-    The methods raise Mismatch where a path or a type does not fit, and when the items hashed
-    exceed `budget`.
+    The methods raise Mismatch if a path or a type does not match, or if the hashed items exceed
+    `budget`.
     """
 
     def __init__(self, document: JSON, budget: Budget | None = None) -> None:
         self._root: dict[str, JSON] = {"": document}
         self._budget = budget or Budget()
-        # The containers that are copies, by id; held here, so that no id is used again.
+        # The containers that are copies, by id; referenced here, so that no id is used again.
         self._copies: dict[int, JSON] = {}
         self._indexes: dict[int, _Index] = {}
 
@@ -141,7 +143,7 @@ class WorkingCopy:
         return self._root[""]
 
     def add(self, path: _Path, value: JSON) -> None:
-        """RFC 6902 `add`: sets a member, inserts into an array, replaces the whole."""
+        """RFC 6902 `add`: sets a member, inserts into an array, or replaces the document."""
         if not path:
             self._root[""] = value
             return
@@ -156,7 +158,7 @@ class WorkingCopy:
             raise Mismatch(f"'{part[:80]}' is not within the array", "path")
 
     def replace(self, path: _Path, value: JSON) -> None:
-        """RFC 6902 `replace`: the place must exist."""
+        """RFC 6902 `replace`: the value must exist."""
         if not path:
             self._root[""] = value
             return
@@ -164,7 +166,7 @@ class WorkingCopy:
         self._set(parent, step(parent, path[-1]), value)
 
     def remove(self, path: _Path) -> None:
-        """RFC 6902 `remove`: the place must exist; the whole document cannot be removed."""
+        """RFC 6902 `remove`: the value must exist; the whole document cannot be removed."""
         if not path:
             raise Mismatch("the whole document cannot be removed", "path")
         parent = self._parent(path)
@@ -184,7 +186,7 @@ class WorkingCopy:
         self.add(path, value)
 
     def duplicate(self, origin: _Path, path: _Path) -> None:
-        """RFC 6902 `copy`. Both places share the value until one of them changes."""
+        """RFC 6902 `copy`. Both places share the value until one of them is changed."""
         value = find(self.document, origin, "from")
         stack = [value]
         while stack:
@@ -197,17 +199,17 @@ class WorkingCopy:
         self.add(path, value)
 
     def change(self, path: _Path, function: Callable[[JSON], JSON]) -> None:
-        """Set the place to `function` of what it holds, MISSING where there is nothing yet."""
+        """Replace the value at the path by `function` of it, or of MISSING if there is none."""
         parent, place = self._created(path)
         self._set(parent, place, function(_member_of(parent, place)))
 
     def put(self, path: _Path, value: JSON) -> None:
-        """Set the place; missing parents become objects, `-` is the end of an array."""
+        """Set the value at the path; missing parents become objects, `-` is the end of an array."""
         parent, place = self._created(path)
         self._set(parent, place, value)
 
     def merge(self, path: _Path, patch: dict[str, JSON]) -> None:
-        """RFC 7396 on the object at the path; a missing one, or null, starts empty."""
+        """RFC 7396 on the object at the path; a missing value or null counts as {}."""
         parent, place = self._created(path)
         member = _member_of(parent, place)
         if member is not MISSING and member is not None and not isinstance(member, dict):
@@ -227,8 +229,8 @@ class WorkingCopy:
                 target[name] = change
 
     def extend(self, path: _Path, items: list[JSON], *, verb: str = "append") -> None:
-        """Append the items to the array at the path; a missing one, or null, starts empty.
-        The verb `union` leaves out items that are equal to one already there."""
+        """Append the items to the array at the path; a missing value or null counts as []. The verb
+        `union` leaves out items that are equal to an existing one."""
         parent, place = self._created(path)
         member = _member_of(parent, place)
         if member is not MISSING and member is not None and not isinstance(member, list):
@@ -249,8 +251,8 @@ class WorkingCopy:
                 index.append(key)
 
     def discard(self, path: _Path, item: JSON) -> None:
-        """Remove every item equal to `item` from the array at the path; nothing where the path
-        leads nowhere, or to null."""
+        """Remove every item equal to `item` from the array at the path; does nothing if the path
+        does not exist or its value is null."""
         parent, place = self._created(path, create=False)
         member = MISSING if parent is None else _member_of(parent, place)
         if member is MISSING or member is None:
@@ -265,8 +267,7 @@ class WorkingCopy:
             index.drop(key)
 
     def _parent(self, path: _Path) -> JSON:
-        """The container that holds the last step, ready to be changed. Every step before it must
-        exist."""
+        """The container of the last step, ready to be changed. Every previous step must exist."""
         node = self._child(self._root, "")
         for depth, part in enumerate(path, 1):
             if not isinstance(node, (dict, list)):
@@ -276,7 +277,7 @@ class WorkingCopy:
         return node
 
     def _created(self, path: _Path, *, create: bool = True) -> tuple[JSON, JSON]:
-        """The parent of the place, ready to be changed, and the key or index there. Missing parents
+        """The parent of the path, ready to be changed, and the key or index in it. Missing parents
         and null become objects; without `create` the parent is then None."""
         node: JSON = self._root
         place: JSON = ""
@@ -298,7 +299,7 @@ class WorkingCopy:
         return node, place
 
     def _child(self, parent: JSON, place: JSON) -> JSON:
-        """What is at an existing place, ready to be changed if it is a container."""
+        """The value of an existing child, ready to be changed if it is a container."""
         child = parent[place]
         if not isinstance(child, (dict, list)):
             return child
@@ -336,7 +337,8 @@ class WorkingCopy:
 
 
 class _Index:
-    """The identity of each item of an array, None while it is not known, and how often each occurs."""
+    """The identity of each item of an array, None if it is not computed yet, and the number of
+    occurrences of each."""
 
     def __init__(self) -> None:
         self.keys: list[Hashable] = []
@@ -356,13 +358,13 @@ class _Index:
         self.unhashed += 1
 
     def set(self, place: int, key: Hashable) -> None:
-        """Note the identity of an item that has none yet."""
+        """Store the identity of an item that has none yet."""
         self.keys[place] = key
         self.counts[key] = self.counts.get(key, 0) + 1
         self.unhashed -= 1
 
     def forget(self, place: int) -> None:
-        """The item changes."""
+        """Remove the identity of an item that is being changed."""
         key = self.keys[place]
         if key is not None:
             self._uncount(key)
@@ -375,7 +377,7 @@ class _Index:
         self.unhashed -= 1
 
     def drop(self, key: Hashable) -> None:
-        """All items with this identity were removed."""
+        """Remove all items with this identity."""
         self.keys = [each for each in self.keys if each != key]
         del self.counts[key]
 
@@ -386,14 +388,14 @@ class _Index:
 
 
 def _member_of(parent: JSON, place: JSON) -> JSON:
-    """What is at the place; MISSING where nothing is."""
+    """The value at the key or index, MISSING if there is none."""
     if isinstance(parent, dict):
         return parent.get(place, MISSING)
     return parent[place] if place < len(parent) else MISSING
 
 
 def kind(value: JSON) -> str:
-    """The JSON type in words, for messages."""
+    """The JSON type as text, for messages."""
     if value is None or value is MISSING:
         return "null"
     for types, name in (

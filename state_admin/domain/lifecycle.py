@@ -1,6 +1,6 @@
-"""The life of a run: statuses, legal moves, why it ended or waits.
+"""The lifecycle of a run: statuses, valid transitions, why it ended or waits.
 
-Not here: the mirror of it in state (reducers) and what is stored (models, services).
+Not here: its copy in the state (reducers) and what is stored (models, services).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from state_admin.domain.values import JSON, Fault
 
 
 class RunStatus(StrEnum):
-    """Where a run stands."""
+    """The status of a run."""
 
     CREATED = "created"
     RUNNING = "running"
@@ -54,7 +54,7 @@ RESUME_MODES: Final = (
     "pass_decision_to_tool",
 )
 
-# The strings that the reference writes into `status_reason`.
+# The texts that the reference implementation writes into `status_reason`.
 _WAITING_STRINGS: Final = {
     "tool_permission": "suspended",
     "user_input": "input_required",
@@ -67,15 +67,15 @@ _ALIASES: Final = {"plugin_requested": "behavior_requested"}
 
 
 def can_move(old: str, new: str) -> bool:
-    """Whether a run may go from one status to the other; staying is always legal."""
+    """Whether a run may change from one status to the other; an unchanged status is valid."""
     return new in _MOVES.get(old, frozenset())
 
 
 def check_termination(reason: JSON) -> list[Fault]:
-    """What is wrong with a `termination_reason`; [] = fine.
+    """The faults of a `termination_reason`; [] if it is valid.
 
-    `{"type": …}` with, as the reference has it, `value`: a text for `blocked` and `error`,
-    `{"code", "detail"?}` for `stopped`. The members of `value` may also stand beside `type`.
+    `{"type": …}` with `value`, as in the reference implementation: a text for `blocked` and
+    `error`, `{"code", "detail"?}` for `stopped`. The members of `value` may also be beside `type`.
     """
     return list(_termination_faults(reason))
 
@@ -159,7 +159,7 @@ def _ticket_faults(place: str, ticket: JSON) -> Iterator[Fault]:
 
 
 def status_reason(status: str, detail: JSON) -> str | None:
-    """The reference's `status_reason` for a checked termination reason or
+    """The `status_reason` of the reference implementation for a validated termination reason or
     waiting body: `natural`, `blocked:{text}`, `stopped:{code}`, `input_required`, …"""
     if not isinstance(detail, dict):
         return None
@@ -195,7 +195,7 @@ def stuck_reason(
     step_count: int = 0,
     max_rounds: int = 0,
 ) -> str:
-    """Why a run is stuck, in words, the gravest first; "" when it is not."""
+    """Why a run is stuck, as text, the most serious reason first; "" if it is not."""
     if status not in ACTIVE:
         return ""
     found = []
@@ -222,7 +222,7 @@ def stuck_reason(
 
 
 def format_duration(duration: timedelta) -> str:
-    """A length of time in its largest unit: "45 s", "14 min", "3 h", "2 days"."""
+    """A duration in its largest unit: "45 s", "14 min", "3 h", "2 days"."""
     seconds = max(int(duration.total_seconds()), 0)
     if seconds < 60:
         return f"{seconds} s"

@@ -1,6 +1,6 @@
-"""Rules of the mailbox: what a dispatch may ask for, and how long a failed one rests.
+"""Rules of the mailbox: the limits of a dispatch, and the pause before it is retried.
 
-Not here: who is next and who has won (models/dispatches_sql.py).
+Not here: the order of dispatches and who gets one (models/dispatches_sql.py).
 """
 
 from __future__ import annotations
@@ -26,5 +26,5 @@ def pause_after(failures: int) -> timedelta:
 
 
 def is_exhausted(failures: int, max_attempts: int) -> bool:
-    """Whether after so many failures there is no further attempt: it is a dead letter."""
+    """Whether there is no attempt left after so many failures, so that it becomes a dead letter."""
     return failures >= max_attempts

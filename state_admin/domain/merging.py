@@ -1,4 +1,4 @@
-"""Joining the batches of parallel branches into one.
+"""Merging the batches of parallel branches into one.
 
 Not here: what an update does to a value (reducers), and the commit itself (services).
 """
@@ -13,7 +13,7 @@ from state_admin.domain.values import JSON, Raw
 
 @dataclass(frozen=True)
 class Update:
-    """One update of one state key, or its clearing. `update` is JSON, or Raw with its text."""
+    """An update of one state key, or its removal. `update` is JSON, or Raw with its text."""
 
     key: str
     update: JSON | Raw = None
@@ -22,14 +22,14 @@ class Update:
 
 @dataclass(frozen=True)
 class Batch:
-    """Updates in order, and the revision that they were made against, if that matters."""
+    """Updates in order, and the revision that they are based on, if any."""
 
     updates: tuple[Update, ...] = ()
     base_revision: int | None = None
 
 
 class ParallelMergeConflict(ValueError):
-    """Two batches touch a key that only one may touch."""
+    """Two batches update a key that only one may update."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"parallel merge conflict on exclusive key: {key}")
@@ -37,7 +37,7 @@ class ParallelMergeConflict(ValueError):
 
 
 class BaseRevisionMismatch(ValueError):
-    """Two batches were made against different revisions."""
+    """Two batches are based on different revisions."""
 
     def __init__(self, left: int, right: int) -> None:
         super().__init__(f"patch base revision mismatch: {left} vs {right}")
@@ -46,12 +46,12 @@ class BaseRevisionMismatch(ValueError):
 
 
 def merge_batches(batches: Sequence[Batch], is_commutative: Callable[[str], bool]) -> Batch:
-    """One batch with the updates of all, the first batch's first.
+    """One batch with the updates of all, in the order of the batches.
 
-    A key that two batches touch must be commutative (unknown keys: `is_commutative` says no),
-    a clearing counts as a touch; one such conflict refuses the whole merge. A base revision
-    holds for all; where several state one, they must agree, which is checked before the keys of
-    each further batch. Raises BaseRevisionMismatch, ParallelMergeConflict.
+    A key in two batches must be commutative (`is_commutative` is False for unknown keys), and
+    clearing a key counts as an update; one conflict refuses the merge. A base revision applies to
+    all; if several batches have one, they must be equal, which is checked before the keys of each
+    further batch. Raises BaseRevisionMismatch, ParallelMergeConflict.
     """
     base: int | None = None
     touched: set[str] = set()
@@ -69,7 +69,8 @@ def merge_batches(batches: Sequence[Batch], is_commutative: Callable[[str], bool
 def clashes(
     batches: Sequence[Batch], is_commutative: Callable[[str], bool]
 ) -> dict[str, list[int]]:
-    """The keys for which `merge_batches` refuses, with the places of the batches that touch each."""
+    """The keys for which `merge_batches` refuses, with the indexes of the batches that update
+    each."""
     places: dict[str, list[int]] = {}
     for place, batch in enumerate(batches):
         for key in {update.key for update in batch.updates}:

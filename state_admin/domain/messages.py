@@ -1,4 +1,4 @@
-"""What a message may look like, and what we read from it. The body stays as sent."""
+"""The format of messages, and what the server reads from them. The body is stored as sent."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .values import JSON, Fault, Raw
 
 ROLES = ("system", "user", "assistant", "tool")
 VISIBILITIES = ("all", "internal")
-# Names the server adds to a message it gives out; a body that brings them would be ambiguous.
+# Fields that the server adds to a message it returns, which a body must therefore not contain.
 SERVER_FIELDS = ("seq", "run_id", "created_at", "estimated_tokens", "compaction")
 
 
 @dataclass(frozen=True)
 class ParsedMessage:
-    """A message that passed the rules. `body` is its exact JSON text."""
+    """A valid message. `body` is its exact JSON text."""
 
     id: str | None
     role: str
@@ -28,7 +28,7 @@ class ParsedMessage:
 
 
 class MessageRefused(ValueError):
-    """`faults` say where a message breaks which rule."""
+    """A message is not valid; `faults` say where and why."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__(faults[0].message)
@@ -36,7 +36,8 @@ class MessageRefused(ValueError):
 
 
 def parse_message(raw: Raw, pointer: str = "") -> ParsedMessage:
-    """Check one message in OpenAI's or our shape. Raises MessageRefused, pointers below `pointer`."""
+    """Validate a message in OpenAI's format or in that of this API. Raises MessageRefused with
+    pointers below `pointer`."""
     message = raw.value
     if not isinstance(message, dict):
         raise MessageRefused([Fault(pointer, "a message must be an object")])

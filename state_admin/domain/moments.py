@@ -1,4 +1,4 @@
-"""Moments as they arrive: RFC 3339 texts, in UTC."""
+"""Timestamps from outside: RFC 3339 texts, converted to UTC."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 
 def read(text: object, *, assume_utc: bool = False) -> datetime | None:
-    """The moment that `text` names, in UTC: PostgreSQL takes no offset beyond 16 hours. None for
-    what is no time, or has no offset unless `assume_utc`."""
+    """The timestamp in `text`, in UTC, because PostgreSQL accepts no offset beyond 16 hours. None
+    if it is not a timestamp, or has no offset without `assume_utc`."""
     if not isinstance(text, str) or len(text) < len("2026-01-31T12:00"):
         return None
     try:
@@ -25,5 +25,5 @@ def timestamp(moment: datetime) -> str:
 
 
 def milliseconds(moment: datetime) -> int:
-    """A moment as the reference counts time: milliseconds since 1970."""
+    """The timestamp in milliseconds since 1970, the unit of the reference implementation."""
     return int(moment.timestamp() * 1000)

@@ -1,6 +1,6 @@
-"""Which addresses of the internet a server may call because a stranger asked it to (API7, SSRF).
+"""Which IP addresses the server may call on behalf of a user (OWASP API7, SSRF).
 
-Not here: names. A name is resolved once and its addresses are judged (state_admin/egress.py).
+Not here: host names. A name is resolved once and its addresses are checked (state_admin/egress.py).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import ipaddress
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
-# Ways to write an IPv4 address as an IPv6 one that a gateway would turn back: the prefix, and by
-# how many bits the embedded address stands from the right.
+# Forms in which an IPv6 address contains an IPv4 address that a gateway would translate: the
+# prefix, and the position of the IPv4 address in bits from the right.
 _EMBEDDINGS: Final = (
     (ipaddress.IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
     (ipaddress.IPv6Network("::ffff:0:0:0/96"), 0),  # IPv4-translated (SIIT)
@@ -19,11 +19,12 @@ _EMBEDDINGS: Final = (
     (ipaddress.IPv6Network("2002::/16"), 80),  # 6to4
 )
 
-# What `is_global` of some Python versions lets through.
+# Networks that `is_global` of some Python versions accepts.
 _CLOSED: Final = (
     ipaddress.ip_network("0.0.0.0/8"),
-    ipaddress.ip_network("100.64.0.0/10"),  # carriers and clouds: 100.100.100.200 is metadata
-    ipaddress.ip_network("168.63.129.16/32"),  # the inside of Azure, on a public number
+    # carrier-grade NAT; 100.100.100.200 is a cloud's metadata service
+    ipaddress.ip_network("100.64.0.0/10"),
+    ipaddress.ip_network("168.63.129.16/32"),  # Azure's internal service at a public address
     ipaddress.ip_network("192.0.0.0/24"),
     ipaddress.ip_network("192.88.99.0/24"),  # 6to4 relays
     ipaddress.ip_network("198.18.0.0/15"),
@@ -39,10 +40,11 @@ _CLOSED: Final = (
 
 
 def is_public(address: str) -> bool:
-    """Whether `address` (numeric, as a resolver answers it) is a public unicast address.
+    """Whether `address` (numeric, as returned by a resolver) is a public unicast address.
 
-    False for anything else: private, loopback, link-local with the clouds' metadata services,
-    shared, multicast, reserved; however it is wrapped into IPv6; and for what is no address.
+    False for all others: private, loopback, link-local including metadata services of clouds,
+    shared, multicast, reserved, each also when embedded in IPv6; and for text that is not an
+    address.
     """
     try:
         parsed = ipaddress.ip_address(address)

@@ -1,7 +1,7 @@
-"""Changing a value by a patch: RFC 7396, RFC 6902, and our own update verbs.
+"""Changing a value by a patch: RFC 7396, RFC 6902, and the update operations of this API.
 
-Nothing here mutates its input; results share unchanged parts with it, so treat values as
-immutable. Not here: whether a result fits its schema or the limits of a value.
+Nothing here changes its input. Results share unchanged parts with it, so treat values as immutable.
+Not here: whether a result is valid under its schema or the limits of a value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MAX_OPERATIONS: Final = 1_000
 
 
 class PatchRefused(ValueError):
-    """The patch is malformed or does not fit the value. `faults` point into the patch."""
+    """The patch is malformed or does not apply to the value. `faults` point into the patch."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("; ".join(map(str, faults)))
@@ -55,7 +55,7 @@ def json_patch(document: JSON, operations: JSON) -> JSON:
 
 
 def apply_json_patch(copy: WorkingCopy, operations: JSON) -> None:
-    """`json_patch` on a working copy, which is of no use after an error."""
+    """`json_patch` on a working copy, which must not be used after an error."""
     for index, operation in enumerate(_listed(operations)):
         try:
             _apply(copy, operation)
@@ -84,14 +84,14 @@ def _apply(copy: WorkingCopy, operation: JSON) -> None:
 
 
 def update(document: JSON, operations: JSON) -> JSON:
-    """Our update verbs: one `{"op", "path", "value"}` or a list of them, all or none.
+    """The update operations of this API: one `{"op", "path", "value"}` or a list, all or none.
 
-    `add`, `max`, `min` (numbers), `append` (the value, as one item), `union` (those of a list
-    that are not there yet), `merge` (RFC 7396), `set`, `remove` (the member at the path, missing
-    is fine; with "value" every equal item of the array there). `path` is a JSON Pointer; missing
-    parents are created as objects, `-` is the end of an array. Where a number, list or object is
-    expected, null counts as missing, since null is the default of a namespace without one.
-    Raises PatchRefused, also when the items to compare exceed json_pointers.MAX_HASHED.
+    `add`, `max`, `min` (numbers), `append` (the value, as one item), `union` (the items of a list
+    that are not in the array yet), `merge` (RFC 7396), `set`, `remove` (the member at the path,
+    which may be missing; with "value", every equal item of the array there). `path` is a JSON
+    Pointer; missing parents are created as objects, `-` is the end of an array. Where a number,
+    list or object is expected, null counts as missing, since null is the default of a namespace
+    without one. Raises PatchRefused, also if the items to compare exceed json_pointers.MAX_HASHED.
     """
     copy = WorkingCopy(document)
     alone = isinstance(operations, dict)
@@ -130,10 +130,10 @@ def _remove_if_present(copy: WorkingCopy, path: list[str]) -> None:
 
 
 def combine(copy: WorkingCopy, path: list[str], verb: str, value: JSON) -> None:
-    """One verb on one place: `add max min append union merge set`; `append` takes a list.
+    """Apply one operation to one place: `add max min append union merge set`; `append` takes a
+    list.
 
-    Where nothing is, or null, it starts from 0, [] or {}. Raises Mismatch for types that do not
-    fit.
+    A missing value or null counts as 0, [] or {}. Raises Mismatch if the types do not match.
     """
     if verb == "set":
         copy.put(path, value)
@@ -168,7 +168,7 @@ def _number(verb: str, old: JSON, value: JSON) -> JSON:
 def _sum(old: JSON, value: JSON) -> JSON:
     try:
         total = old + value
-    except OverflowError:  # an integer beyond a double meets a float
+    except OverflowError:  # an integer outside the range of a double was combined with a float
         total = float("inf")
     if isinstance(total, float) and total - total:
         raise Mismatch("the sum is outside the range of a double", "value")

@@ -1,5 +1,5 @@
-"""Compaction policies: their fields, how they are laid over each other, and what a model's window
-leaves of them."""
+"""Compaction policies: their fields, how the policies of several scopes are combined, and how a
+model's context window limits them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEEP_LAST: Final = 100
 
 
 class BadPolicy(ValueError):
-    """A policy cannot be read. `faults` point into it."""
+    """A policy is not valid. `faults` point into it."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("; ".join(map(str, faults)))
@@ -56,7 +56,7 @@ class Policy:
 
     @classmethod
     def from_json(cls, body: JSON) -> Policy:
-        """The policy with these fields, the others by default. Raises BadPolicy."""
+        """The policy with these fields, and the defaults for all others. Raises BadPolicy."""
         if not isinstance(body, dict):
             raise BadPolicy([Fault("", "a policy must be an object")])
         faults = list(_faults(body))
@@ -65,14 +65,14 @@ class Policy:
         return cls(**body)
 
     def to_json(self) -> dict[str, JSON]:
-        """Every field; `from_json` reads it back."""
+        """All fields, as `from_json` accepts them."""
         return asdict(self)
 
     def narrowed(
         self, max_context_tokens: int | None = None, max_output_tokens: int | None = None
     ) -> Policy:
-        """The policy within what a model can take: the threshold never exceeds what the window
-        leaves beside the answer, and falls away when that is nothing."""
+        """The policy within the limits of a model: the threshold is at most the window minus the
+        output tokens, and None if nothing remains."""
         window = min(self.max_context_tokens, max_context_tokens or self.max_context_tokens)
         answer = min(self.max_output_tokens, max_output_tokens or self.max_output_tokens, window)
         threshold = self.autocompact_threshold
@@ -87,19 +87,19 @@ class Policy:
 
     @property
     def suffix(self) -> int:
-        """How many of the newest messages stay raw."""
+        """How many of the newest messages are retained."""
         return self.raw_suffix_messages if self.mode == MODES[0] else self.min_recent_messages
 
 
 FIELDS: Final = tuple(field.name for field in fields(Policy))
-# What these let go does not come back.
+# Data that these remove cannot be restored.
 DESTRUCTIVE: Final = ("snapshot_keep_last", "snapshot_keep_every")
 
 
 @dataclass(frozen=True)
 class Effective:
-    """The policy that holds, and for each of its fields who said so: "default", the name of a
-    layer, or "model" where its window left less."""
+    """The policy that applies, and the source of each field: "default", the name of a layer, or
+    "model" if the model's window lowered it."""
 
     policy: Policy
     sources: dict[str, str]
@@ -110,8 +110,9 @@ def effective(
     max_context_tokens: int | None = None,
     max_output_tokens: int | None = None,
 ) -> Effective:
-    """Lay policies over the default, the last on top, a field at a time, and narrow the result to
-    a model's window. A field that is null counts: it takes back what a lower layer said."""
+    """Combine policies field by field, later layers over earlier ones and the default, and limit
+    the result to a model's window. A field that is null counts: it resets what an earlier layer
+    set."""
     merged: dict[str, JSON] = {}
     sources = dict.fromkeys(FIELDS, "default")
     for name, layer in layers:

@@ -1,4 +1,4 @@
-"""Tombstones: what stands where something was removed for good."""
+"""Tombstones: what replaces permanently removed data."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TOMBSTONE_TEXT: Final = values.dump(TOMBSTONE)
 
 
 def redact(value: JSON, pointers: Collection[str]) -> tuple[JSON, set[str]]:
-    """The value with a tombstone at each pointer, and the pointers that led somewhere.
+    """The value with a tombstone at each pointer, and the pointers that exist.
 
-    Without pointers the whole value goes. A place that holds a tombstone, or lies within one,
-    counts as found: what stood there is gone. Raises json_pointers.Mismatch for no pointer at all.
+    Without pointers the whole value is replaced. A pointer to a tombstone, or into one, counts as
+    existing: its data was removed before. Raises json_pointers.Mismatch for a malformed pointer.
     """
     matched = set()
     for pointer in pointers or ("",):
@@ -34,7 +34,7 @@ def redact(value: JSON, pointers: Collection[str]) -> tuple[JSON, set[str]]:
 
 
 def holds_tombstone(text: str) -> bool:
-    """Whether JSON text may hold a tombstone. Cheap: one look at the text."""
+    """Whether JSON text may contain a tombstone: a fast substring search, without parsing."""
     return '"$redacted"' in text
 
 

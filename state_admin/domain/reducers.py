@@ -1,6 +1,6 @@
-"""What an update does to the value of a state key, and the runtime's own keys.
+"""How an update changes the value of a state key, and the keys of the runtime itself.
 
-Not here: joining parallel batches (merging), and whether a result fits its schema (schemas).
+Not here: merging parallel batches (merging), and whether a result matches its schema (schemas).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from state_admin.domain.values import JSON
 
 
 class Reducer(StrEnum):
-    """How `apply` treats an update."""
+    """How `apply` combines a value with an update."""
 
     REPLACE = "replace"
     ADD = "add"
@@ -41,7 +41,8 @@ def _runtime_key(
     reducer: Reducer | None = None,
     default: JSON = None,
 ) -> dict[str, Any]:
-    """Commutative ones are objects of independent members, unless a reducer of their own says."""
+    """The definition of a runtime key. A commutative one without a reducer is an object of
+    independent members."""
     if reducer is None and merge == "commutative":
         reducer, default = Reducer.MERGE, {}
     return {
@@ -92,13 +93,13 @@ independent members. A workspace has those that it registers."""
 
 
 def may_commute(name: str, reducer: str) -> bool:
-    """Whether a client may mark the key commutative: its reducer gives the same result
-    in any order, or the reference says so of the key, as it does of the runtime's own."""
+    """Whether a client may mark the key commutative: its reducer gives the same result in any
+    order, or the reference implementation marks the key so, as it does its own keys."""
     return reducer in COMMUTATIVE or (name in EXTENSION_KEYS and reducer == Reducer.MERGE)
 
 
 class UpdateRefused(ValueError):
-    """The update does not fit the reducer or the value. `str(e)` says how."""
+    """The update is not valid for the reducer or the value. `str(e)` says why."""
 
 
 def apply(reducer: str, value: JSON, update: JSON) -> JSON:
@@ -109,11 +110,12 @@ def apply(reducer: str, value: JSON, update: JSON) -> JSON:
 
 
 class Reduction:
-    """A value while updates are applied to it. Each costs what it changes, not the whole value."""
+    """A value to which updates are applied. Each update costs as much as it changes, not the size
+    of the value."""
 
     def __init__(self, reducer: str, value: JSON, budget: Budget | None = None) -> None:
-        """`budget` is what all reductions of a request may cost together. UpdateRefused: there is
-        no such reducer."""
+        """`budget` limits all reductions of a request together. UpdateRefused if the reducer does
+        not exist."""
         try:
             self._reducer = Reducer(reducer)
         except ValueError:
@@ -125,10 +127,10 @@ class Reduction:
         return self._copy.document
 
     def apply(self, update: JSON) -> None:
-        """Apply one update. After an error the reduction is of no use.
+        """Apply one update. The reduction must not be used after an error.
 
-        A null value starts from 0, [] or {} where one is needed. `append` and `union` take a list
-        of items or one item that is no list. `json_patch` takes RFC 6902 operations, or one.
+        A null value counts as 0, [] or {} where one is needed. `append` and `union` take a list of
+        items, or one item that is not a list. `json_patch` takes RFC 6902 operations, or one.
         `lifecycle` and `tool_calls` take the forms of `_lifecycle` and `_tool_calls`. Raises
         UpdateRefused; a failing `test` of a JSON Patch raises patches.PatchTestFailed.
         """
@@ -149,17 +151,15 @@ class Reduction:
 
 
 def _lifecycle(value: JSON, update: JSON) -> JSON:
-    """The run's life in state: one of
-
-    `{"start": {"run_id", "updated_at"}}`, `{"step_completed": {"updated_at"}}`,
-    `{"set_waiting": {"reason"?, "updated_at"}}`, `{"set_running": {"updated_at"}}`,
-    `{"done": {"reason", "updated_at"}}`; `updated_at` in milliseconds, `reason` a text of
-    `lifecycle.status_reason`. Names may be written as the reference writes its variants
-    (`StepCompleted`). A move that is not legal leaves the value as it is.
-    """
+    """The lifecycle of the run in the state. The update is one of `{"start": {"run_id",
+    "updated_at"}}`, `{"step_completed": {"updated_at"}}`, `{"set_waiting": {"reason"?,
+    "updated_at"}}`, `{"set_running": {"updated_at"}}`, `{"done": {"reason", "updated_at"}}`;
+    `updated_at` in milliseconds, `reason` a text of `lifecycle.status_reason`. Names may be written
+    as the variants of the reference implementation (`StepCompleted`). An invalid transition leaves
+    the value unchanged."""
     verb, body = _variant(update, _LIFECYCLE_VERBS)
     at = _need(body, "updated_at", int)
-    # Older writers named the reason by its case.
+    # Earlier versions of the reference implementation had one member per kind of reason.
     old = {**RUNTIME_KEYS["__runtime.run_lifecycle"]["default"], **_object(value)}
     reason = old.pop("done_reason", None) or old.pop("pause_reason", None)
     reason = old.pop("status_reason", reason)
@@ -184,11 +184,10 @@ def _life(run_id: str, status: str, reason: str | None, at: int, steps: int) -> 
 
 
 def _tool_calls(value: JSON, update: JSON) -> JSON:
-    """The tool calls of a step by call id: `{"put": {"call_id", "tool_name", "status",
-    "updated_at", "arguments"?, "resume_mode"?, "suspension_id"?, "suspension_reason"?,
-    "resume_input"?}}`, or `"clear"` (also `{"clear": …}`), which empties it. A move that is not
-    legal leaves the value as it is.
-    """
+    """The tool calls of a step by call id. The update is `{"put": {"call_id", "tool_name",
+    "status", "updated_at", "arguments"?, "resume_mode"?, "suspension_id"?, "suspension_reason"?,
+    "resume_input"?}}`, or `"clear"` (also `{"clear": …}`), which removes all. An invalid transition
+    leaves the value unchanged."""
     verb, body = _variant({update: {}} if isinstance(update, str) else update, _TOOL_CALL_VERBS)
     if verb == "clear":
         return {}
@@ -210,7 +209,8 @@ def _tool_calls(value: JSON, update: JSON) -> JSON:
 
 
 def suspended_calls(value: JSON) -> dict[str, dict[str, JSON]]:
-    """The calls in a value of `tool_calls` that wait for an answer. UpdateRefused: not its shape."""
+    """The calls in a value of `tool_calls` that wait for an answer. UpdateRefused if the value is
+    malformed."""
     calls = {name: _object(call) for name, call in _object(value).items()}
     return {name: call for name, call in calls.items() if _need(call, "status", str) == "suspended"}
 

@@ -26,11 +26,11 @@ def pause_before_retry(
 
 
 def requested_seconds(retry_after: str, now: float) -> float | None:
-    """The seconds from `now` that a Retry-After header requests, as a number or a date. None: it is
-    neither."""
+    """The seconds from `now` that a Retry-After header requests, as a number or a date. None if it
+    is neither."""
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
-        # The first digits of a longer number are more than any pause, too.
+        # The first nine digits of a longer number already exceed every pause.
         return float(text[:9])
     try:
         return parsedate_to_datetime(text).timestamp() - now

@@ -1,7 +1,7 @@
-"""What validating with a schema may cost, known before any value is validated.
+"""The cost of validating with a schema, computed before any value is validated.
 
 A validation runs in native code that holds Python's interpreter lock, so its cost must be bounded
-from outside. Not here: what is done with the bound (schemas).
+in advance. Not here: how the bound is used (schemas).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_WORK: Final = 10_000
 
 REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 DATA: Final = ("const", "enum", "default", "examples")
-# Their members are subschemas by names that are no keywords.
+# Keywords whose members are subschemas by name.
 _BY_NAME: Final = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
 _IN_PLACE: Final = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
 UNEVALUATED: Final = ("unevaluatedProperties", "unevaluatedItems")
@@ -33,17 +33,17 @@ UNEVALUATED: Final = ("unevaluatedProperties", "unevaluatedItems")
 _PER_OPTION: Final = 5
 _PER_MULTIPLE: Final = 20
 _PER_UNEVALUATED: Final = 3
-# A pattern takes at most 0.22 ns for each byte of its program and each byte of text.
+# A pattern takes at most 0.22 ns per byte of its compiled program and byte of text.
 _PATTERN_WORK_PER_UNIT: Final = 250
 _MOST: Final = 1 << 50
 
 
 @dataclass(frozen=True)
 class Cost:
-    """`work` counts the subschemas with every reference written out, `units` their keywords and
-    options; `pattern_bytes` is the size of the patterns that one string may meet. Without `bounded`
-    none of them bounds a validation. `recursive`: a reference leads back to a schema that holds it.
-    """
+    """`work` is the number of subschemas with every reference expanded, `units` that of their
+    keywords and options; `pattern_bytes` is the size of the patterns that one string may be matched
+    with. Without `bounded`, none of them limits a validation. `recursive`: a reference points to a
+    schema that contains it."""
 
     work: int
     units: int
@@ -52,14 +52,14 @@ class Cost:
     bounded: bool
 
     def price(self, value: JSON) -> int:
-        """The units that one validation of a value takes at most, if the schema is `bounded`."""
+        """The maximum number of units of validating a value, if the schema is `bounded`."""
         nodes, size = measure_value(value)
         return self.units * nodes + self.pattern_bytes * size // _PATTERN_WORK_PER_UNIT
 
 
 def objects(schema: JSON) -> Iterator[tuple[str, dict[str, JSON]]]:
-    """Every subschema that is an object, with its JSON Pointer. What stands in `const` is data; the
-    offline compilation refuses to fetch where a reference leads into it."""
+    """Every subschema that is an object, with its JSON Pointer. The content of `const` is data; a
+    reference into it fails at compilation."""
     stack: list[tuple[str, JSON, bool]] = [("", schema, False)]
     while stack:
         pointer, node, names = stack.pop()
@@ -76,7 +76,8 @@ def objects(schema: JSON) -> Iterator[tuple[str, dict[str, JSON]]]:
 
 
 def patterns_of(schema: JSON) -> list[tuple[str, str]]:
-    """The JSON Pointer and the text of every pattern, data included: a reference may lead there."""
+    """The JSON Pointer and the text of every pattern, also in data, since a reference may point
+    there."""
     found: list[tuple[str, str]] = []
     stack: list[tuple[str, JSON]] = [("", schema)]
     while stack:
@@ -93,8 +94,8 @@ def patterns_of(schema: JSON) -> list[tuple[str, str]]:
 
 
 def pattern_faults(schema: JSON, max_value_bytes: int) -> list[Fault]:
-    """Why the patterns are too large for values of this size; [] = they are not. Each fault names a
-    pattern, the largest first, as many as exceed the bound."""
+    """Why the patterns are too large for values of this size; [] if they are not. Each fault names
+    a pattern, the largest first, as many as exceed the bound."""
     allowed = min(MAX_PATTERN_SIZE, MAX_PATTERN_WORK // max_value_bytes)
     sizes = sorted(
         ((pattern_size(text) or 0, pointer) for pointer, text in patterns_of(schema)), reverse=True
@@ -116,8 +117,8 @@ def pattern_faults(schema: JSON, max_value_bytes: int) -> list[Fault]:
 
 @functools.lru_cache(maxsize=4096)
 def pattern_size(pattern: str) -> int | None:
-    """The bytes of the compiled pattern, rounded up to a power of two; None: it does not compile
-    within MAX_PATTERN_SIZE. One that needs no automaton (`^abc`) has 0."""
+    """The bytes of the compiled pattern, rounded up to a power of two; None if it does not compile
+    within MAX_PATTERN_SIZE. A pattern that needs no automaton (`^abc`) has 0."""
     if _compiles(pattern, 0):
         return 0
     low, high = 7, MAX_PATTERN_SIZE.bit_length() - 1
@@ -142,18 +143,18 @@ def _compiles(pattern: str, size_limit: int) -> bool:
 
 
 def measure(schema: JSON) -> Cost:
-    """What a validation may cost. RecursionError: its references form too long a chain.
+    """The cost of a validation. RecursionError if its references form too long a chain.
 
-    Thirty lines can multiply to 2³⁰ subschemas by references, and nothing could stop the
-    validator. A reference back to a schema that is being written out counts as one: the library
-    remembers whether a container fits it.
+    Thirty lines with references can expand to 2³⁰ subschemas, and the validator could not be
+    stopped. A reference to a schema that is being expanded counts as one: the library remembers
+    whether a container is valid under it.
     """
     totals = _Totals(schema)
     work, units, pattern_bytes = totals.of(schema)
     nested = sum(any(name in node for name in UNEVALUATED) for _, node in objects(schema))
     embedded = any("$id" in node for pointer, node in objects(schema) if pointer)
     bounded = not (
-        embedded  # its references do not start from the root
+        embedded  # its references are not relative to the root
         or (totals.recursive and nested)
         or (totals.recursive and _loops_in_place(schema, totals))
     )
@@ -161,7 +162,7 @@ def measure(schema: JSON) -> Cost:
 
 
 class _Totals:
-    """Sums over a schema with its references written out."""
+    """Sums over a schema with its references expanded."""
 
     def __init__(self, schema: JSON) -> None:
         self.schema = schema
@@ -171,8 +172,9 @@ class _Totals:
         self._known: dict[tuple[int, bool], tuple[int, int, int]] = {}
 
     def of(self, node: JSON, *, names: bool = False) -> tuple[int, int, int]:
-        """The work, units and pattern bytes of a subschema; with `names`, of an object that holds
-        subschemas by name. One frame per level: references may form long chains."""
+        """The work, units and pattern bytes of a subschema; with `names`, of an object whose
+        members are subschemas. One stack frame per level, because references may form long
+        chains."""
         if not isinstance(node, (dict, list)):
             return 0, 1, 0
         at = id(node), names
@@ -229,12 +231,12 @@ def anchors_of(schema: JSON) -> dict[str, str]:
 
 
 def find_target(schema: JSON, reference: str, anchors: dict[str, str]) -> JSON:
-    """The subschema that a reference into this document leads to; None: nowhere."""
+    """The subschema that a reference into this document points to; None if it does not exist."""
     return find_pointer(schema, pointer_of_reference(reference, anchors))
 
 
 def find_pointer(schema: JSON, pointer: str) -> JSON:
-    """The subschema at a JSON Pointer; None: nothing is there."""
+    """The subschema at a JSON Pointer; None if it does not exist."""
     node = schema
     for part in pointer.split("/")[1:]:
         part = part.replace("~1", "/").replace("~0", "~")
@@ -246,15 +248,15 @@ def find_pointer(schema: JSON, pointer: str) -> JSON:
 
 
 def pointer_of_reference(reference: str, anchors: dict[str, str]) -> str:
-    """The JSON Pointer that a reference into this document stands for."""
+    """The JSON Pointer of a reference into this document."""
     if reference in anchors:
         return anchors[reference]
     return unquote(reference[1:]) if reference.startswith("#/") else ""
 
 
 def _loops_in_place(schema: JSON, totals: _Totals) -> bool:
-    """Whether references form a loop that never descends into the value. The library cuts such a
-    loop only after it has tried every way through it."""
+    """Whether references form a loop that does not descend into the value. The library detects such
+    a loop only after it has tried every path through it."""
     done: set[int] = set()
     open_: set[int] = set()
 
@@ -286,7 +288,7 @@ def _is_text(part: JSON) -> bool:
 
 
 def count_nodes(value: JSON) -> int:
-    """How many values it consists of: itself, members, items."""
+    """The number of values it consists of: itself, members, items."""
     count, stack = 0, [value]
     while stack:
         node = stack.pop()
@@ -299,7 +301,7 @@ def count_nodes(value: JSON) -> int:
 
 
 def measure_value(value: JSON) -> tuple[int, int]:
-    """How many values it consists of, and how many bytes its strings and keys have."""
+    """The number of values it consists of, and the bytes of its strings and keys."""
     count = size = 0
     stack = [value]
     while stack:

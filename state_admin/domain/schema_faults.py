@@ -1,8 +1,9 @@
-"""Where a value does not fit a schema, found in a bounded number of steps.
+"""Finds the places where a value does not match a schema, in a bounded number of steps.
 
-The validator's own list of errors holds, for each `anyOf` and `oneOf`, the errors of every branch:
-under a recursive schema their number is exponential in the depth of the value. Here the value is
-walked from the root, and native code only ever answers whether one part of it fits one subschema.
+The validator's own list of errors contains, for each `anyOf` and `oneOf`, the errors of every
+branch: under a recursive schema their number is exponential in the depth of the value. Here the
+value is walked from the root, and native code only decides whether one part of it matches one
+subschema.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from state_admin.domain.schema_costs import (
 from state_admin.domain.values import JSON, Fault, dump, pointer_of
 
 SHOWN: Final = 80
-# In the units of schema_costs: 0.6 s at most and a tenth of that as a rule, in calls of 60 ms at
-# most, between which other threads run.
+# In the units of schema_costs: at most 0.6 s and usually a tenth of that, in calls of at most 60
+# ms, between which other threads run.
 MAX_STEPS: Final = 10_000_000
 PATTERNS: Final = jsonschema_rs.RegexOptions(size_limit=4 << 20, dfa_size_limit=1 << 20)
 
 _BASE: Final = "urn:commonhold:schema"
 _PER_COMPILED: Final = 20
 _GIVEN_UP: Final = "does not satisfy the schema; explaining why takes too many steps"
-# Keywords that say something of the value by themselves, in the order of the validator.
+# Keywords that depend on the value alone, in the order of the validator.
 _LOCAL: Final = (
     "type", "const", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     "multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems",
@@ -47,8 +48,8 @@ _Part = tuple[str, JSON, str]
 
 
 def compile_validator(schema: JSON, mask: str | None = None) -> jsonschema_rs.Validator:
-    """The validator of a schema, offline and with linear-time patterns. Raises what the library
-    raises."""
+    """The validator of a schema, offline and with linear-time patterns. Raises the errors of the
+    library."""
     return jsonschema_rs.Draft202012Validator(
         schema, offline=True, pattern_options=PATTERNS, mask=mask
     )
@@ -59,7 +60,7 @@ def shorten(text: str, most: int = SHOWN) -> str:
 
 
 def message_of(error: jsonschema_rs.ValidationError) -> str:
-    """The message of the library, with long values cut."""
+    """The library's message, with long values truncated."""
     message = error.message
     if len(message) > SHOWN:
         instance = dump(error.instance)
@@ -69,10 +70,10 @@ def message_of(error: jsonschema_rs.ValidationError) -> str:
 
 
 class Walk:
-    """One search for the faults of a value that does not fit."""
+    """One search for the faults of an invalid value."""
 
     def __init__(self, schema: JSON, cost: Cost, mask: str | None, steps: int) -> None:
-        """`steps` is what the search may cost, in units of `cost`."""
+        """`steps` is the maximum cost of the search, in units of `cost`."""
         self._schema = schema
         self._cost = cost
         self._mask = mask
@@ -84,8 +85,8 @@ class Walk:
         self._prices: dict[int, int] = {}
 
     def faults(self, value: JSON, limit: int) -> list[Fault]:
-        """At most `limit` faults, at least one. Where the steps run out, the last one names the place
-        that was reached."""
+        """At most `limit` faults, at least one. If the steps are used up, the last fault names the
+        place reached."""
         faults: list[Fault] = []
         seen: set[tuple[str, str]] = set()
         stack: list[_Part] = [("", value, "")]
@@ -94,7 +95,7 @@ class Walk:
             while stack and len(faults) < limit:
                 at, part, place = stack.pop()
                 node = find_pointer(self._schema, at)
-                if not isinstance(node, dict):  # `false`: `true` refuses nothing
+                if not isinstance(node, dict):  # `false`, since nothing is invalid under `true`
                     faults.append(Fault(place, f"False schema does not allow {self._show(part)}"))
                     continue
                 if (at, place) in seen:
@@ -122,14 +123,14 @@ class Walk:
         return self._validators[at]
 
     def _reference(self, at: str) -> JSON:
-        """A schema that says the same as the subschema."""
+        """A schema equivalent to the subschema."""
         node = find_pointer(self._schema, at)
         if any(name in each for _, each in objects(node) for name in REFERENCES):
             return {"$ref": f"{self._base}#{quote(at, safe='/~')}"}
         return node
 
     def _compile(self, schema: JSON) -> jsonschema_rs.Validator:
-        """The validator of a schema that may refer to the whole one."""
+        """The validator of a schema that may refer to the whole schema."""
         if not any(name in each for _, each in objects(schema) for name in REFERENCES):
             self._spend(_PER_COMPILED * count_nodes(schema))
             return compile_validator(schema, self._mask)
@@ -145,7 +146,7 @@ class Walk:
             raise _OutOfSteps
 
     def _price(self, part: JSON) -> int:
-        """What one validation of a part costs at most."""
+        """The maximum cost of one validation of a part."""
         if not isinstance(part, (dict, list)):
             return self._cost.price(part)
         if id(part) not in self._prices:
@@ -155,7 +156,7 @@ class Walk:
     def _local(
         self, at: str, node: dict[str, JSON], part: JSON, place: str, limit: int
     ) -> Iterator[Fault]:
-        """The faults of the node itself, one keyword after the other."""
+        """The faults of the node itself, keyword by keyword."""
         rule: dict[str, JSON]
         for keyword in _LOCAL:
             if keyword in node:
@@ -170,7 +171,7 @@ class Walk:
         if isinstance(part, dict) and node.get("additionalProperties") is False:
             closed = {name: dict.fromkeys(node[name], True) for name in _NAMED if name in node}
             if closed:
-                # Of this rule alone the list of all errors is one, and it names every member.
+                # With this rule alone the library has a single error, which lists every member.
                 validator = self._compile({**closed, "additionalProperties": False})
                 self._spend(self._price(part))
                 yield from (Fault(place, message_of(e)) for e in validator.iter_errors(part))
@@ -212,7 +213,7 @@ class Walk:
             yield Fault(place, message_of(error))
 
     def _applied(self, at: str, node: dict[str, JSON], part: JSON, place: str) -> Iterator[_Part]:
-        """The subschemas that the part, or a child of it, must fit."""
+        """The subschemas that the part, or a child of it, must match."""
         for keyword in REFERENCES[:2]:
             if isinstance(reference := node.get(keyword), str):
                 target = pointer_of_reference(reference, self._anchors)
@@ -267,7 +268,7 @@ class Walk:
                 yield f"{at}/items", item, f"{place}/{index}"
 
     def _whole(self, at: str, node: dict[str, JSON], part: JSON, place: str) -> Fault:
-        """Why a part does not fit, although every rule above holds: `unevaluatedProperties` and
+        """Why a part is invalid although it satisfies all rules above: `unevaluatedProperties` and
         `unevaluatedItems` depend on all others."""
         if any(name in node for name in UNEVALUATED):
             validator = self._validator(at)
@@ -283,4 +284,4 @@ class Walk:
 
 
 class _OutOfSteps(Exception):
-    """The walk has cost as much as it may."""
+    """The search has used all its steps."""

@@ -1,7 +1,7 @@
-"""A form made from a JSON Schema, the response of a ticket or a record of the config: its fields,
-and the JSON that was filled in.
+"""Forms generated from a JSON Schema, for the response of a ticket or a record of the config
+registry: the fields, and the JSON value of a submitted form.
 
-Not here: whether that fits the schema (schemas.py), and how a field looks.
+Not here: whether that value is valid (schemas.py), and how a field looks.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ _RULES: Final[Mapping[str, set[str]]] = {
     "object": {"properties", "required", "additionalProperties"},
 }
 _LISTS: Final = ("lines", "several")
-# What is said by a line of its own in the field of a list that may be null. There an empty field is
-# a list that is not set: null may mean something else, such as no tool where nothing means all.
+# Special values that can be typed, as the only line, into the field of a list that may be null. An
+# empty field means that the list is not set: null may mean something else, for example no tool
+# where an absent list means all.
 _NO_LINES: Final = ("[]", "null")
 _BREAK: Final = re.compile(r"[\r\n]")
 _KINDS: Final = {"string": "text", "boolean": "choice", "array": "lines"}
@@ -48,12 +49,12 @@ _WORDS: Final = {"true": "yes", "false": "no", "null": "nothing"}
 
 @dataclass(frozen=True)
 class Field:
-    """One place of the value. `name` is its JSON Pointer, `typed` what stands in it at first.
+    """A field for one place of the value. `name` is its JSON Pointer, `typed` its initial text.
 
     `kind`: `text`, `date`, `number`, `integer`, `choice` (one of `choices`: JSON text and label),
-    `several` (a list of choices, one a line), `lines` (a list of strings, one a line) or `json`.
-    `rules` are those of its schema that a browser can check too. `group` is the label of the
-    object that it stands in, `needed` whether that object must have it wherever it is there.
+    `several` (a list of choices, one per line), `lines` (a list of strings, one per line) or
+    `json`. `rules` are those of its schema that a browser can check too. `group` is the label of
+    the object that contains it, `needed` whether that object, if present, must have it.
     """
 
     name: str
@@ -70,7 +71,7 @@ class Field:
 
     @property
     def long(self) -> bool:
-        """Whether it takes several lines, as far as the schema tells."""
+        """Whether the field has several lines, by its schema."""
         return self.kind in ("lines", "json") or (self.kind == "text" and not self.rules)
 
     @property
@@ -81,7 +82,7 @@ class Field:
 
 def fields_of(schema: JSON) -> list[Field] | None:
     """The fields of a schema made of strings, enums, numbers, booleans, lists of strings or of
-    enums and objects of those; None for any other, whose answer is typed as JSON."""
+    enums, and objects of those; None for any other schema, whose value must be typed as JSON."""
     try:
         fields = list(_fields(schema, _Place()))
     except _Beyond:
@@ -150,7 +151,7 @@ def _fields(schema: JSON, place: _Place) -> Iterator[Field]:
 def _members(schema: Mapping[str, Any], place: _Place) -> Iterator[Field]:
     _only(schema, "object")
     parts, needed = schema.get("properties", {}), schema.get("required", [])
-    # An object that must be there, but may be empty, cannot be told from one that was left out.
+    # An object that must exist but may be empty cannot be distinguished from an omitted one.
     if set(needed) - parts.keys() or (place.pointer and place.required and not needed):
         raise _Beyond
     if place.edits and not (parts and (place.held is MISSING or isinstance(place.held, dict))):
@@ -203,7 +204,8 @@ def _leaf(schema: Mapping[str, Any], place: _Place, *, nullable: bool) -> Field:
 
 
 def _only(schema: JSON, kind: str) -> None:
-    """Refuse a schema of another kind, and one that says more of it than a field can."""
+    """Raise _Beyond for a schema of another type, and for one with rules that a field cannot
+    represent."""
     if not isinstance(schema, dict) or schema.get("type") != kind:
         raise _Beyond
     if schema.keys() - _NOTES - {"type"} - _RULES[kind]:
@@ -266,7 +268,7 @@ def _text_of(field: Field, node: JSON) -> str | None:
             return dump(node)
         case "date" if isinstance(node, str) and _is_date(node):
             return node
-        # Browsers remove line breaks from fields of one line.
+        # Browsers remove line breaks from single-line fields.
         case "text" if isinstance(node, str) and (field.long or not _BREAK.search(node)):
             return node
     return None
@@ -290,12 +292,12 @@ def _lines(field: Field, items: list[JSON]) -> str | None:
 def compose(
     fields: Sequence[Field], typed: Mapping[str, str], held: JSON = None
 ) -> tuple[str, list[Fault]]:
-    """The JSON text of `held` (None: no value yet) with the `typed` texts, by name of the field, and
-    their faults.
+    """The JSON text of `held` (None: no value yet) with the `typed` texts, by name of the field,
+    and their faults.
 
-    An unchanged field changes nothing: absent stays absent, and null stays null. An empty optional
-    field is left out, and so is its object if nothing else is in it. An empty required field is a
-    fault, unless it is a list. Numbers keep their spelling.
+    An unchanged field changes nothing: an absent member stays absent, and null stays null. An empty
+    optional field is left out, and its object too if it has no other member. An empty required
+    field is a fault, unless it is a list. Numbers keep their spelling.
     """
     value = {} if held is None else held
     wrong: dict[str, list[Fault]] = {}
@@ -321,19 +323,19 @@ def compose(
 
 
 def _normal(text: str) -> str:
-    """Line breaks as they are stored; browsers send others."""
+    """The text with LF line breaks; browsers send CRLF."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _without(value: JSON, path: list[str]) -> JSON:
-    """The value without a place, and without the objects that held nothing else."""
+    """The value without a place, and without objects that contained nothing else."""
     while len(path) > 1 and len(json_pointers.find(value, path[:-1])) == 1:
         path = path[:-1]
     return json_pointers.remove(value, path)
 
 
 def _lacks(field: Field, value: JSON, typed: Mapping[str, str]) -> bool:
-    """Whether the value has nothing where it must have something."""
+    """Whether a required place of the value is missing."""
     if not field.name:
         return field.kind not in _LISTS and not typed.get("", "").strip()
     above = _at(value, field.name.rpartition("/")[0])
@@ -391,7 +393,7 @@ def _is_date(text: str) -> bool:
 def faults_by_field(
     fields: Sequence[Field], errors: Sequence[Mapping[str, str]]
 ) -> tuple[dict[str, str], list[Mapping[str, str]]]:
-    """What is wrong by the name of the field it concerns, and what concerns none."""
+    """The errors by the name of the field they concern, and those that concern no field."""
     at: dict[str, str] = {}
     rest: list[Mapping[str, str]] = []
     names = {field.name for field in fields}

@@ -1,6 +1,7 @@
-"""JSON Schema 2020-12 for namespaces and state keys: what may be registered, what fits.
+"""JSON Schema 2020-12 for namespaces and state keys: which schemas may be registered, and which
+values are valid.
 
-Not here: where schemas are stored and cached, and what happens to entries that stop fitting.
+Not here: where schemas are stored and cached, and what happens to entries that become invalid.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from state_admin.domain.values import (
 )
 
 MAX_SCHEMA_BYTES: Final = 64 * 1024
-# In the units of schema_costs, of 60 ns at most. A validation that may take more runs isolated.
+# In the units of schema_costs, at most 60 ns each. A validation that may cost more runs in
+# isolation.
 LIGHT: Final = 1_000_000
-# In the child, where the limit of processor time ends what takes too long.
+# In the child process, whose CPU time limit ends longer validations.
 _ISOLATED_STEPS: Final = 20 * MAX_STEPS
-# The library collects all errors at once, and each holds a copy of the part that it is about.
+# The library collects all errors at once, each with a copy of the part that it concerns.
 _MOST_ERRORS: Final = 50_000
 _MOST_COPIED: Final = 8 << 20
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -53,10 +55,10 @@ class InvalidSchema(ValueError):
 
 
 class Validator:
-    """A compiled schema. Safe to share between threads. Built by `compile_schema`.
+    """A compiled schema. Safe to share between threads. Created by `compile_schema`.
 
-    A validation that may hold the interpreter for long runs in another process (isolation): its
-    cost is known before, from the schema and the size of the value.
+    A validation that may hold the interpreter lock for long runs in another process (isolation).
+    Its cost is computed in advance from the schema and the size of the value.
     """
 
     def __init__(
@@ -68,11 +70,11 @@ class Validator:
         self._mask = mask
 
     def faults(self, value: JSON, limit: int = 20) -> list[Fault]:
-        """Where and why a value does not fit, at most `limit` places; [] = it fits.
+        """Where and why a value is invalid, at most `limit` places; [] if it is valid.
 
-        The value has passed `values.check`. Pointers lead into the value; long values are cut
-        from the messages. One fault for the whole value says that validating takes too long.
-        Raises isolation.Busy when too many values are to be validated in isolation.
+        The value must have passed `values.check`. Pointers lead into the value; long values are
+        truncated in messages. If validating takes too long, there is one fault for the whole value.
+        Raises isolation.Busy if too many values wait for isolated validation.
         """
         if self.is_light(value):
             return self.faults_here(value, limit, MAX_STEPS)
@@ -83,8 +85,8 @@ class Validator:
         return [Fault(pointer, message) for pointer, message in found]
 
     def accepts(self, value: JSON) -> bool:
-        """Whether the value, which has passed `values.check`, fits. What takes too long to validate
-        does not. Raises as `faults` does."""
+        """Whether the value, which must have passed `values.check`, is valid. False if validating
+        takes too long. Raises as `faults` does."""
         if self.is_light(value):
             return self.accepts_here(value)
         try:
@@ -93,7 +95,7 @@ class Validator:
             return False
 
     def faults_here(self, value: JSON, limit: int, steps: int = _ISOLATED_STEPS) -> list[Fault]:
-        """`faults`, in this process whatever it costs."""
+        """`faults`, in this process regardless of the cost."""
         if self.accepts_here(value):
             return []
         plain = _plain(value)
@@ -103,21 +105,21 @@ class Validator:
         return Walk(self._schema.value, self._cost, self._mask, steps).faults(plain, limit)
 
     def accepts_here(self, value: JSON) -> bool:
-        """`accepts`, in this process whatever it costs."""
+        """`accepts`, in this process regardless of the cost."""
         try:
             return self._compiled.is_valid(value)
-        except ValueError:  # the library takes no subclass of float
+        except ValueError:  # the library accepts no subclass of float
             return self._compiled.is_valid(_plain(value))
 
     @property
     def always_light(self) -> bool:
-        """Whether no value that values.check accepts takes long to validate."""
+        """Whether every value that values.check accepts can be validated quickly."""
         cost = self._cost
         small = cost.units * (MAX_MEMBERS + 1) <= LIGHT
         return cost.bounded and not cost.pattern_bytes and small
 
     def is_light(self, value: JSON) -> bool:
-        """Whether a value is validated in this process, because that cannot take long."""
+        """Whether a value is validated in this process, because that is fast."""
         return self.always_light or (self._cost.bounded and self._cost.price(value) <= LIGHT)
 
     def _may_collect(self, value: JSON) -> bool:
@@ -140,10 +142,10 @@ class Validator:
 def compile_schema(text: str, mask: str | None = None) -> Validator:
     """Compile a schema from its JSON text. Raises InvalidSchema.
 
-    Refused: more than 64 KiB or 64 levels, any reference that leaves the document (nothing is
-    ever fetched), another dialect than 2020-12, look-around in patterns, more than MAX_PATTERNS
-    patterns, and references that multiply to more than MAX_WORK subschemas. `format` annotates,
-    as the standard has it: it refuses nothing. With a `mask`, messages show it instead of values.
+    Refused: more than 64 KiB or 64 levels, a reference outside the document (nothing is fetched), a
+    dialect other than 2020-12, look-around in patterns, more than MAX_PATTERNS patterns, and
+    references that expand to more than MAX_WORK subschemas. `format` is an annotation, as in the
+    standard: it refuses nothing. With a `mask`, messages contain it instead of values.
     """
     raw = _parse(text)
     try:
@@ -165,7 +167,8 @@ def compile_schema(text: str, mask: str | None = None) -> Validator:
 
 def check_patterns(text: str, max_value_bytes: int) -> None:
     """Refuse patterns that are too large for values of up to `max_value_bytes`, before they are
-    compiled. Raises InvalidSchema, also for what compile_schema refuses without compiling."""
+    compiled. Raises InvalidSchema, also for schemas that compile_schema refuses without
+    compiling."""
     raw = _parse(text)
     if faults := schema_costs.pattern_faults(raw.value, max_value_bytes):
         raise InvalidSchema(faults)
@@ -187,7 +190,7 @@ def _parse(text: str) -> Raw:
 
 
 def _outside(schema: JSON) -> Iterator[Fault]:
-    """References that leave the document, other dialects, and too many patterns."""
+    """References outside the document, other dialects, and too many patterns."""
     for pointer, node in schema_costs.objects(schema):
         for keyword in REFERENCES:
             target = node.get(keyword)
@@ -203,7 +206,7 @@ def _outside(schema: JSON) -> Iterator[Fault]:
 
 
 def _plain(value: JSON) -> JSON:
-    """The value without `Float`s, which the library does not take."""
+    """The value without `Float`s, which the library does not accept."""
     if isinstance(value, dict):
         return {name: _plain(member) for name, member in value.items()}
     if isinstance(value, list):

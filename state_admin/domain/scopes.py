@@ -1,6 +1,6 @@
-"""Names, keys and ids: what is legal, and the usual keys of StateScope.
+"""Names, keys and ids: which are valid, and the usual keys of StateScope.
 
-Not here: who may read what. A scope kind is for filters and the tree, never for access.
+Not here: permissions. A scope kind is used by filters and the tree, never for access control.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}"
-# No control characters: of keys and ids, as JSON Schema states it.
+# No control characters, as a JSON Schema pattern for keys and ids.
 PRINTABLE: Final = r"^[^\x00-\x1f\x7f-\x9f]*$"
 MAX_KEY_BYTES: Final = 512
 MAX_ID_BYTES: Final = 128
@@ -20,11 +20,11 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class BadName(ValueError):
-    """A name, key or id breaks the grammar. `str(e)` says which rule, and what is legal."""
+    """A name, key or id is not valid. `str(e)` says which rule it breaks, and what is valid."""
 
 
 class ScopeKind(StrEnum):
-    """What a key's shape says about its scope."""
+    """The scope that the form of a key indicates."""
 
     GLOBAL = "global"
     PARENT_THREAD = "parent_thread"
@@ -43,7 +43,7 @@ _PREFIXED: Final = {
 
 
 def check_name(name: str) -> None:
-    """The grammar of namespace and state key names. Raises BadName."""
+    """Validate the name of a namespace or state key. Raises BadName."""
     if not _NAME.fullmatch(name):
         raise BadName(
             "a name is 1 to 128 characters: letters, digits, '_', '.', ':' and '-' of ASCII, "
@@ -52,13 +52,15 @@ def check_name(name: str) -> None:
 
 
 def check_key(key: str) -> None:
-    """A key: 1 to 512 bytes of UTF-8, no control characters, compared byte for byte."""
+    """Validate a key: 1 to 512 bytes of UTF-8 without control characters. Keys are compared byte by
+    byte."""
     _check_text("key", key, MAX_KEY_BYTES)
 
 
 def check_id(identifier: str) -> None:
-    """An id of a thread, run, message or ticket: 1 to 128 bytes, no control characters, and not a
-    dot segment: HTTP clients remove those from a path, percent-encoded too (WHATWG URL)."""
+    """Validate an id of a thread, run, message or ticket: 1 to 128 bytes, no control characters,
+    and not a dot segment, which HTTP clients remove from a path, percent-encoded too (WHATWG
+    URL)."""
     _check_text("id", identifier, MAX_ID_BYTES)
     if identifier in (".", ".."):
         raise BadName(f"an id cannot be {identifier!r}: HTTP clients remove it from a path")
@@ -83,7 +85,7 @@ def _quote(text: str) -> str:
 
 
 def scope_kind(key: str) -> ScopeKind:
-    """The kind that a stored key's shape shows; `thread::` with nothing behind it is custom."""
+    """The scope kind of a stored key; `thread::` without an id is custom."""
     if kind := _WHOLE.get(key):
         return kind
     prefix, _, rest = key.partition("::")

@@ -1,8 +1,8 @@
-"""What a search asks, whether a value meets it, and what an index must know of a value (ADR 6).
+"""Search queries, whether a value matches one, and what an index stores of a value (ADR 6).
 
-A text asks for words of string leaves, a condition for the value at a JSON Pointer. An index holds
-a value's words and facts (`lexemes`) and may name a value that does not match, never miss one that
-does: `find` decides. Not here: where values and indexes are stored.
+A text searches words of string leaves, a condition the value at a JSON Pointer. An index stores a
+value's words and facts (`lexemes`). It may return a value that does not match but never misses one
+that does: `find` decides. Not here: where values and indexes are stored.
 """
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ MAX_TERMS: Final = 32
 MAX_CONDITIONS: Final = 16
 MAX_MATCHES: Final = 10
 _AROUND: Final = 60
-# PostgreSQL takes a megabyte of lexemes. A value with more is named by every search.
+# PostgreSQL limits a tsvector to a megabyte. A value with more lexemes is a candidate of every
+# search.
 _MOST_BYTES: Final = 600_000
 _EVERY: Final = "~"
 _LONGEST: Final = 64
 
 _ASCII_WORD: Final = re.compile(r"[A-Za-z0-9]+")
-# Letters and digits of any script, with marks that NFKC may join to them. `_` parts words.
+# Letters and digits of any script, with marks that NFKC may join to them. `_` separates words.
 _WORD: Final = re.compile(r"(?:[^\W_]|[\u0300-\u036f])+")
-# Scripts without spaces: each character is a word, and a term of several asks for their sequence.
+# Scripts without spaces: each character is a word, and a term of several is a phrase.
 _ALONE: Final = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-# What parts words in JSON text: anything else, or an escape that ends in a letter.
+# What separates words in JSON text: any other character, or an escape that ends in a letter.
 _BEFORE_WORD: Final = r"([^a-z0-9]|\\[bfnrt])"
 _BEHIND_WORD: Final = "[^a-z0-9]"
 _TERM: Final = re.compile(r'"([^"]*)"?|(\S+)')
 
 
 class Word(NamedTuple):
-    """A word as it is compared, and where it stands in its text."""
+    """A normalized word, and its position in its text."""
 
     text: str
     start: int
@@ -50,14 +51,15 @@ class Word(NamedTuple):
 
 
 class Term(NamedTuple):
-    """Words that must follow one another in one string leaf; `prefix`: the last may go on."""
+    """Words that must follow one another in one string leaf; with `prefix` the last one is a
+    prefix."""
 
     words: tuple[str, ...]
     prefix: bool
 
 
 class Condition(NamedTuple):
-    """The value at `pointer` must be `same` as `equals`."""
+    """The value at `pointer` must be equal to `equals` (values.same)."""
 
     pointer: str
     equals: JSON
@@ -65,26 +67,26 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True)
 class Query:
-    """All terms and all conditions must hold."""
+    """All terms and all conditions must match."""
 
     terms: tuple[Term, ...] = ()
     where: tuple[Condition, ...] = ()
 
 
 class Match(NamedTuple):
-    """Where a value meets a query, and the text around it: plain text, never markup."""
+    """Where a value matches a query, and the text around it: plain text, never markup."""
 
     pointer: str
     snippet: str
 
 
 class BadQuery(ValueError):
-    """Nothing can be searched for with this; `str(e)` says why."""
+    """The query is not valid; `str(e)` says why."""
 
 
 def parse(text: str, where: Sequence[tuple[str, JSON]]) -> Query:
-    """A query from what a person types (words, `word*`, "a phrase") and conditions by pointer.
-    Raises BadQuery."""
+    """A query from typed text (words, `word*`, "a phrase") and conditions by pointer. Raises
+    BadQuery."""
     if len(text) > MAX_TEXT:
         raise BadQuery(f"the text has at most {MAX_TEXT:,} characters")
     if len(where) > MAX_CONDITIONS:
@@ -110,7 +112,7 @@ def parse(text: str, where: Sequence[tuple[str, JSON]]) -> Query:
 
 
 def words(text: str) -> Iterator[Word]:
-    """The words of a text: letters and digits, compared without case and as NFKC."""
+    """The words of a text: letters and digits, normalized to NFKC and case-folded."""
     if text.isascii():
         for found in _ASCII_WORD.finditer(text):
             yield Word(found[0].lower(), found.start(), found.end())
@@ -131,7 +133,7 @@ def _fold(text: str) -> str:
 
 
 def find(value: JSON, query: Query) -> list[Match] | None:
-    """Where the value meets the query, conditions first; None: it does not."""
+    """Where the value matches the query, conditions first; None if it does not."""
     matches = []
     for pointer, equals in query.where:
         try:
@@ -183,7 +185,8 @@ def _cut(text: str) -> str:
 
 
 def lexemes(value: JSON, homes: Sequence[str]) -> list[str]:
-    """What an index holds of a value: its words, its facts, and `homes`, where it lives."""
+    """What an index stores of a value: its words, its facts, and `homes`, its workspace and
+    namespace."""
     found = set(homes)
     for pointer, leaf in _leaves(value):
         found.add(_fact(pointer, leaf))
@@ -207,9 +210,9 @@ def tsquery(query: Query, home: str) -> str:
 
 
 def spellings(query: Query) -> list[str]:
-    """For each word of the terms a regular expression, the same to Python and PostgreSQL, that is
-    found in the lowered JSON text of a value that meets the query, if that is ASCII without `\\u`:
-    JSON escapes nothing else that could belong to a word."""
+    r"""For each word of the terms a regular expression, valid in Python and PostgreSQL, that
+    matches the lowercase JSON text of every value that matches the query, if that text is ASCII
+    without `\\u`: JSON escapes nothing else that could be part of a word."""
     lexemes = []
     for term in query.terms:
         *before, last = term.words
@@ -219,7 +222,7 @@ def spellings(query: Query) -> list[str]:
 
 
 def home_of(kind: str, identity: int) -> str:
-    """The lexeme of a workspace or namespace. No word and no fact is spelled like it."""
+    """The lexeme of a workspace or namespace. No word or fact has this form."""
     return f"@{kind}{identity}"
 
 
@@ -228,13 +231,13 @@ def _quoted(lexeme: str) -> str:
 
 
 def _fact(pointer: str, leaf: JSON) -> str:
-    """A short name for "this stands there", equal for values that are `same`."""
+    """A short name for "this value is at this pointer", equal for values that are `same`."""
     if isinstance(leaf, bool) or leaf is None:
         kind = str(leaf)
     elif isinstance(leaf, str):
         kind = "s" + leaf
     elif isinstance(leaf, (dict, list)):
-        kind = type(leaf).__name__  # empty
+        kind = type(leaf).__name__  # an empty object or array
     elif isinstance(leaf, float) and not leaf.is_integer():
         kind = "n" + float.__repr__(leaf)
     else:
@@ -244,7 +247,7 @@ def _fact(pointer: str, leaf: JSON) -> str:
 
 
 def _leaves(value: JSON) -> Iterator[tuple[str, JSON]]:
-    """Pointer and value of everything that holds nothing, in document order."""
+    """Pointer and value of every leaf and empty container, in document order."""
     stack = [("", value)]
     while stack:
         pointer, node = stack.pop()

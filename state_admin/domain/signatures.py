@@ -1,7 +1,9 @@
-"""Signatures of webhooks, as the Standard Webhooks specification has them: its libraries verify ours.
+"""Signatures of webhooks according to the Standard Webhooks specification, whose libraries verify
+them.
 
-`webhook-signature: v1,<base64> v1,<base64>`: HMAC-SHA256 over `<webhook-id>.<webhook-timestamp>.<body>`,
-one for each live secret. https://github.com/standard-webhooks/standard-webhooks
+`webhook-signature: v1,<base64> v1,<base64>`: HMAC-SHA256 over
+`<webhook-id>.<webhook-timestamp>.<body>`, one for each valid secret.
+https://github.com/standard-webhooks/standard-webhooks
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ import hmac
 from collections.abc import Sequence
 
 PREFIX = "whsec_"
-# Seconds by which a receiver's clock may differ, and after which a recorded request is worthless.
+# Seconds by which a receiver's clock may differ, and after which a replayed request is refused.
 TOLERANCE = 300
 
 
 def spell(secret: bytes) -> str:
-    """A secret as people and programs carry it: `whsec_<base64>`."""
+    """The text form of a secret: `whsec_<base64>`."""
     return PREFIX + base64.b64encode(secret).decode()
 
 

@@ -1,4 +1,4 @@
-"""What is counted of everything stored, and how fast it grows."""
+"""What is counted of everything stored, and its growth."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from datetime import date
 
 @dataclass(slots=True)
 class Counts:
-    """Rows and bytes by what they are; bytes are those of the JSON text, as it was sent.
+    """Numbers of rows and bytes by kind; bytes are those of the JSON text as it was sent.
 
-    `entries` are those that live. History: every version of an entry, the newest included, and the
-    values that a thread's state keys had before; state: the values they have now. Estimated tokens
-    are those of entries and messages.
+    `entries` are those that exist now. History: every version of an entry, the newest included, and
+    the previous values of a thread's state keys; state: their current values. Estimated tokens are
+    those of entries and messages.
     """
 
     entries: int = 0
@@ -47,7 +47,7 @@ _NAMES = tuple(field.name for field in fields(Counts))
 
 
 def growth_per_day(levels: Sequence[tuple[date, int]]) -> float | None:
-    """How much a level rose a day, between its first and its last day. None: one day says nothing."""
+    """The growth per day between the first and the last day. None if there is only one day."""
     if len(levels) < 2:
         return None
     (first, low), (last, high) = levels[0], levels[-1]

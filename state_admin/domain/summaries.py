@@ -1,5 +1,6 @@
-"""What stands in a conversation for its beginning: how a summary is wrapped, and that what somebody
-else wrote into it stays data (docs/adr/0011). Not here: writing one (summarizers)."""
+"""The summary that replaces the beginning of a conversation: how it is wrapped, and how text of
+others in it is kept from being read as instructions (docs/adr/0011-model-summaries-are-data.md).
+Not here: writing a summary (summarizers)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from .values import JSON
 TAG: Final = "conversation-summary"
 _OPENING, _CLOSING = f"<{TAG}>\n", f"\n</{TAG}>"
 
-# C0 and C1 but tab and line feed, what turns writing around, byte order marks, lone surrogates.
+# C0 and C1 controls except tab and line feed, bidirectional controls, byte order marks, lone
+# surrogates.
 _UNPRINTABLE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb"
     "\ud800-\udfff]"
@@ -20,7 +22,7 @@ _CUT: Final = "…"
 
 
 def wrap(text: str) -> dict[str, JSON]:
-    """The message that takes the place of what it summarises."""
+    """The message that replaces what it summarizes."""
     return {"role": "system", "content": f"{_OPENING}{text}{_CLOSING}"}
 
 
@@ -32,8 +34,7 @@ def unwrap(message: JSON) -> str:
 
 def clean(text: str, max_tokens: int) -> str:
     """A summary as it may be stored: without control characters, unable to close or open the tags
-    around it, and of at most `max_tokens` (tokens.estimate_text), cut at a word's end.
-    """
+    around it, and with at most `max_tokens` (tokens.estimate_text), cut at the end of a word."""
     text = _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = harmless(text, TAG).strip()
     most = 4 * max_tokens + 3
@@ -46,5 +47,5 @@ def clean(text: str, max_tokens: int) -> str:
 
 
 def harmless(text: str, *tags: str) -> str:
-    """`text` in which nothing reads as one of these tags, however it is spelled."""
+    """`text` in which nothing can be read as one of these tags, however it is written."""
     return re.sub(rf"<(?=[\s/]*(?:{'|'.join(tags)}))", "[", text, flags=re.IGNORECASE)

@@ -1,5 +1,6 @@
-"""The exact token estimate, integer arithmetic only, so that numbers agree everywhere.
-Not here: what a model really bills.
+"""The token estimate, in integer arithmetic only, so that all programs compute the same number.
+
+Not here: the tokens that a provider bills.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from state_admin.domain.values import JSON, dump
 MESSAGE_TOKENS: Final = 4
 BLOCK_BYTES: Final = 50
 
-# A text block of OpenAI or Anthropic, and the thinking block, carry their text under these.
+# The members with the text of a text block of OpenAI or Anthropic, and of a thinking block.
 _TEXTS: Final = ("text", "thinking")
 
 
@@ -28,8 +29,9 @@ def estimate_value(value_text: str) -> int:
 def estimate_message(message: JSON) -> int:
     """`4 + floor(bytes / 4)`; bytes = text and tool-call arguments, and 50 per other block.
 
-    `content` is text, None or a list of blocks; tool calls are OpenAI's
-    (`function.arguments`, a string) or the reference's (`arguments`, any JSON).
+    `content` is text, None or a list of blocks; tool calls are in OpenAI's format
+    (`function.arguments`, a string) or in that of the reference implementation (`arguments`, any
+    JSON).
     """
     content = message.get("content")
     total = 0

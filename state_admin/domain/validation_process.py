@@ -1,4 +1,4 @@
-"""The child process that isolation starts: validates one value after the other, within limits."""
+"""The child process that isolation starts: validates values one by one, within limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def serve(cpu_seconds: float, memory_bytes: int) -> None:
     """The main loop: one request per line, one reply per line."""
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its parent
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its parent, not by Ctrl-C
     # The timer of CPU time ends the process, even while native code is running.
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})

@@ -1,7 +1,7 @@
-"""JSON values, losslessly: their limits, their spelling, their equality.
+"""JSON values without loss: their limits, their spelling, their equality.
 
-The parsing of documents stands in `documents` and is offered here too. Not here: what a value
-means to a schema (schemas) or how a patch changes it (patches).
+The functions of `documents` can be imported from here too. Not here: whether a value matches a
+schema (schemas) or how a patch changes it (patches).
 """
 
 from __future__ import annotations
@@ -59,22 +59,22 @@ __all__ = [
 ]
 
 MAX_MEMBERS: Final = 10_000
-# Of entries: unless the namespace has a limit of its own, and the highest such limit.
+# Of entries: the limit of a namespace that sets none, and the highest limit that one can set.
 DEFAULT_MAX_VALUE_BYTES: Final = 1024 * 1024
 MAX_VALUE_BYTES: Final = 8 * 1024 * 1024
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _SORTED: Final = json.JSONEncoder(sort_keys=True)
-_SPREAD: Final = 2**61 - 1  # integers below are their own hashes
+_SPREAD: Final = 2**61 - 1  # smaller integers are their own hashes
 _BIGGEST: Final = 10**MAX_DIGITS
-# Every digit as 0, so that a run of digits is found by one search in C.
+# Replaces every digit by 0, so that a run of digits is found by one search in C.
 _ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER: Final = b"0" * (MAX_DIGITS + 1)
 _DOUBTFUL_ESCAPE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
 class Float(float):
-    """A number whose spelling Python would not repeat: `1.10`, `1e2`. Equal to its float."""
+    """A number whose spelling Python would not reproduce: `1.10`, `1e2`. Equal to its float."""
 
     __slots__ = ("literal",)
     literal: str
@@ -95,12 +95,12 @@ class Float(float):
 
 
 def check(raw: Raw, pointer: str = "") -> None:
-    """Refuse what a value may not hold; `pointer` is where the value stands.
+    """Raise RefusedJSON for what a value may not contain; `pointer` is the value's place.
 
     Limits: no NUL or lone surrogate in a string or key; MAX_DEPTH levels (`[]` is one level);
-    MAX_MEMBERS object members and array items over all levels; numbers within a double;
-    integers of MAX_DIGITS digits (PostgreSQL holds 131,072, Python reads 4,300; nobody
-    counts that far, and arithmetic on them must stay cheap). Raises RefusedJSON.
+    MAX_MEMBERS object members and array items over all levels; numbers within a double; integers of
+    MAX_DIGITS digits (PostgreSQL stores 131,072, Python parses 4,300; the limit keeps arithmetic on
+    them cheap).
     """
     if not _surely_fine(raw.text):
         faults = _faults(raw.value, pointer)
@@ -109,7 +109,7 @@ def check(raw: Raw, pointer: str = "") -> None:
 
 
 def _surely_fine(text: str) -> bool:
-    """A few passes in C over the text clear nearly every value without a walk in Python."""
+    """True for nearly every valid value, by a few searches in C instead of a walk in Python."""
     openers = text.count("[") + text.count("{")
     if openers > MAX_DEPTH or openers + text.count(",") > MAX_MEMBERS:
         return False
@@ -161,8 +161,8 @@ def _text_fault(text: str) -> str | None:
 
 
 def load(text: str) -> JSON:
-    """Parse stored text for change. Numbers keep their spelling: see `dump`."""
-    # "-0" is an integer that Python's int cannot spell.
+    """Parse stored text in order to change it. Numbers keep their spelling: see `dump`."""
+    # "-0" is an integer that Python's int cannot represent.
     whole = (
         (lambda literal: Float(literal) if literal == "-0" else int(literal))
         if ("-0" in text)
@@ -236,22 +236,22 @@ def same(a: JSON, b: JSON) -> bool:
 
 
 def identity(value: JSON) -> Hashable:
-    """Something hashable that is equal for two values exactly when they are `same`.
+    """A hashable object that is equal for two values exactly when they are `same`.
 
-    Text where it must be: Python hashes big integers and tuples without a secret, so that a client
-    could send thousands of different ones with one hash, and a set of them would take the square of
-    their number.
+    Text where necessary: Python hashes large integers and tuples without a random seed, so that a
+    client could send thousands of different ones with one hash, and a set of them would take
+    quadratic time.
     """
     if isinstance(value, str):
         return value
     value = _counted(value)
     if type(value) in (int, float) and -_SPREAD < value < _SPREAD:
         return cast(Hashable, value)
-    return "\0" + _SORTED.encode(value)  # no string of a value holds NUL
+    return "\0" + _SORTED.encode(value)  # cannot equal a string of a value, which contains no NUL
 
 
 def _counted(value: JSON) -> JSON:
-    """The value with each whole number as an integer: 1.0 is 1."""
+    """The value with each whole number as an integer: 1.0 becomes 1."""
     if isinstance(value, dict):
         return {name: _counted(member) for name, member in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What a webhook wants, and what it is told."""
+"""The filter of a webhook, and the events that it receives."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ TEST_TYPE = "commonhold.webhook.test"
 
 @dataclass(frozen=True)
 class Choice:
-    """The part of a webhook's filter that is made of globs; empty lists take everything."""
+    """The part of a webhook's filter that consists of globs; an empty list matches everything."""
 
     namespaces: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
 
     def takes(self, kind: str, namespace: str) -> bool:
-        """Whether a change is wanted. One without a namespace is no change of any namespace."""
+        """Whether a change matches. A change without a namespace matches no namespace filter."""
         return (not self.kinds or matches_any(self.kinds, kind)) and (
             not self.namespaces or (bool(namespace) and matches_any(self.namespaces, namespace))
         )
 
 
 def subject_of(namespace: str, key: str, thread: str, run: str) -> str:
-    """Where to read what changed, relative to `/api/v1/`; "" when the change has no address."""
+    """The path of the changed resource, relative to `/api/v1/`; "" if it has none."""
     if namespace and key:
         return f"state/{quote(namespace, safe='')}/{quote(key, safe='')}"
     if namespace:
@@ -49,9 +49,9 @@ def cloud_event(
     subject: str = "",
     sequence: str = "",
 ) -> dict[str, Any]:
-    """A CloudEvent 1.0 in the structured JSON format. The same change is the same event (source
-    and id) for every webhook and every delivery, so receivers can drop repeats by its id.
-    `sequence` (an official extension) grows with the feed and compares as text."""
+    """A CloudEvent 1.0 in the structured JSON format. A change is the same event (source and id)
+    for every webhook and every delivery, so receivers can drop duplicates by its id. `sequence` (an
+    official extension) increases with the feed and compares as text."""
     event: dict[str, Any] = {
         "specversion": "1.0",
         "id": event_id,

@@ -1,4 +1,4 @@
-"""Tables, named constraints and QuerySets: every read lives here, no write does."""
+"""Tables, named constraints and QuerySets. All reads are defined here; writes are in services."""
 
 from __future__ import annotations
 

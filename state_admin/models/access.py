@@ -1,4 +1,4 @@
-"""People and programs: users, their membership, API tokens, one-time login links."""
+"""Users, their membership, API tokens, one-time login links."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ class Role(models.TextChoices):
 
 
 def digest(secret: str) -> str:
-    """SHA-256 in hex. Enough without salt or stretching: our secrets are 256 random bits."""
+    """SHA-256 in hex. Needs neither salt nor stretching, because the secrets are 256 random
+    bits."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 class User(AbstractUser):
-    """A person. What they may do stands in their memberships, not in Django's permissions."""
+    """A user. Permissions come from the user's memberships, not from Django's permissions."""
 
     class Meta(AbstractUser.Meta):
         db_table = "users"
@@ -60,8 +61,8 @@ class Membership(models.Model):
 
 class TokenQuerySet(models.QuerySet["ApiToken"]):
     def visible_to(self, actor: Actor) -> Self:
-        """Tokens of the workspace; none for a restricted token, which could learn what else there
-        is."""
+        """Tokens of the workspace; none for a restricted token, which could learn the names of
+        other resources."""
         return self.none() if actor.restricted else self.filter(workspace_id=actor.workspace_id)
 
     def live(self) -> Self:
@@ -72,25 +73,25 @@ TOKEN_PREFIX = "ch"  # noqa: S105  # public, tells ours from other secrets
 
 
 class ApiToken(models.Model):
-    """A program's key, `ch_<lookup>_<secret>`. Only the digest of the secret is kept."""
+    """An API token, `ch_<lookup>_<secret>`. Only the digest of the secret is stored."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=128)
     role = models.CharField(max_length=8, choices=Role.choices)
     lookup = models.CharField(max_length=16, db_collation="C")
     digest = models.CharField(max_length=64)
-    # Globs of namespaces and prefixes of thread ids the token is limited to; empty is "all".
+    # Globs of namespaces and prefixes of thread ids to which the token is limited; empty means all.
     namespaces = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
     thread_prefixes = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
-    # May manage all workspaces; made at the shell, or by another of the kind.
+    # May manage all workspaces. Created by a command, or by another operator token.
     operator = models.BooleanField(default=False, db_default=False)
-    # Calls a minute; NULL is no limit.
+    # Calls per minute; NULL means no limit.
     rate_per_minute = models.PositiveIntegerField(null=True, blank=True)
     created_by = models.CharField(max_length=150)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
-    # A successor was made then; this one lives on until it expires.
+    # When its successor was created; the token remains valid until it expires.
     rotated_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
 
@@ -102,12 +103,12 @@ class ApiToken(models.Model):
 
     @property
     def beginning(self) -> str:
-        """The public part of the token, by which people recognise it."""
+        """The public part of the token, by which users recognize it."""
         return f"{TOKEN_PREFIX}_{self.lookup}_"
 
 
 class LoginLink(models.Model):
-    """A link that logs a person in once. Only its digest is kept."""
+    """A link that signs a user in once. Only its digest is stored."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="login_links")
     digest = models.CharField(max_length=64)
@@ -126,7 +127,7 @@ class LoginAttemptQuerySet(models.QuerySet["LoginAttempt"]):
 
 
 class LoginAttempt(models.Model):
-    """A password login that was tried and has not succeeded: what throttling counts."""
+    """A failed password login, or one in progress; throttling counts these."""
 
     username = models.CharField(max_length=150, db_collation="C")
     address = models.GenericIPAddressField()

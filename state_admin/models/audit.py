@@ -1,4 +1,4 @@
-"""Who did what: the audit row of every write."""
+"""The audit log: one row per write."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .workspaces import Workspace
 
 
 def narrowed(actor: Actor) -> Q:
-    """The rows about an actor's workspace that a narrowed token may see: those about namespaces
-    and threads within its grant, and those about neither."""
+    """The rows of an actor's workspace that a restricted token may see: those about its namespaces
+    and threads, and those about neither."""
     visible = Q(workspace_id=actor.workspace_id)
     if actor.namespaces:
         visible &= Q(namespace="") | Q(namespace__regex=glob_regex(actor.namespaces))
@@ -35,11 +35,11 @@ class AuditQuerySet(models.QuerySet["AuditRow"]):
         return self.filter(narrowed(actor))
 
     def of_action(self, action: str) -> Self:
-        """`entry.put`, or all that was done to a noun: `entry`."""
+        """Rows of one action such as `entry.put`, or of all actions on a noun such as `entry`."""
         return self.filter(Q(action=action) | Q(action__startswith=f"{action}."))
 
     def about(self, subject: str) -> Self:
-        """`namespace/key`, or a namespace, key, thread or run by its name."""
+        """Rows about `namespace/key`, or about a namespace, key, thread or run with this name."""
         namespace, _, key = subject.partition("/")
         condition = Q(namespace=subject) | Q(key=subject) | Q(thread=subject) | Q(run=subject)
         return self.filter(condition | Q(namespace=namespace, key=key) if key else condition)
@@ -51,15 +51,16 @@ class AuditQuerySet(models.QuerySet["AuditRow"]):
         return self.filter(at__lte=moment, pk__lt=id_at(self.model, "at", moment + OPEN))
 
     def nth_newest(self, number: int) -> int | None:
-        """The id of the row so many rows back: one range of audit_workspace_newest."""
+        """The id of the row at position `number` from the newest: one range of
+        audit_workspace_newest."""
         ids = self.order_by("-pk").values_list("pk", flat=True)
         return next(iter(ids[number - 1 : number]), None)
 
 
 class AuditRow(ActorStamp):
-    """One write. Inserted in the transaction of the write: no audit, no write."""
+    """One write. Inserted in the transaction of the write, so that no write lacks its audit row."""
 
-    # No constraint: its check would lock the one row of the workspace for every writer at once.
+    # No constraint: its check would make all writers lock the single row of the workspace.
     workspace = models.ForeignKey(
         Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False
     )
@@ -70,7 +71,7 @@ class AuditRow(ActorStamp):
     key = models.TextField(default="", db_default="", db_collation="C")
     thread = models.CharField(max_length=128, default="", db_default="", db_collation="C")
     run = models.CharField(max_length=128, default="", db_default="", db_collation="C")
-    # The version or revision that the write made, or 0.
+    # The version or revision that the write created, or 0.
     version = models.BigIntegerField(default=0, db_default=0)
     detail = models.JSONField(default=dict, db_default={})
 

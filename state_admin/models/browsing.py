@@ -1,8 +1,8 @@
-"""What people browse: pages of entries over namespaces, counts with an upper bound.
+"""Lists of entries over namespaces for pages, and counts with an upper bound.
 
-Hand-written, because a page must not cost more when there are ten million entries: the page walks
-the unique index (namespace, key) from the cursor, namespace by namespace, and stops; the ORM can
-only sort the whole join.
+Hand-written SQL, so that a page costs the same with ten million entries: it walks the unique index
+(namespace, key) from the cursor, namespace by namespace, and stops. The ORM can only sort the whole
+join.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import hot
 from .entries import SCOPE_KEYS, SCOPE_PREFIXES
 from .namespaces import glob_regex
 
-# Behind every key that begins with a prefix, in the byte order of the key's collation.
+# Sorts after every key with a given prefix, in the byte order of the key's collation.
 _LAST = "\U0010ffff"
 
 _LIVE = "NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())"
@@ -46,8 +46,8 @@ class EntryLine(NamedTuple):
 
 
 class NamespaceSize(NamedTuple):
-    """How much a namespace holds, as far as it was counted. `stale`: written under another schema
-    version than the present one, so perhaps invalid."""
+    """The size of a namespace, as far as it was counted. `stale`: entries written under another
+    schema version than the current one, which may be invalid."""
 
     entries: int
     size_bytes: int
@@ -55,7 +55,7 @@ class NamespaceSize(NamedTuple):
 
 
 class EntryAddress(NamedTuple):
-    """Where an entry stands in the order of all, and how large its value is."""
+    """The position of an entry in the order of the list, and the size of its value."""
 
     id: int
     size_bytes: int
@@ -83,7 +83,7 @@ ORDER BY e.namespace, e.key LIMIT %(limit)s
 
 _WINDOW_END = "SELECT n.name, e.key {stretch} OFFSET %(window)s - 1"
 
-# `window` entries in order, from the cursor on.
+# The first `window` entries after the cursor, in order.
 _STRETCH = """
     FROM namespaces n
     CROSS JOIN LATERAL (SELECT * FROM ({ranges}) e ORDER BY e.key LIMIT %(window)s) e
@@ -91,7 +91,7 @@ _STRETCH = """
     ORDER BY n.name, e.key LIMIT %(window)s
 """
 
-# One stretch of the unique index, from the cursor on.
+# One range of the unique index, from the cursor on.
 _RANGE = """
 (SELECT * FROM entries e
     WHERE e.namespace_id = n.id {conditions}
@@ -101,10 +101,11 @@ _RANGE = """
 
 
 class EntryFilter(NamedTuple):
-    """Which entries are looked at, from the place `after` on. `orphans`: only those of unregistered
-    namespaces, or of those of a `plugin`; `stale`: only those written under another schema version
-    than the present one, of namespaces whose schema has changed; `unjudged`: the same of all, since
-    what was redacted has met none; `tags`: only those that hold all of them."""
+    """Which entries a list contains, after the position `after`. `orphans`: only those of
+    unregistered namespaces, or of those of a `plugin`; `stale`: only those written under another
+    schema version than the current one, in namespaces whose schema has changed; `unjudged`: those
+    of another schema version in all namespaces, because redacted values were not validated; `tags`:
+    only entries with all of them."""
 
     namespace: str = ""
     scope: ScopeKind | None = None
@@ -122,7 +123,7 @@ class EntryFilter(NamedTuple):
 
     @property
     def sparse(self) -> str:
-        """The condition that no index leads to, "" without one."""
+        """The conditions without an index, "" if there are none."""
         parts = []
         if self.stale or self.unjudged:
             parts.append("e.schema_version <> e.present")
@@ -142,10 +143,10 @@ class EntryFilter(NamedTuple):
 def entry_page(
     actor: Actor, filters: EntryFilter, *, limit: int, window: int = 0
 ) -> list[EntryLine]:
-    """Up to `limit` live entries of a wanted, by namespace and key.
+    """Up to `limit` live entries that match the filters, by namespace and key.
 
-    Where no index leads to what is chosen (`wanted.sparse`), only the first `window` entries are
-    looked at, so that the cost has a bound; `window_end` says where to go on.
+    If a filter has no index (`filters.sparse`), only the first `window` entries are read, which
+    bounds the cost; `window_end` returns the position to continue from.
     """
     sparse = filters.sparse
     live = "" if sparse else f" AND {_LIVE}"
@@ -162,8 +163,8 @@ def entry_page(
 def entry_addresses(
     actor: Actor, filters: EntryFilter, *, limit: int, window: int
 ) -> list[EntryAddress]:
-    """The places of up to `limit` live entries of a wanted, by namespace and key, among the first
-    `window` entries, dead ones counted."""
+    """The addresses of up to `limit` live entries that match the filters, by namespace and key,
+    among the first `window` entries, deleted ones included."""
     parts = [_LIVE, filters.sparse] if filters.sparse else [_LIVE]
     statement = _FOUND.format(
         columns=_PLACE, stretch=_stretch(actor, filters, ""), sparse=" AND ".join(parts)
@@ -173,8 +174,8 @@ def entry_addresses(
 
 
 def window_end(actor: Actor, filters: EntryFilter, window: int) -> tuple[str, str] | None:
-    """The namespace and key at which a window of `window` entries ends, None when fewer are left.
-    Dead entries count, so that no row but the index is read."""
+    """The namespace and key at which a window of `window` entries ends, None if fewer are left.
+    Deleted entries count, so that only the index is read."""
     statement = _WINDOW_END.format(stretch=_stretch(actor, filters, ""))
     row = hot.fetch_one(statement, _parameters(actor, filters, window))
     return (row[0], row[1]) if row else None
@@ -190,7 +191,7 @@ def _stretch(actor: Actor, filters: EntryFilter, conditions: str) -> str:
         namespaces += " AND n.plugin = %(plugin)s"
     if filters.orphans:
         namespaces += " AND n.unregistered_at IS NOT NULL"
-    if filters.stale:  # a schema that never changed has no entries of an older one
+    if filters.stale:  # a schema that never changed has no entries of an earlier version
         namespaces += " AND n.schema_version > 1"
     if filters.prefix:
         conditions += " AND e.key >= %(prefix)s AND e.key < %(prefix_end)s"
@@ -215,7 +216,7 @@ def _parameters(actor: Actor, filters: EntryFilter, window: int) -> dict[str, An
 
 
 def _ranges(kind: ScopeKind) -> list[str]:
-    """The ranges of keys, as conditions, that make up a scope kind: each is one index range."""
+    """The conditions on `key` for a scope kind; each is one range of the index."""
     if kind in SCOPE_KEYS:
         return [f"e.key = '{SCOPE_KEYS[kind]}'"]
     if kind in SCOPE_PREFIXES:
@@ -234,10 +235,10 @@ def _ranges(kind: ScopeKind) -> list[str]:
 
 
 def scope_counts(namespace_id: int, most: int) -> dict[ScopeKind, int]:
-    """How many live entries of each scope kind a namespace holds, no range counted beyond `most`.
+    """The number of live entries of each scope kind in a namespace, each counted up to `most`.
 
-    ORDER BY, here and below, keeps the planner on the index: with a LIMIT alone it hopes to find
-    enough rows early in the whole table.
+    ORDER BY, here and below, keeps the planner on the index: with a LIMIT alone it expects to find
+    enough rows early in a scan of the whole table.
     """
     parts = []
     for kind in ScopeKind:
@@ -265,7 +266,7 @@ WHERE n.id = ANY(%(ids)s::bigint[])
 
 
 def namespace_sizes(namespace_ids: Sequence[int], most: int) -> dict[int, NamespaceSize]:
-    """Entries and bytes of namespaces, none counted beyond `most` entries."""
+    """Entries and bytes of namespaces, each counted up to `most` entries."""
     rows = hot.fetch_all(_SIZES, {"ids": list(namespace_ids), "most": most})
     return {row[0]: NamespaceSize(*row[1:]) for row in rows}
 
@@ -282,7 +283,7 @@ WHERE s.schemaname = current_schema() AND s.tablename = 'entries'
 
 
 def estimated_entries(namespace_ids: Sequence[int]) -> dict[int, int]:
-    """About how many entries large namespaces hold, from PostgreSQL's statistics: no counting.
-    Namespaces that are not among the largest, or a database without statistics, give nothing."""
+    """The approximate number of entries of large namespaces, from PostgreSQL's statistics. Contains
+    only the largest namespaces, and none if the database has no statistics."""
     rows = hot.fetch_all(_ESTIMATES, {"ids": list(namespace_ids)})
     return {row[0]: row[1] for row in rows}

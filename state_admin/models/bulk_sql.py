@@ -1,4 +1,5 @@
-"""The statements that change many entries at once, each at the version at which it was seen."""
+"""The statements that change many entries at once, each only if it still has the expected
+version."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from .entries_sql import trail
 
 Action = Literal["delete", "tag", "untag", "expire"]
 
-# The same order of locks as every batch (clearing_sql.py): (namespace, key).
+# Locks in the order of all batches (clearing_sql.py): (namespace, key).
 _HELD = """
 WITH held AS MATERIALIZED (
     SELECT e.id, n.name, e.expires_at AS expired_at, want.expires_at
@@ -52,7 +53,7 @@ _CHANGE: Final[Mapping[Action, str]] = {
 
 
 class Changed(NamedTuple):
-    """One that was changed: its new version, and when it would have expired before."""
+    """An entry that was changed: its new version, and its previous expiry."""
 
     namespace_id: int
     key: str
@@ -61,6 +62,7 @@ class Changed(NamedTuple):
 
 
 def change_entries(action: Action, parameters: Mapping[str, Any]) -> list[Changed]:
-    """Change those of `namespaces` (ids), `keys` and `versions`, arrays of one length, that are
-    live, still at that version, and not already so. `moments` are the new expiries."""
+    """Change the entries of `namespaces` (ids), `keys` and `versions`, arrays of one length, that
+    exist, have that version, and do not have the requested state already. `moments` are the new
+    expiries."""
     return [Changed._make(row) for row in hot.fetch_all(_CHANGE[action], parameters)]

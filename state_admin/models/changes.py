@@ -1,4 +1,4 @@
-"""The change feed: one row per change, in the transaction of the write."""
+"""The change feed: one row per change, inserted in the transaction of the write."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class ChangeQuerySet(models.QuerySet["Change"]):
 
 
 class Change(models.Model):
-    """One change. Order is (xid, id): ids alone are handed out before their commit, so a reader
-    that follows ids skips late committers.
+    """One change. Order is (xid, id): ids are assigned before the commit, so that a reader that
+    follows ids would skip transactions that commit late.
 
     `xid` is a clock: the writing transaction, or the latest one that had ended when the change was
-    recorded, whichever is later. Its own number alone would be too early: a transaction takes it
-    with its first write, and may then wait for another with a higher number that changes the same
-    thing first. Record a change after the thing itself is locked, and the order is right: of two
-    changes of one thing the second sees the first one's transaction ended.
+    recorded, whichever is later. The transaction's own number could be too early: a transaction
+    gets it at its first write, and may then wait for another with a higher number that changes the
+    same resource first. Record a change after its resource is locked; the order is then right,
+    because the second of two changes sees that the transaction of the first has ended.
     """
 
-    # No constraint: its check would lock the one row of the workspace for every writer at once.
+    # No constraint: its check would make all writers lock the single row of the workspace.
     workspace = models.ForeignKey(
         Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False
     )
     xid = Xid8(db_default=FeedClock(), editable=False)
     at = models.DateTimeField(db_default=Now(), editable=False)
-    # noun.verb, as in the audit
+    # noun.verb, as in the audit log
     kind = models.CharField(max_length=48)
     namespace = models.CharField(max_length=128, default="", db_default="", db_collation="C")
     key = models.TextField(default="", db_default="", db_collation="C")

@@ -1,13 +1,13 @@
-"""The statement that lets the changes of one transaction come into the feed at one moment."""
+"""The statement that gives all changes of a transaction the same position in the feed."""
 
 from __future__ import annotations
 
 from . import hot
 
-# Which rows are this transaction's own: those that can be seen and whose writer is still under way.
-# A savepoint has a number of its own, so the transaction's number alone would miss rows; theirs
-# come after it, and xmin holds the lower half of each. Own rows have a clock of at least the
-# transaction's number: one range of changes_feed_order, as long as what was written since.
+# The rows of this transaction are those that are visible and whose writer is still in progress. A
+# savepoint has its own number, greater than the transaction's, so comparing with the transaction's
+# number would miss rows; xmin is the lower half of each number. The clock of these rows is at least
+# the transaction's number: one range of changes_feed_order, which contains what was written since.
 _GATHER = """
 WITH me AS MATERIALIZED (
     SELECT pg_current_xact_id_if_assigned()::text::bigint AS xid
@@ -28,7 +28,7 @@ SELECT count(*) FROM gathered
 
 
 def align_feed_clock(workspace_id: int) -> int:
-    """Give the changes that this transaction has written in a workspace one clock, the newest of
-    theirs; answers how many had another. Nothing more may be written to the feed behind it."""
+    """Set the clock of all changes that this transaction has written in a workspace to the newest
+    of them; returns how many changed. Nothing may be written to the feed after this."""
     row = hot.fetch_one(_GATHER, {"workspace": workspace_id})
     return row[0] if row else 0

@@ -1,4 +1,4 @@
-"""The statement that deletes many entries at once, with the trail of each."""
+"""The statement that deletes many entries at once, with history, audit row and change of each."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from . import hot
 from .entries_sql import trail
 
-# The rows are locked by (namespace, key), the order of every batch, before the first one changes:
-# two that meet never wait for each other in a circle. A row that somebody changed while its lock
-# was awaited is looked at again as it is then.
+# The rows are locked by (namespace, key), the order of all batches, before the first is changed, so
+# that two batches cannot deadlock. A row that was changed while this statement waited for its lock
+# is evaluated again.
 _CLEAR = (
     """
 WITH held AS MATERIALIZED (
@@ -37,7 +37,7 @@ WITH held AS MATERIALIZED (
 
 
 def clear_entries(parameters: Mapping[str, Any]) -> int:
-    """Delete the entries at the `namespaces` (ids) and `keys`, two arrays of one length: the live
-    ones, or with `expired` those whose time is over. Answers how many there were."""
+    """Delete the entries at `namespaces` (ids) and `keys`, two arrays of one length: the live ones
+    or, with `expired`, the expired ones. Returns their number."""
     row = hot.fetch_one(_CLEAR, parameters)
     return row[0] if row else 0

@@ -1,4 +1,4 @@
-"""Compactions: every replacement of a long history by less is a row people can see."""
+"""Compactions: one row per job that replaces history by a summary or removes it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Trigger(models.TextChoices):
 
 
 class Phase(models.TextChoices):
-    """Where a running job is."""
+    """The phase of a running job."""
 
     CLAIMED = "claimed", "started"
     PLANNING = "planning", "selecting messages"
@@ -54,7 +54,7 @@ UNFINISHED = (CompactionStatus.QUEUED, CompactionStatus.RUNNING)
 
 
 def context_now() -> JSONObject:
-    """For UPDATE: the `progress` of a job whose thread's context is as long as it is now."""
+    """For UPDATE: the `progress` of a job, with the current length of its thread's context."""
     threads = Thread.objects.filter(pk=OuterRef("thread_id"))
     return JSONObject(context_tokens=Subquery(threads.values("context_tokens")))
 
@@ -75,7 +75,7 @@ class CompactionQuerySet(LeasedQuerySet["Compaction"]):
         return rows
 
     def of_its_own(self) -> Self:
-        """Without the copies that came into a thread when it was forked."""
+        """Without the jobs that were copied when a thread was forked."""
         copied = Q(thread__forked_from__isnull=False, thread__created_at__gt=F("finished_at"))
         return self.exclude(copied)
 
@@ -99,20 +99,21 @@ class Compaction(LeasedRow):
     )
     requested_by = models.CharField(max_length=150)
     reason = models.TextField(default="", db_default="", blank=True)
-    # The policy that was in force, so that a later change of policy explains nothing away.
+    # The policy at the time of the job, which explains it after the policy has changed.
     policy = RawJSON(default="{}")
     boundary_seq = models.IntegerField(null=True, blank=True)
     boundary_message_id = models.CharField(max_length=128, default="", blank=True)
     tokens_before = models.BigIntegerField(null=True, blank=True)
     tokens_after = models.BigIntegerField(null=True, blank=True)
-    # Of snapshot and history compaction: the newest revision that may go, what was there, what went.
+    # Of snapshot and history compaction: the newest revision that may be removed, and the rows
+    # before and removed.
     to_revision = models.BigIntegerField(null=True, blank=True)
     rows_before = models.BigIntegerField(null=True, blank=True)
     rows_removed = models.BigIntegerField(default=0)
     bytes_before = models.BigIntegerField(null=True, blank=True)
     bytes_removed = models.BigIntegerField(default=0, db_default=0)
-    # Where the next worker goes on (services/retention.py). Of context compaction: how long the
-    # context was when the job ended, or when a fold was lifted after it.
+    # Where the next worker continues (services/retention.py). Of context compaction: the length of
+    # the context when the job ended, or when a later undo changed it.
     progress = models.JSONField(default=dict, db_default={})
     summary = models.ForeignKey(
         Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
@@ -121,12 +122,12 @@ class Compaction(LeasedRow):
     summarizer = models.CharField(max_length=64, default="", blank=True)
     provider = models.CharField(max_length=128, default="", blank=True)
     model = models.CharField(max_length=128, default="", blank=True)
-    # What the model was told to do. What it was shown is the log up to the boundary.
+    # The instructions for the model. Its other input is the messages up to the boundary.
     instructions = models.TextField(default="", blank=True)
     input_tokens = models.BigIntegerField(default=0)
     output_tokens = models.BigIntegerField(default=0)
     cost_usd = models.DecimalField(max_digits=14, decimal_places=6, default=0)
-    # Why it was skipped, failed or superseded, in words.
+    # Why it was skipped, failed or superseded.
     detail = models.TextField(default="", blank=True)
     available_at = models.DateTimeField(db_default=Now())
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -143,7 +144,7 @@ class Compaction(LeasedRow):
             models.UniqueConstraint(
                 fields=["workspace", "public_id"], name="compactions_id_unique"
             ),
-            # One at a time per thread, decided by the database.
+            # At most one per thread and kind at a time.
             models.UniqueConstraint(
                 fields=["thread", "kind"],
                 name="compactions_single_flight",
@@ -163,13 +164,14 @@ class Compaction(LeasedRow):
                 name="compactions_done",
                 condition=Q(status="done"),
             ),
-            # Whose turn it is, and what the broker lost: the waiting jobs of each workspace.
+            # Choosing the next job, and finding jobs that the broker lost: the waiting jobs per
+            # workspace.
             models.Index(
                 fields=["workspace", "available_at"],
                 name="compactions_unfinished",
                 condition=Q(status__in=["queued", "running"]),
             ),
-            # When a workspace was served last.
+            # When a job of a workspace was last started.
             models.Index(
                 fields=["workspace", "started_at"],
                 name="compactions_served",

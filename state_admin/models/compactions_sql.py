@@ -1,4 +1,4 @@
-"""Whose compaction comes next, and which threads are due by the clock: one statement each."""
+"""Which compaction runs next, and which threads are due by time: one statement each."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import timedelta
 from . import hot
 from .compactions import CompactionQuerySet
 
-# Workspaces take turns: the one with the fewest at work first, among equals the one that was served
-# longest ago, so that a thousand jobs of one hold up nobody else's only one. Workspaces are found by
-# hops in the index, not by a look at each job; and looked into one after the other until one gives
-# a job that nobody else is just taking.
+# Workspaces take turns: the one with the fewest running jobs first, among equal ones the one served
+# longest ago, so that a thousand jobs of one do not delay those of another. Workspaces are found by
+# skipping through the index, not by reading each job; they are tried in this order until one has a
+# job that no other worker is claiming.
 _CLAIM_NEXT = f"""
 WITH RECURSIVE waiting AS (
     (SELECT workspace_id FROM compactions WHERE status IN ('queued', 'running')
@@ -47,7 +47,7 @@ FROM next n WHERE c.id = n.id
 RETURNING c.public_id
 """
 
-# Policies are laid over each other as domain/policies.py does it: a field at a time, and null counts.
+# Policies are combined as in domain/policies.py: field by field, and null counts.
 _DUE = """
 SELECT t.id
 FROM threads t
@@ -76,14 +76,14 @@ ORDER BY t.id LIMIT %(limit)s
 
 
 def claim_next(lease: timedelta) -> str | None:
-    """Take the job whose turn it is, for as long as `lease`: its id, or None when nobody waits."""
+    """Claim the next job for the duration `lease`: its id, or None if no job waits."""
     row = hot.fetch_one(_CLAIM_NEXT, {"lease": lease})
     return row[0] if row else None
 
 
 def find_due_threads(*, after: int, min_gain: int, limit: int) -> list[int]:
-    """Threads above `after`, by their ids, whose policy has `every_hours`, which are long enough to
-    fold (`min_gain` where the policy does not say), got messages since their last compaction was
-    asked for, and when that was longer ago than so many hours."""
+    """Up to `limit` threads with an id above `after` whose policy has `every_hours`, which are long
+    enough to summarize (`min_gain` if the policy has no limit), got messages since their last
+    compaction was requested, and for which that is longer ago than so many hours."""
     parameters = {"after": after, "min_gain": min_gain, "limit": limit}
     return [row[0] for row in hot.fetch_all(_DUE, parameters)]

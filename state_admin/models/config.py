@@ -1,5 +1,5 @@
-"""The secrets of the config registry, encrypted, and the one read of it that appends may wait for.
-Its records are entries like any other."""
+"""The encrypted secrets of the config registry, and the query of a model's window that appends run.
+The records of the registry are entries."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from .entries import Entry
 
 
 class ConfigSecret(models.Model):
-    """One secret, in whose place the entry's value holds a marker with `public_id` (docs/adr/0010).
-
-    It lives as long as the newest value names it: replaced, cleared or deleted, it is gone.
-    """
+    """A secret, for which the entry's value contains a marker with `public_id`
+    (docs/adr/0010-secrets-of-the-config.md). It exists as long as the newest value has its marker;
+    when replaced, cleared or deleted, its row is deleted."""
 
     entry = models.ForeignKey(
         Entry, on_delete=models.CASCADE, related_name="secrets", db_index=False
     )
     pointer = models.CharField(max_length=128, db_collation="C")
     public_id = models.CharField(max_length=36, db_collation="C")
-    # Nonce and AES-256-GCM ciphertext, bound to workspace, namespace, key, pointer and public_id.
+    # Nonce and AES-256-GCM ciphertext; workspace, namespace, key, pointer and public_id are
+    # authenticated with it.
     ciphertext = models.BinaryField()
-    # Which key encrypted it, as a fingerprint: keys are rotated.
+    # The fingerprint of the key that encrypted it: keys are rotated.
     key_id = models.CharField(max_length=16)
     set_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         db_table = "config_secrets"
         constraints = [
-            # The secret at a place of an entry; the secrets that a write made obsolete.
+            # The secret at a pointer of an entry; the secrets that a write made obsolete.
             models.UniqueConstraint(
                 fields=["entry", "pointer"], name="config_secrets_place_unique"
             ),
@@ -42,8 +42,8 @@ class ConfigSecret(models.Model):
         return f"{self.pointer} of entry {self.entry_id}"
 
 
-# Of the model that an agent's record names. What redaction put in a number's place is no number.
-# NOT MATERIALIZED: two probes of the unique index. Else PostgreSQL lays out every entry first,
+# The window of the model that an agent's record names. A tombstone in place of a number is ignored.
+# NOT MATERIALIZED: two lookups in the unique index. Without it PostgreSQL materializes every entry,
 # because both sides of the join read them.
 _WINDOW = """
 WITH records AS NOT MATERIALIZED (
@@ -61,8 +61,8 @@ WHERE a.name = %(agents)s AND a.key = %(agent)s
 
 
 def find_agent_window(workspace_id: int, agent_id: str) -> tuple[int | None, int | None]:
-    """Context window and longest answer, in tokens, of the model that an agent talks with; None:
-    nobody says."""
+    """The context window and the maximum output, in tokens, of an agent's model; None where
+    unknown."""
     row = hot.fetch_one(
         _WINDOW,
         {

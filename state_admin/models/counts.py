@@ -1,4 +1,4 @@
-"""The numbers in the navigation: one statement, every count bounded, none over a whole table."""
+"""The counts in the navigation: one statement, every count bounded, none over a whole table."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from . import hot
 from .feed_sql import FeedEnd, Position
 
 MOST = 10_000
-# Entries and threads are counted on every page, so no further than this.
+# Entries and threads are counted on every page, therefore up to this number only.
 FEW = 1_000
 
 
 class Counts(NamedTuple):
-    """What a workspace holds, with its name. MOST + 1 means "more than MOST".
+    """The counts of a workspace, and its name. MOST + 1 means "more than MOST".
 
-    `entries` and `threads` are exact up to FEW. Beyond that they are as many as were last measured,
-    or FEW + 1 when that was fewer.
+    `entries` and `threads` are exact up to FEW. Beyond that they are the last measurement, or FEW +
+    1 if that was lower.
     """
 
     workspace: str
@@ -43,7 +43,7 @@ class Counts(NamedTuple):
 
     @property
     def end(self) -> FeedEnd:
-        """Where the change feed ended when this was counted."""
+        """The end of the change feed at the time of the counts."""
         newest = Position(self.newest_xid or 0, self.newest_id or 0)
         return FeedEnd(self.horizon, self.now, newest)
 
@@ -108,15 +108,15 @@ GROUP BY 1
 
 
 def hourly_changes(actor: Actor) -> list[int]:
-    """How many changes each of the last 24 hours had, for a member, the present hour last. Looks at
-    the newest MOST changes only."""
+    """The number of changes in each of the last 24 hours, for a member, the current hour last.
+    Reads the newest MOST changes only."""
     rows = hot.fetch_all(_HOURLY, {"workspace": actor.workspace_id, "most": MOST})
     by_age = {int(age): int(count) for age, count in rows}
     return [by_age.get(age, 0) for age in reversed(range(24))]
 
 
-# Counted among the newest changes of all kinds; when these do not reach back a day, the day's number
-# follows from the time that they do reach.
+# Counted among the newest changes of all kinds. If these cover less than a day, the number per day
+# is extrapolated.
 _WRITES = """
 WITH newest AS MATERIALIZED (
     SELECT at, kind, namespace FROM changes WHERE workspace_id = %(workspace)s
@@ -138,8 +138,8 @@ ORDER BY 2 DESC, 1
 
 
 class Writes(NamedTuple):
-    """How often entries of a namespace were written: in the last day, and in the last hour as far
-    as was looked. `about`: the day is reckoned from less than a day."""
+    """The number of writes to entries of a namespace in the last day, and in the last hour as far
+    as the changes were read. `about`: the number per day is extrapolated."""
 
     namespace: str
     day: int
@@ -148,15 +148,15 @@ class Writes(NamedTuple):
 
 
 def namespace_writes(actor: Actor) -> list[Writes]:
-    """The namespaces in which anything was written, for a member, the busiest first. Looks at the
-    newest MOST changes only."""
+    """The namespaces with writes, for a member, the busiest first. Reads the newest MOST changes
+    only."""
     reserved = [kind.namespace for kind in config.Kind]
     parameters = {"workspace": actor.workspace_id, "most": MOST, "reserved": reserved}
     return [Writes._make(row) for row in hot.fetch_all(_WRITES, parameters)]
 
 
 def bounded_counts(actor: Actor) -> Counts:
-    """The counts of the actor's workspace, for a member (no narrowed token reads pages).
+    """The counts of the actor's workspace, for a member (restricted tokens cannot open pages).
 
     Failed compactions are those among the newest 200.
     """

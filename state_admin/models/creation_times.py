@@ -1,7 +1,7 @@
-"""Finds rows by the time of their creation, in tables without an index of it.
+"""Finds rows by creation time in tables without an index on it.
 
-Ids are given in the order of time, so a range of time is a range of ids, which the indexes of lists
-have.
+Ids are assigned in the order of time, so a range of time is a range of ids, which lists have
+indexes on.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from . import hot
 
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
-# No transaction is open for longer (idle_in_transaction_session_timeout): ids and times are in the
-# same order but for that.
+# Transactions are open for at most this long (idle_in_transaction_session_timeout), so ids and
+# times may differ in order by this much.
 OPEN = timedelta(minutes=1)
 
-# Bisection over the primary key: some thirty probes.
+# Binary search over the primary key: about thirty lookups.
 _ID_AT = """
 WITH RECURSIVE probe(low, high) AS (
     SELECT coalesce(min(id), 0), coalesce(max(id), 0) + 1 FROM {table}

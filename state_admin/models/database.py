@@ -1,4 +1,4 @@
-"""What PostgreSQL says about itself: for the people who run the server, and who is still at work."""
+"""Statistics of PostgreSQL for operators, and waiting for running transactions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Database(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """What PostgreSQL has done often or is doing now: milliseconds in all, and of one of `calls`.
-    `process` is the name of who runs it, "" where statistics are of all."""
+    """A frequent or running statement: milliseconds in total, and per one of `calls`. `process` is
+    the name of the client that runs it, "" if the statistics are of all clients."""
 
     text: str
     calls: int
@@ -38,7 +38,7 @@ class Statement(NamedTuple):
 
 
 class Slow(NamedTuple):
-    """The slowest statements; `kept`: from pg_stat_statements, else of those that run now."""
+    """The slowest statements; `kept`: from pg_stat_statements, otherwise those that run now."""
 
     kept: bool
     statements: list[Statement]
@@ -62,7 +62,7 @@ ORDER BY 3 DESC LIMIT 12
 
 
 def describe_database() -> Database:
-    """Size, connections and the largest tables. Two reads of the catalogue."""
+    """Size, connections and the largest tables. Two queries of the catalogue."""
     row = hot.fetch_one(_DATABASE, {})
     if row is None:
         raise RuntimeError("a SELECT without FROM answers one row")
@@ -77,7 +77,7 @@ SELECT (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
 
 
 def connections_used() -> tuple[int, int]:
-    """How many connections to this database there are, and how many the server takes."""
+    """The number of connections to this database, and the server's limit."""
     row = hot.fetch_one(_LOAD, {})
     return (row[0], row[1]) if row else (0, 0)
 
@@ -86,7 +86,7 @@ SLOW: Final = 8
 _LONGEST: Final = 240
 
 # The view alone is not enough: without the library in shared_preload_libraries, reading it fails,
-# and only a superuser may read that setting. The library's own setting exists where it is loaded.
+# and only a superuser may read that setting. The library's own setting exists if it is loaded.
 _KEEPS = """
 SELECT to_regclass('pg_stat_statements') IS NOT NULL
     AND current_setting('pg_stat_statements.max', true) IS NOT NULL
@@ -112,9 +112,10 @@ ORDER BY query_start LIMIT {SLOW}
 
 
 def slow_statements(*, with_text: bool) -> Slow:
-    """What took PostgreSQL most in all, or without pg_stat_statements what has run longest.
+    """The statements with the highest total time, or without pg_stat_statements those that have run
+    longest.
 
-    The text of a statement may hold values of any workspace: without `with_text` only its verb.
+    The text of a statement may contain values of any workspace: without `with_text` only its verb.
     """
     found = hot.fetch_one(_KEEPS, {})
     kept = bool(found and found[0])
@@ -148,9 +149,9 @@ _POLL = 0.02
 
 
 def wait_for_others(seconds: float) -> bool:
-    """Wait until every transaction of the server's role that runs now and has written, or is within
-    a statement, is over; False after `seconds`. Call it outside of any transaction: within one the
-    answer would stay what it was, and what was changed is not there for the others yet."""
+    """Wait until every transaction of the server's role that has written or is executing a
+    statement has ended; False after `seconds`. Call it outside a transaction: inside one, its
+    snapshot would not change, and other transactions would not see its writes yet."""
     row = hot.fetch_one("SELECT clock_timestamp()", {})
     moment = row[0] if row else None
     until = time.monotonic() + seconds

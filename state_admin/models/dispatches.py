@@ -17,11 +17,11 @@ from .workspaces import Workspace
 
 
 class DispatchStatus(models.TextChoices):
-    """As they stand on the wire, which is how the reference spells them."""
+    """The values in the API, in the spelling of the reference implementation."""
 
     QUEUED = "Queued"
     CLAIMED = "Claimed"
-    # Delivered, which does not say that the work succeeded: the run does.
+    # Acknowledged, which does not mean that the work succeeded; the run has that result.
     ACKED = "Acked"
     CANCELLED = "Cancelled"
     SUPERSEDED = "Superseded"
@@ -32,24 +32,25 @@ OPEN = (DispatchStatus.QUEUED, DispatchStatus.CLAIMED)
 
 
 class Mailbox(models.Model):
-    """What a thread's dispatches have in common, made with the first of them.
+    """The state shared by a thread's dispatches, created with the first one.
 
-    Whoever moves a dispatch holds this row's lock, so a mailbox does one thing at a time. It says
-    what a claim would take, so that claims walk mailboxes in order and never meet what waits behind
-    a claimed one. `dispatches_sql.refresh` alone computes that.
+    Every change of a dispatch locks this row, so that a mailbox does one thing at a time. The row
+    contains what a claim would return, so that claims walk mailboxes in order and skip dispatches
+    behind a claimed one. Only `dispatches_sql.refresh` computes that.
     """
 
     thread = models.OneToOneField(
         Thread, on_delete=models.CASCADE, primary_key=True, related_name="mailbox"
     )
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    # Goes up with each interrupt; a dispatch of a lower one is superseded.
+    # Increased by each interrupt; a dispatch with a lower epoch is superseded.
     epoch = models.BigIntegerField(default=0)
-    # The first dispatch in line, with what claims ask about. NULL: none is due, or one is claimed.
+    # The first available dispatch, with the columns that claims filter by. NULL: none is available,
+    # or one is claimed.
     next_id = models.BigIntegerField(null=True, blank=True)
     next_priority = models.SmallIntegerField(null=True, blank=True)
     next_agent = models.CharField(max_length=128, default="", blank=True)
-    # When that changes without anybody writing: a lease ends, or a queued one becomes available.
+    # When that changes without a write: a lease expires, or a queued dispatch becomes available.
     due_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -66,7 +67,7 @@ class Mailbox(models.Model):
                 name="mailboxes_next_of_agent",
                 condition=Q(next_id__isnull=False),
             ),
-            # Before a claim, and in the sweep: what has become due.
+            # Before a claim, and in the sweep: mailboxes whose time has come.
             models.Index(
                 fields=["workspace", "due_at"],
                 name="mailboxes_due",
@@ -86,23 +87,23 @@ class DispatchQuerySet(models.QuerySet["Dispatch"]):
         return self.filter(status=DispatchStatus.DEAD)
 
     def concerning(self, *, thread_id: str = "", agent_id: str = "") -> Self:
-        """Those of one thread and of one agent; "" is any."""
+        """Those of one thread and of one agent; "" means any."""
         rows = self.filter(thread__public_id=thread_id) if thread_id else self
         return rows.filter(agent_id=agent_id) if agent_id else rows
 
     def count_by_status(self) -> dict[str, int]:
-        """How many there are of each status, none left out."""
+        """The number of each status, zeros included."""
         counted = self.order_by().values_list("status").annotate(number=Count("pk"))
         return {**dict.fromkeys(DispatchStatus.values, 0), **dict(counted)}
 
     def bounded_counts(self, most: int) -> dict[str, int]:
-        """The same for pages, which never count a whole table: `most` + 1 is "more than that"."""
+        """As count_by_status, with a limit for pages: `most` + 1 means "more than `most`"."""
         rows = self.order_by()
         return {s: rows.filter(status=s)[: most + 1].count() for s in DispatchStatus.values}
 
 
 class Dispatch(models.Model):
-    """One unit of work. Order is by priority (0 first), then by id, which is age."""
+    """One unit of work. Order is by priority (0 first), then by id, that is by age."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     thread = models.ForeignKey(
@@ -121,13 +122,13 @@ class Dispatch(models.Model):
     status = models.CharField(
         max_length=10, choices=DispatchStatus.choices, default=DispatchStatus.QUEUED
     )
-    # How often it came back: by nack, or by a lease that ended.
+    # Failures: by nack, or by an expired lease.
     attempts = models.IntegerField(default=0)
     max_attempts = models.IntegerField(default=5)
     replays = models.IntegerField(default=0)
-    # Why it came back the last time, in words.
+    # Why the last attempt failed.
     last_error = models.TextField(default="", blank=True)
-    # Of the token that the claimer was given; "" while nobody holds it.
+    # The digest of the claim token; "" if it is not claimed.
     claim_digest = models.CharField(max_length=64, default="", blank=True)
     claimed_by = models.CharField(max_length=150, default="", blank=True)
     claimed_at = models.DateTimeField(null=True, blank=True)
@@ -142,13 +143,13 @@ class Dispatch(models.Model):
         db_table = "dispatches"
         constraints = [
             models.UniqueConstraint(fields=["workspace", "public_id"], name="dispatches_id_unique"),
-            # At most one claimed per thread, decided by the database; finds that one, too.
+            # At most one claimed dispatch per thread; also finds it.
             models.UniqueConstraint(
                 fields=["thread"],
                 name="dispatches_one_claimed_per_thread",
                 condition=Q(status="Claimed"),
             ),
-            # No second one of a dedupe key while the first is open.
+            # At most one unfinished dispatch per dedupe key.
             models.UniqueConstraint(
                 fields=["thread", "dedupe_key"],
                 name="dispatches_dedupe",
@@ -156,8 +157,8 @@ class Dispatch(models.Model):
             ),
         ]
         indexes = [
-            # The first in line of a thread; available_at is in it so that those which are not due
-            # are passed by within the index.
+            # The next one of a thread; includes available_at so that dispatches that are not
+            # available yet are skipped within the index.
             models.Index(
                 fields=["thread", "priority", "id", "available_at"],
                 name="dispatches_line",
@@ -173,7 +174,7 @@ class Dispatch(models.Model):
             models.Index(fields=["workspace", "-id"], name="dispatches_newest"),
             models.Index(fields=["workspace", "status", "-id"], name="dispatches_by_status"),
             models.Index(fields=["thread", "-id"], name="dispatches_of_thread"),
-            # Retention deletes what is finished, by age.
+            # Retention deletes finished ones, by age.
             models.Index(
                 fields=["status", "finished_at"],
                 name="dispatches_finished",

@@ -1,7 +1,7 @@
-"""The statements that decide who works on what: claim, take back, and who is next.
+"""The statements of the mailbox: claim, requeue after an expired lease, and the order.
 
-All compare with statement_timestamp(): the caller may have waited for a mailbox since its
-transaction began, and now() would lie before what the others did meanwhile.
+All compare with statement_timestamp(): the transaction may have waited for a mailbox, and now()
+would be before what others did meanwhile.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from . import hot
 
 
 class Returned(NamedTuple):
-    """A dispatch whose lease had ended, and what became of it."""
+    """A dispatch whose lease had expired, and its new status."""
 
     id: str
     thread: str
@@ -25,9 +25,9 @@ class Returned(NamedTuple):
     claimed_by: str
 
 
-# What is settled may be claimed in the same transaction: of rows that it changed twice the foreign
-# keys are looked at again when it ends. So the thread is held before its mailbox, as in open_mailbox.
-# Nobody waits here: what another one holds is not free.
+# Settled mailboxes may be claimed in the same transaction, and the foreign keys of rows that it
+# changes twice are checked again at commit. Therefore the thread is locked before its mailbox, as
+# in open_mailbox. Skips rows that another transaction has locked.
 _LOCK_DUE = """
 SELECT m.thread_id FROM mailboxes m JOIN threads t ON t.id = m.thread_id
 WHERE m.workspace_id = %(workspace)s AND m.due_at <= statement_timestamp()
@@ -73,7 +73,7 @@ FROM returned r JOIN threads t ON t.id = r.thread_id LEFT JOIN runs u ON u.id = 
 ORDER BY r.id
 """
 
-# The change `mailbox.ready` tells those who wait for work that a thread has some.
+# The change `mailbox.ready` notifies clients that wait for work.
 _REFRESH = """
 WITH fresh AS (
     SELECT m.thread_id, m.next_id AS was, n.id, n.priority, n.agent_id, n.public_id,
@@ -137,13 +137,14 @@ _WITHIN = """ AND EXISTS (
 
 
 def lock_due(workspace_id: int, limit: int) -> list[int]:
-    """Lock mailboxes of a workspace that have something to settle, those due longest first."""
+    """Lock mailboxes of a workspace whose time has come, those due longest first; skips locked
+    ones."""
     rows = hot.fetch_all(_LOCK_DUE, {"workspace": workspace_id, "limit": limit})
     return [row[0] for row in rows]
 
 
 def lock_mailbox(thread: int) -> list[int]:
-    """Lock the mailbox of one thread, if it has any: waits."""
+    """Lock the mailbox of one thread, if it exists; waits for the lock."""
     return [row[0] for row in hot.fetch_all(_LOCK_MAILBOX, {"thread": thread})]
 
 
@@ -152,13 +153,14 @@ def workspaces_with_due() -> list[int]:
 
 
 def take_back(threads: Sequence[int]) -> list[Returned]:
-    """Put dispatches whose lease has ended back into line, or bury them. Of locked mailboxes."""
+    """Requeue dispatches whose lease has expired, or make them dead letters. The mailboxes must be
+    locked."""
     return [Returned._make(row) for row in hot.fetch_all(_TAKE_BACK, {"threads": list(threads)})]
 
 
 def refresh(threads: Sequence[int], actor_name: str) -> bool:
-    """Find anew who is next in locked mailboxes, and tell the feed where that is somebody else;
-    answers whether it did."""
+    """Compute the next dispatch of locked mailboxes, and write a change where it has changed.
+    Returns whether it did."""
     return bool(hot.fetch_all(_REFRESH, {"threads": list(threads), "actor": actor_name}))
 
 
@@ -172,7 +174,8 @@ def claim(
     consumer: str,
     digest: str,
 ) -> list[int]:
-    """Claim the first dispatch of up to `limit` free threads that the actor sees; answers ids."""
+    """Claim the first dispatch of up to `limit` free threads that the actor may see; returns their
+    ids."""
     narrowing = (
         (_OF_THREAD if thread is not None else "")
         + (_OF_AGENT if agent else "")
@@ -211,9 +214,10 @@ SELECT id FROM held
 
 
 def open_mailbox(thread: int) -> bool:
-    """Make the thread's mailbox if there is none. False: the thread is gone.
+    """Create the thread's mailbox if it does not exist. False: the thread does not exist.
 
-    The thread is held first, by the weakest lock that keeps it: rows that point at it come later,
-    and whoever has locked the thread itself may want the mailbox next.
+    The thread is locked first, with the weakest lock that prevents its deletion, because rows that
+    refer to it are inserted later, and a transaction that has locked the thread may lock the
+    mailbox next.
     """
     return hot.fetch_one(_OPEN_MAILBOX, {"thread": thread}) is not None

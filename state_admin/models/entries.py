@@ -1,7 +1,7 @@
 """Entries: the value at (namespace, key), with a version and a history.
 
-The reads of people and lists are QuerySet methods here. The two hot statements, reading and
-writing one entry, are hand-written in entries_sql.py.
+The reads of pages and lists are QuerySet methods here. The two hot statements, reading and writing
+one entry, are hand-written in entries_sql.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from .fields import CurrentXid, RawJSON, Xid8
 from .namespaces import Namespace, glob_regex
 from .stamps import ActorStamp
 
-# A key's shape says its scope kind; each shape is a range of keys, so filters use the key index.
+# The form of a key determines its scope kind; each form is a range of keys, so filters use the
+# index on the key.
 SCOPE_PREFIXES = {
     ScopeKind.PARENT_THREAD: "parent_thread::",
     ScopeKind.AGENT_TYPE: "agent_type::",
@@ -33,7 +34,7 @@ SCOPE_KEYS = {ScopeKind.GLOBAL: "global", ScopeKind.SYSTEM: "system"}
 
 
 def in_scope(kind: ScopeKind) -> Q:
-    """The condition on `key` that makes an entry's scope kind `kind`."""
+    """The condition on `key` for the scope kind `kind`."""
     if kind in SCOPE_KEYS:
         return Q(key=SCOPE_KEYS[kind])
     if kind in SCOPE_PREFIXES:
@@ -56,14 +57,15 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), deleted=False)
 
     def open(self) -> Self:
-        """Those that anyone may write by their address: not the config registry's."""
+        """Entries outside the config registry, which any editor may write."""
         return self.exclude(namespace__name__in=[kind.namespace for kind in config.Kind])
 
     def expired(self) -> Self:
         return self.filter(deleted=False, expires_at__lte=Now())
 
     def touched_since(self, moment: datetime) -> Self:
-        """Those whose value may differ from the one at `moment`: written since, or run out."""
+        """Entries whose value may differ from the one at `moment`: written or expired since
+        then."""
         ran_out = Q(deleted=False, expires_at__gt=moment, expires_at__lte=Now())
         return self.filter(Q(updated_at__gt=moment) | ran_out)
 
@@ -82,8 +84,8 @@ class Operation(models.TextChoices):
 
 
 class Entry(models.Model):
-    """The newest state of one (namespace, key). A deleted entry stays as a row, so that its
-    version goes on counting and an old ETag can never match a new value."""
+    """The current state of one (namespace, key). A deleted entry remains as a row, so that its
+    version continues to count and an old ETag can never match a new value."""
 
     namespace = models.ForeignKey(
         Namespace, on_delete=models.CASCADE, related_name="entries", db_index=False
@@ -91,7 +93,8 @@ class Entry(models.Model):
     key = models.TextField(db_collation="C")
     value = RawJSON(null=True)
     version = models.BigIntegerField(default=1)
-    # The version at which the present life began; 201 Created is `version == born_version`.
+    # The version that created the entry, or re-created it after a deletion; 201 Created is `version
+    # == born_version`.
     born_version = models.BigIntegerField(default=1)
     schema_version = models.PositiveIntegerField()
     deleted = models.BooleanField(default=False)
@@ -114,13 +117,13 @@ class Entry(models.Model):
             models.UniqueConstraint(fields=["namespace", "key"], name="entries_key_unique"),
         ]
         indexes = [
-            # The expiry sweep. Partial, so that entries without TTL pay nothing.
+            # The expiry sweep. Partial, so that entries without TTL are not in it.
             models.Index(
                 fields=["expires_at"],
                 name="entries_expiring",
                 condition=Q(expires_at__isnull=False, deleted=False),
             ),
-            # `updated_since`. BRIN, because a btree here would end HOT updates.
+            # `updated_since`. BRIN, because a B-tree here would prevent HOT updates.
             BrinIndex(fields=["updated_at"], name="entries_updated_brin"),
         ]
 
@@ -148,8 +151,8 @@ class EntryRevisionQuerySet(models.QuerySet["EntryRevision"]):
         return self.filter(entry__namespace__name=namespace, entry__key=key)
 
     def of_entry(self, actor: Actor, namespace: str, key: str) -> Self:
-        """Those of one entry that the actor may see, if any. By a subquery, because PostgreSQL then
-        walks the newest versions first; behind a join it sorts all there are."""
+        """The history of one entry if the actor may see it. By a subquery, because PostgreSQL then
+        reads the newest versions first; with a join it sorts all of them."""
         entries = Entry.objects.visible_to(actor).filter(namespace__name=namespace, key=key)
         return self.filter(entry_id=models.Subquery(entries.values("pk")))
 
@@ -171,13 +174,14 @@ class EntryRevision(ActorStamp):
     size_bytes = models.PositiveIntegerField(default=0)
     expires_at = models.DateTimeField(null=True)
     pinned = models.BooleanField(default=False, db_default=False)
-    # The run on whose behalf it was written, in the caller's words (the Run-Id header).
+    # The run on whose behalf it was written, as the client stated it (the Run-Id header).
     run = models.CharField(max_length=128, default="", db_default="", db_collation="C")
-    # When something was removed from this version for good, and by whom; else NULL and "".
+    # When data was permanently removed from this version, and by whom; else NULL and "".
     redacted_at = models.DateTimeField(null=True, blank=True)
     redacted_by = models.CharField(max_length=150, default="", db_default="", blank=True)
     at = models.DateTimeField(db_default=Now())
-    # The transaction that wrote it: whether a run could see it (docs/adr/0009-what-a-run-knew.md).
+    # The transaction that wrote it, which decides whether a run could see it
+    # (docs/adr/0009-what-a-run-knew.md).
     xid = Xid8(null=True, db_default=CurrentXid(), editable=False)
 
     objects = EntryRevisionQuerySet.as_manager()

@@ -1,7 +1,7 @@
-"""What one erasure touches, table by table: counted first, then gone for good.
+"""The rows that an erasure removes, table by table: first counted, then deleted.
 
-A table that points at threads, runs, messages or entries and is not named here makes an erasure
-fail at its foreign key; a test says so before.
+A table that refers to threads, runs, messages or entries and is not listed here makes an erasure
+fail at its foreign key; a test checks the list.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from . import hot
 
 
 class Scope(NamedTuple):
-    """What an erasure is about: row ids, and the names by which trails call them."""
+    """What an erasure removes: row ids, and the names under which logs mention them."""
 
     workspace: int
     threads: Sequence[int]
@@ -24,7 +24,7 @@ class Scope(NamedTuple):
 
 
 _RUNS = "SELECT id FROM runs WHERE thread_id = ANY(%(threads)s::bigint[])"
-# Only with a namespace is a key that of an entry: tokens, members and others have theirs there too.
+# A key is that of an entry only together with a namespace: tokens, members and others use it too.
 _NAMED = """
     x.workspace_id = %(workspace)s AND (
         x.thread = ANY(%(thread_names)s::text[]) OR x.run = ANY(%(run_names)s::text[])
@@ -38,7 +38,7 @@ _TOLD = """
             AND x.body::json #>> '{data,key}' = ANY(%(keys)s::text[])))
 """
 
-# Table and condition, in the order in which rows may go.
+# Table and condition, in an order that the foreign keys allow.
 DELETED: Final[Mapping[str, str]] = {
     "run_reads": """x.workspace_id = %(workspace)s AND (
         x.thread_id = ANY(%(threads)s::bigint[]) OR x.key = ANY(%(keys)s::text[]))""",
@@ -61,7 +61,7 @@ DELETED: Final[Mapping[str, str]] = {
     "changes": _NAMED,
 }
 
-# The audit keeps that something happened, when and by whom; not to what.
+# The audit log keeps that something happened, when and by whom; not to what.
 _SCRUB = f"""
 WITH gone AS (
     UPDATE audit x SET
@@ -73,7 +73,7 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 
-# Others that name what is gone.
+# Columns of remaining rows that refer to removed ones.
 _LET_GO = (
     """
 UPDATE threads SET parent_id = NULL, version = version + 1,
@@ -100,7 +100,8 @@ WHERE workspace_id = %(workspace)s AND parent_thread_id = ANY(%(thread_names)s::
 
 
 def count(scope: Scope) -> dict[str, int]:
-    """How many rows an erasure would remove, by table, and how many audit rows it would scrub."""
+    """The number of rows that an erasure would remove, by table, and of audit rows it would
+    redact."""
     found = {
         table: _number(f"SELECT count(*) FROM {table} x WHERE {condition}", scope._asdict())
         for table, condition in DELETED.items()
@@ -111,7 +112,7 @@ def count(scope: Scope) -> dict[str, int]:
 
 
 def erase(scope: Scope, mark: str) -> dict[str, int]:
-    """Remove the rows; answers what `count` would have. `mark` stands for names in the audit."""
+    """Remove the rows; returns what `count` would have. `mark` replaces names in the audit log."""
     for statement in _LET_GO:
         hot.fetch_all(statement, scope._asdict())
     gone = {table: _delete(table, scope._asdict()) for table in DELETED}
@@ -119,7 +120,8 @@ def erase(scope: Scope, mark: str) -> dict[str, int]:
 
 
 def delete_threads(workspace_id: int, threads: Sequence[int]) -> None:
-    """Remove threads and all rows that hang on them, table by table. Their locks are the caller's."""
+    """Remove threads and all rows that belong to them, table by table. The caller has locked
+    them."""
     scope = Scope(workspace_id, list(threads), entries=[], thread_names=[], run_names=[], keys=[])
     for table, condition in DELETED.items():
         if "%(threads)s" in condition:

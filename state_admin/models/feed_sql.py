@@ -1,8 +1,9 @@
-"""The change feed's reads: in commit order, up to what can no longer change.
+"""The queries of the change feed: in commit order, up to the position that can no longer change.
 
-A row is shown when its clock (models/changes.py) is older than every transaction still open. The
-clock is never before the row's own transaction, so whoever commits late held the horizon back; to
-follow ids alone would skip it. Below the horizon the order (xid, id) never changes again.
+A row is returned once its clock (models/changes.py) is older than every open transaction. The clock
+is never earlier than the row's own transaction, so a transaction that commits late has held this
+horizon back; following ids alone would skip its rows. Below the horizon the order (xid, id) never
+changes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .namespaces import glob_regex
 
 
 class Position(NamedTuple):
-    """A place in the feed: the clock and the row. The start is before every change."""
+    """A position in the feed: the clock and the row. The default is before every change."""
 
     xid: int = 0
     id: int = 0
@@ -43,10 +44,10 @@ class FeedRow(NamedTuple):
 
 
 class FeedEnd(NamedTuple):
-    """Where a workspace's feed ends: its newest final change, seen at the database's time `at`.
+    """The end of a workspace's feed: its newest final change, read at the database's time `at`.
 
-    The position is that of a committed row, never the horizon itself: a crash may hand out the
-    numbers of transactions again that left nothing behind.
+    The position is that of a committed row, not the horizon: after a crash, PostgreSQL may assign
+    the numbers of transactions without a trace again.
     """
 
     horizon: int
@@ -55,7 +56,7 @@ class FeedEnd(NamedTuple):
 
 
 class FeedFilter(NamedTuple):
-    """What a reader wants. Empty: everything it may see. `kinds`: any of them."""
+    """The filters of a reader. Empty: everything it may see. `kinds`: any of them."""
 
     namespace: str = ""
     key: str = ""
@@ -68,7 +69,7 @@ class FeedFilter(NamedTuple):
 _COLUMNS = """c.xid::text::bigint AS xid, c.id, c.at, c.kind, c.namespace, c.key, c.thread, c.run,
     c.version, c.actor_name"""
 
-# The newest change below the horizon: one probe of changes_feed_order.
+# The newest change below the horizon: one lookup in changes_feed_order.
 _NEWEST = """
     SELECT c.xid, c.id FROM changes c
     WHERE c.workspace_id = w.id AND c.xid < h.xid
@@ -82,8 +83,8 @@ CROSS JOIN (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xid) h
 LEFT JOIN LATERAL ({_NEWEST}) n ON true
 """
 
-# From a position of each of several workspaces: one index range each, read in one snapshot. Where
-# nothing is new there is one row with nulls: it says when that was.
+# The changes after a position of each of several workspaces: one index range each, all read in one
+# snapshot. A workspace without new changes has one row with nulls, which has the time.
 NEWS = f"""
 SELECT w.id, now(), n.*
 FROM unnest(%(workspaces)s::bigint[], %(xids)s::text[], %(ids)s::bigint[]) AS w(id, xid, place)
@@ -117,8 +118,8 @@ ORDER BY c.xid, c.id
 LIMIT %(limit)s
 """
 
-# Backwards from a position, for people. The filters have no index: they are looked for among so
-# many changes (`window`), lazily, so that a page full of them reads no more than it shows.
+# Backwards from a position, for pages. The filters have no index: they are applied to so many
+# changes (`window`), lazily, so that a full page reads no more changes than it needs.
 _BACK = f"""
 SELECT {_COLUMNS}
 FROM (
@@ -140,7 +141,7 @@ ORDER BY c.xid DESC, c.id DESC
 LIMIT %(limit)s
 """
 
-# The last change of such a window: one range of changes_feed_order, no row of the table.
+# The last change of such a window: one range of changes_feed_order, without reading the table.
 _WINDOW_END = """
 SELECT c.xid::text::bigint, c.id FROM changes c
 WHERE c.workspace_id = %(workspace)s
@@ -149,18 +150,18 @@ WHERE c.workspace_id = %(workspace)s
 ORDER BY c.xid DESC, c.id DESC
 OFFSET %(window)s - 1 LIMIT 1
 """
-# After every change: clocks and ids stay far below.
+# After every change: clocks and ids are far smaller.
 LATEST = Position(2**62, 2**62)
 
 
 def read_end(workspace_id: int) -> FeedEnd:
-    """The end of a workspace's feed at this moment."""
+    """The current end of a workspace's feed."""
     rows = hot.fetch_all(END, {"workspaces": [workspace_id]})
     return end_of(rows[0])
 
 
 def end_of(row: hot.Row) -> FeedEnd:
-    """A row of END."""
+    """The end of the feed from a row of END."""
     _, horizon, at, xid, identity = row
     return FeedEnd(horizon, at, Position() if xid is None else Position(xid, identity))
 
@@ -168,9 +169,9 @@ def end_of(row: hot.Row) -> FeedEnd:
 def read_page(
     actor: Actor, *, after: Position, until: Position, filters: FeedFilter, limit: int
 ) -> Sequence[FeedRow]:
-    """Up to `limit` changes behind `after`, in commit order, `until` included.
+    """Up to `limit` changes after `after`, in commit order, up to and including `until`.
 
-    `until` must be final: the end of the feed, or what a follower has reached.
+    `until` must be final: the end of the feed, or a position that a follower has reached.
     """
     if until <= after:
         return []
@@ -200,8 +201,8 @@ def read_back(
     limit: int,
     window: int,
 ) -> tuple[list[FeedRow], Position | None]:
-    """Up to `limit` changes before a position, newest first, for a member of the workspace; and
-    where to look further, None at the feed's beginning."""
+    """Up to `limit` changes before a position, newest first, for a member of the workspace; and the
+    position to continue from, None at the beginning of the feed."""
     place = {
         "workspace": workspace_id,
         "before_xid": str(before.xid),
@@ -221,7 +222,8 @@ def _conditions(filters: FeedFilter) -> dict[str, object]:
 
 
 def matcher(actor: Actor, filters: FeedFilter) -> Callable[[FeedRow], bool]:
-    """The same choice as the page's WHERE, for rows of the actor's workspace that are at hand."""
+    """The filters of a page's WHERE clause as a function, for rows of the actor's workspace in
+    memory."""
     checks = [
         _equals(attrgetter(field), value)
         for field in ("namespace", "key", "thread", "run")

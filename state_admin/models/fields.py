@@ -9,15 +9,15 @@ from django.db.models import Func
 
 if TYPE_CHECKING:
     Field = models.Field[Any, Any]
-else:  # has no parameters at run time
+else:  # has no type parameters at run time
     Field = models.Field
 
 
 class RawJSON(Field):
-    """A `json` column read and written as its text: what was written is what is read.
+    """A `json` column read and written as text, byte for byte.
 
-    `jsonb` would reorder keys, expand 1e400 and drop 1.0, and numbers must keep their text. SQL NULL is
-    "no value"; the JSON value null is the text `null`.
+    `jsonb` would reorder keys, expand 1e400 and drop 1.0, but numbers must keep their text. SQL
+    NULL means "no value"; the JSON value null is the text `null`.
     """
 
     def db_type(self, connection: Any) -> str:
@@ -27,7 +27,7 @@ class RawJSON(Field):
         return "TextField"
 
     def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
-        # psycopg would decode json into Python objects and lose the text.
+        # psycopg would parse json into Python objects and lose the text.
         return f"{sql}::text", params
 
     def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
@@ -35,7 +35,7 @@ class RawJSON(Field):
 
 
 class Xid8(Field):
-    """A 64-bit transaction id: the order in which the change feed reads."""
+    """A 64-bit transaction id, the type of the change feed's clock."""
 
     def db_type(self, connection: Any) -> str:
         return "xid8"
@@ -48,7 +48,8 @@ class Xid8(Field):
 
 
 class PgSnapshot(Field):
-    """Which transactions' work could be seen at a moment (docs/adr/0009-what-a-run-knew.md)."""
+    """A snapshot of PostgreSQL: which transactions were visible
+    (docs/adr/0009-what-a-run-knew.md)."""
 
     def db_type(self, connection: Any) -> str:
         return "pg_snapshot"
@@ -72,8 +73,9 @@ class CurrentXid(Func):
 
 
 class FeedClock(Func):
-    """The change feed's clock as the statement saw it (models/changes.py); for a statement that
-    waits for locks itself there is the SQL function feed_clock(), which looks when it is called."""
+    """The change feed's clock in the snapshot of the statement (models/changes.py). A statement
+    that waits for locks uses the SQL function feed_clock() instead, which is evaluated when it is
+    called."""
 
     template = (
         "greatest(pg_current_xact_id()::text::bigint,"

@@ -1,5 +1,6 @@
-"""Where an effective view may be folded, found in the database: a log of 100,000 messages is planned
-by a few rows. tests/domain/reference_boundaries.py states the rules in Python, and a test compares the two."""
+"""Finds in the database where an effective view may be cut: planning a thread of 100,000 messages
+transfers a few rows. tests/domain/reference_boundaries.py states the rules in Python, and a test
+compares the two."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from state_admin.domain.boundaries import Frontier, Turn, Unanswered
 from . import hot
 from .messages import Message
 
-# `held`: how often a tool call is open behind each line that opens or answers it. That walks up and
-# down, and never below 0: an answer to a call that is not open counts for nothing.
+# `held` is the number of open calls of an id after each message that opens or answers it. It is
+# never below 0: a result of a call that is not open does not count.
 _LINES = """
 WITH seen AS (
     SELECT 0 AS part, folds_to AS seq, public_id, role, visibility, estimated_tokens, opens, answers
@@ -87,7 +88,7 @@ WHERE safe AND at < %(end)s ORDER BY at DESC LIMIT 1
 
 
 class LogView:
-    """A thread's effective view under the summary that stands, as boundaries.plan asks about it."""
+    """The effective view of a thread under its current summary, as boundaries.plan reads it."""
 
     def __init__(self, thread_id: int, summary: Message | None) -> None:
         self._place: dict[str, Any] = {

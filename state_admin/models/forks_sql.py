@@ -1,11 +1,11 @@
-"""Copies a log inside the database: constant memory, however long it is."""
+"""Copies messages inside the database, with constant memory."""
 
 from __future__ import annotations
 
 from . import hot
 
-# Marks come along with their summaries: a fold ends before its summary, so what lies within the
-# first messages folds nothing beyond them. The runs stay with the thread they belong to.
+# The marks of summaries are copied too: a summary covers messages before itself only, so those
+# within the first messages cover nothing beyond them. Runs remain with the original thread.
 _COPY = """
 WITH made AS (
     INSERT INTO messages (thread_id, seq, public_id, role, visibility, body, opens, answers,
@@ -21,6 +21,6 @@ SELECT count(*) FROM made
 
 
 def copy_messages(*, source: int, fork: int, count: int) -> int:
-    """Copy the first `count` messages of a thread into an empty one; answers how many."""
+    """Copy the first `count` messages of a thread into an empty one; returns their number."""
     row = hot.fetch_one(_COPY, {"source": source, "fork": fork, "count": count})
     return row[0] if row else 0

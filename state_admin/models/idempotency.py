@@ -1,4 +1,4 @@
-"""Idempotency records: the first answer to a request with an Idempotency-Key."""
+"""Idempotency records: the first response to a request with an Idempotency-Key."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from django.db.models.functions import Now
 
 
 class IdempotencyRecord(models.Model):
-    # SHA-256 over the credentials and the key: one caller's key never meets another's.
+    # SHA-256 over the credentials and the key, so that the keys of two clients never collide.
     scope = models.CharField(max_length=64, primary_key=True)
-    # Whose data the response may hold.
+    # The workspace whose data the response may contain.
     workspace = models.ForeignKey(
         "Workspace", null=True, blank=True, on_delete=models.CASCADE, db_index=False
     )

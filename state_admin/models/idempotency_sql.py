@@ -10,7 +10,7 @@ _LOCK = """
 SELECT scope, pg_try_advisory_xact_lock(hashtextextended('replay ' || scope, 0))
 FROM unnest(%(scopes)b::text[]) AS scope
 """
-# Executed after the lock, so that it sees what the last holder committed.
+# A statement of its own after the lock, so that it sees what the previous holder committed.
 _LOOK = "SELECT scope FROM idempotency_records WHERE scope = ANY(%(scopes)b::text[])"
 
 _INSERT = """
@@ -25,8 +25,8 @@ _COLUMNS = ("scope", "workspace_id", "fingerprint", "status", "headers", "body")
 
 
 def claiming(scopes: Sequence[str]) -> list[hot.Call]:
-    """Two statements: try to lock the keys until the transaction ends, without waiting, then find
-    those that were used. `claimed` reads their rows."""
+    """Two statements: try to lock the keys until the end of the transaction, without waiting, and
+    find those that were used. `claimed` reads their rows."""
     parameters = {"scopes": list(scopes)}
     return [(_LOCK, parameters), (_LOOK, parameters)]
 

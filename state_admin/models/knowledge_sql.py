@@ -1,4 +1,5 @@
-"""What a run could see of the shared state when it committed a step (docs/adr/0009)."""
+"""The shared state that a run could see when it committed a step
+(docs/adr/0009-what-a-run-knew.md)."""
 
 from __future__ import annotations
 
@@ -12,15 +13,15 @@ from . import hot
 from .namespaces import glob_regex
 from .snapshots import Revision
 
-# Without `seen`, of revisions older than the column, only the clock is left.
+# Revisions older than the column `seen` have only their time.
 _VISIBLE = """
     CASE WHEN %(seen)s::text IS NULL THEN r.at <= %(at)s
         ELSE coalesce(pg_visible_in_snapshot(r.xid, %(seen)s::text::pg_snapshot), true) END
 """
 
-# Versions of one entry become visible in their order, so the newest visible one is found by
-# halving: [low, high) holds it, or nothing before it (0). History compaction leaves holes, so each
-# look takes the first version that is kept in the upper half.
+# Versions of one entry become visible in order, so a binary search finds the newest visible one:
+# [low, high) contains it, or 0 if there is none. History compaction leaves gaps, so each step takes
+# the first retained version of the upper half.
 _NEWEST_VISIBLE = f"""
     WITH RECURSIVE halves(low, high) AS (
         SELECT 0::bigint, e.version + 1
@@ -37,8 +38,8 @@ _NEWEST_VISIBLE = f"""
     SELECT max(low) AS version FROM halves
 """
 
-# What stands under a key is lost when the version after the newest visible one is gone, unless
-# that is the newest of all: one of those that are gone may have been visible.
+# The value is lost if the version after the newest visible one was removed, unless that is the
+# newest of all: a removed version may have been visible.
 _KNOWN = f"""
 SELECT k.* FROM (
     SELECT n.name AS namespace, e.key, n.unregistered_at IS NULL AS registered, v.version,
@@ -65,8 +66,8 @@ LIMIT %(limit)s
 
 
 class VisibleVersion(NamedTuple):
-    """An entry as it stood at a moment: `value` is JSON text. `lost`: history compaction may have
-    removed what stood then. `current`: the version that stands now; 0: none."""
+    """An entry as it was visible to a revision: `value` is JSON text. `lost`: history compaction
+    may have removed the visible version. `current`: the version that exists now; 0 for none."""
 
     namespace: str
     key: str
@@ -90,7 +91,8 @@ def read_visible(
     after: tuple[str, str] = ("", ""),
     limit: int,
 ) -> Sequence[VisibleVersion]:
-    """What stood under `keys` for the transaction that made `revision`, by (namespace, key)."""
+    """The entries under `keys` that were visible to the transaction of `revision`, by (namespace,
+    key)."""
     rows = hot.fetch_all(
         _KNOWN,
         {
@@ -107,7 +109,7 @@ def read_visible(
     return [VisibleVersion._make(row) for row in rows]
 
 
-# Namespaces are walked by name and the walk ends with the page, so the keys of few are looked up.
+# Namespaces are walked by name until the page is full, so that few are searched for the keys.
 _SHARED = """
 SELECT n.name, e.key, n.unregistered_at IS NULL, e.version, e.size_bytes, e.updated_at, e.actor_name
 FROM namespaces n
@@ -125,7 +127,7 @@ ORDER BY n.name, e.key LIMIT %(limit)s
 
 
 class Shared(NamedTuple):
-    """An entry under a scope's key, as it stands now, without its value."""
+    """An entry under a scope's key, as it is now, without its value."""
 
     namespace: str
     key: str
@@ -139,7 +141,7 @@ class Shared(NamedTuple):
 def read_shared(
     actor: Actor, keys: Sequence[str], *, after: tuple[str, str] = ("", ""), limit: int
 ) -> Sequence[Shared]:
-    """What stands under `keys` now, by (namespace, key)."""
+    """The current entries under `keys`, by (namespace, key)."""
     rows = hot.fetch_all(
         _SHARED,
         {

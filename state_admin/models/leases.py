@@ -1,9 +1,9 @@
-"""Rows that one worker at a time works on, under a lease: compactions and webhook deliveries.
+"""Rows that one worker at a time processes under a lease: compactions and webhook deliveries.
 
-A claim takes a free row: one whose time has come and that nobody works on, or whose worker let its
-lease expire. It begins a lease and counts `claim` up, which fences out the worker before: every
-later step is an UPDATE of `held`. The rule is here as a queryset and as SQL for the statements
-that choose whose turn it is.
+A claim takes a free row: one that is due and not claimed, or one whose lease has expired. It begins
+a lease and increments `claim`, a fencing token against the previous worker: every later step is an
+UPDATE of `held`. The rule is here as a queryset and as SQL for the statements that choose the next
+row.
 
 Not here: dispatches, which external workers claim by mailbox and hold by a token (dispatches_sql),
 and runs, whose lease is taken over while they work (services/leases.py).
@@ -23,7 +23,7 @@ class LeasedRow(models.Model):
     # Claims, including those of workers that died.
     attempts = models.IntegerField(default=0)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
-    # Fencing: a worker that lost its lease finds another number here and records nothing.
+    # The fencing token: a worker that lost its lease finds another number and writes nothing.
     claim = models.BigIntegerField(default=0)
 
     class Meta:
@@ -34,27 +34,27 @@ _Row = TypeVar("_Row", bound=LeasedRow)
 
 
 class LeasedQuerySet(models.QuerySet[_Row]):
-    """`waiting` and `working` are statuses. `due` is the column that says from when a waiting row
-    may be claimed."""
+    """`waiting` and `working` are statuses. `due` is the column with the time from which a waiting
+    row may be claimed."""
 
     waiting: ClassVar[tuple[str, ...]]
     working: ClassVar[str]
     due: ClassVar[str]
 
     def claimable(self) -> Self:
-        """Waiting and due, or under a lease that its worker let expire."""
+        """Waiting and due, or with an expired lease."""
         return self.filter(
             Q(status__in=self.waiting, **{f"{self.due}__lte": Now()})
             | Q(status=self.working, lease_expires_at__lte=Now())
         )
 
     def held(self, pk: int, claim: int) -> Self:
-        """The row, unless it was finished, cancelled or claimed again since it was claimed."""
+        """The row, unless it was finished, cancelled or claimed again since the claim."""
         return self.filter(pk=pk, claim=claim, status=self.working)
 
     @classmethod
     def claimed(cls, lease: timedelta) -> dict[str, Any]:
-        """The columns of a claim for UPDATE: a worker has the row for the length of `lease`."""
+        """The columns of a claim for UPDATE: a lease of the duration `lease`."""
         return {
             "status": cls.working,
             "attempts": F("attempts") + 1,
@@ -64,7 +64,7 @@ class LeasedQuerySet(models.QuerySet[_Row]):
 
     @classmethod
     def claimable_sql(cls, row: str) -> str:
-        """The condition of `claimable` for SQL, where the table is called `row`."""
+        """The condition of `claimable` in SQL for a table with the alias `row`."""
         waiting = ", ".join(f"'{status}'" for status in cls.waiting)
         return f"""(
     ({row}.status IN ({waiting}) AND {row}.{cls.due} <= statement_timestamp())

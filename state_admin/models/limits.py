@@ -1,4 +1,4 @@
-"""What a token may ask per minute and what a workspace may hold, with how much of it is used."""
+"""The rate limit of a token and the quotas of a workspace, with their current use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .workspaces import Workspace
 
 
 class RateBucket(models.Model):
-    """The token bucket of a rate-limited API token: how full it was, and when."""
+    """The token bucket of a rate-limited API token: its level, and when it had that level."""
 
     token = models.OneToOneField(ApiToken, on_delete=models.CASCADE, primary_key=True)
     level = models.FloatField()
@@ -22,7 +22,7 @@ class RateBucket(models.Model):
 
 
 class WorkspaceUsage(models.Model):
-    """What a workspace held when it was last measured (services/quotas.py)."""
+    """The size of a workspace at its last measurement (services/quotas.py)."""
 
     workspace = models.OneToOneField(Workspace, on_delete=models.CASCADE, primary_key=True)
     entries = models.BigIntegerField(default=0)
@@ -51,11 +51,11 @@ SELECT (%(wanted)s - {_FILLED}) / %(per_second)s FROM rate_buckets b WHERE token
 
 
 def take_tokens(*, token_id: int, per_minute: int, requested: int) -> tuple[float, float]:
-    """Take `requested` calls out of a token's bucket, which holds a minute's worth and fills evenly;
-    fewer than 0 go back into it.
+    """Take `requested` calls from a token's bucket, which holds one minute of calls and refills
+    evenly; a negative number returns calls.
 
-    Returns the calls left in the bucket and 0.0; or, if nothing was taken, 0.0 and the seconds until
-    the bucket is full enough.
+    Returns the calls left in the bucket and 0.0; or, if there were too few, 0.0 and the seconds
+    until there are enough.
     """
     parameters = {
         "token": token_id,
@@ -91,5 +91,5 @@ RETURNING u.workspace_id
 
 
 def measure_usage(workspace_id: int | None = None) -> int:
-    """Count what one workspace holds, or every one; answers how many were measured."""
+    """Count the content of one workspace, or of every one; returns how many were measured."""
     return len(hot.fetch_all(_MEASURE, {"workspace": workspace_id}))

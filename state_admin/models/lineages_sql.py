@@ -1,4 +1,4 @@
-"""Walks up and down the tree of threads: one statement each, however deep or wide it is."""
+"""Ancestors and descendants of a thread: one statement each for any depth and size."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def read_ancestors(thread: int) -> list[Ancestor]:
 
 
 def read_descendants(thread: int) -> list[int]:
-    """The row ids of all threads below, in no order."""
+    """The row ids of all descendants, in no particular order."""
     return [row[0] for row in hot.fetch_all(_BELOW, {"thread": thread})]

@@ -1,4 +1,4 @@
-"""Messages: the append-only log of a thread."""
+"""Messages: the append-only messages of a thread."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class MessageRole(models.TextChoices):
 
 
 class MessageExcerpt(Func):
-    """The beginning of a body's text, cut in the database: a log of large messages stays light.
-    A body that is large itself is not parsed: what follows its first "content" will do."""
+    """The beginning of a message's text, computed in the database so that lists of large messages
+    transfer little. A large body is not parsed: the text after its first "content" is used."""
 
     template = (
         "CASE WHEN octet_length(%(expressions)s::text) < 200000 THEN"
@@ -40,7 +40,8 @@ class MessageExcerpt(Func):
 
 
 class Called(Func):
-    """The names of the tools that a body calls, in OpenAI's shape or the reference's."""
+    """The names of the tools that a body calls, in OpenAI's format or that of the reference
+    implementation."""
 
     template = (
         "(SELECT array_agg(coalesce(call #>> '{function,name}', call ->> 'name', 'tool'))"
@@ -58,21 +59,21 @@ class MessageQuerySet(models.QuerySet["Message"]):
         return self.filter(visibility=Visibility.ALL)
 
     def standing_summaries(self) -> Self:
-        """The summaries whose fold has not been undone."""
+        """The summaries that were not undone."""
         return self.filter(folds_to__isnull=False, fold_lifted_at=None)
 
     def lines(self) -> Any:
-        """Everything but the bodies, and the beginning of each as `said`."""
+        """All columns but the bodies, with the beginning of each as `said`."""
         return self.defer("body").annotate(said=MessageExcerpt(F("body")))
 
     def calls(self) -> Any:
-        """Of the messages that call tools, `seq` and the names of those."""
+        """`seq` and the names of the called tools, of the messages that call tools."""
         calling = self.filter(role=MessageRole.ASSISTANT).exclude(opens=[])
         return calling.annotate(called=Called(F("body"))).values_list("seq", "called")
 
 
 class Message(models.Model):
-    """One line of the log. `body` is the message as it was sent, with fields unknown to us."""
+    """One message. `body` is the message as it was sent, unknown fields included."""
 
     thread = models.ForeignKey(
         Thread, on_delete=models.CASCADE, related_name="messages", db_index=False
@@ -82,17 +83,18 @@ class Message(models.Model):
     role = models.CharField(max_length=16, choices=MessageRole.choices)
     visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.ALL)
     body = RawJSON()
-    # What compaction needs without opening the body: ids of tool calls opened, and answered.
+    # What compaction reads instead of the body: ids of tool calls that the message opens and
+    # answers.
     opens = models.JSONField(default=list, db_default=[])
     answers = models.CharField(max_length=256, null=True, blank=True)  # noqa: DJ001 (absent is not "")
     estimated_tokens = models.IntegerField()
     run = models.ForeignKey(
         "Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
-    # A summary stands for the messages [folds_from, folds_to] until its fold is lifted.
+    # A summary replaces the messages [folds_from, folds_to] until it is undone.
     folds_from = models.IntegerField(null=True, blank=True)
     folds_to = models.IntegerField(null=True, blank=True)
-    # The user message inside that stays raw behind the summary (ADR 5), or NULL.
+    # The user message in that range that is retained after the summary (ADR 5), or NULL.
     fold_carries = models.IntegerField(null=True, blank=True)
     fold_lifted_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -102,7 +104,7 @@ class Message(models.Model):
     class Meta:
         db_table = "messages"
         constraints = [
-            # The log in order; pages by seq.
+            # The messages in order; pages by seq.
             models.UniqueConstraint(fields=["thread", "seq"], name="messages_seq_unique"),
             # A repeated message id is refused.
             models.UniqueConstraint(fields=["thread", "public_id"], name="messages_id_unique"),

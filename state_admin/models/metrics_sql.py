@@ -1,5 +1,5 @@
-"""What a monitor asks for, over all workspaces, in two statements that touch few rows however much
-is stored: storage comes from the newest samples, and no queue is counted beyond MOST."""
+"""Metrics over all workspaces, in two statements that read few rows: storage comes from the newest
+samples, and no queue is counted beyond MOST."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from . import hot
 from .counts import MOST
 
-# By name: what it is, and what its label tells.
+# By name: the description, and the name of its label.
 METRICS: Final = {
     "commonhold_storage_bytes": ("Bytes of JSON text stored, as last measured", "part"),
     "commonhold_storage_rows": ("Rows stored, as last measured", "part"),
@@ -26,7 +26,7 @@ STORAGE: Final = ("entries", "history", "messages", "state")
 
 
 class Figure(NamedTuple):
-    """One number; `label` tells it from others of its name."""
+    """One metric; `label` distinguishes it from others of the same name."""
 
     name: str
     label: str
@@ -80,8 +80,8 @@ FROM sweeps WHERE finished_at IS NOT NULL
 
 
 def read_figures() -> list[Figure]:
-    """Storage by part, queues by status, compaction's savings of today, the calls ever counted, the
-    age of each sweep."""
+    """Storage by part, queues by status, the savings of compaction today, the total number of
+    calls, and the age of each sweep."""
     row = hot.fetch_one(_STORAGE, {})
     if row is None:
         raise RuntimeError("an aggregate answers one row")
@@ -96,6 +96,6 @@ def read_figures() -> list[Figure]:
 
 
 def read_queues() -> list[Figure]:
-    """What waits, over all workspaces, and the age of each sweep."""
+    """The length of the queues over all workspaces, and the age of each sweep."""
     rows = hot.fetch_all(_QUEUES, {"most": MOST})
     return [Figure(name, label, float(value)) for name, label, value in rows]

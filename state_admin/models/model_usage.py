@@ -1,5 +1,5 @@
-"""What workers share about models of language: which of them fail, and what a workspace spent on
-them. Each decision is one statement."""
+"""State about language models that workers share: circuit breakers, and what a workspace spent on
+models. Each decision is one statement."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from django.db.models import F, Q
 from . import hot
 from .workspaces import Workspace
 
-# Failures in a row after which nobody asks for a while: a minute, then twice as long each time.
+# Failures in a row that open the circuit: for a minute, then twice as long each time.
 FAILURES_TO_OPEN: Final = 5
 _FIRST_PAUSE: Final = 60
 _LONGEST_PAUSE: Final = 3600
 
 
 class Circuit(NamedTuple):
-    """Whose calls of which model."""
+    """The calls of a workspace to one model."""
 
     workspace_id: int
     provider: str
@@ -27,7 +27,8 @@ class Circuit(NamedTuple):
 
 
 class ModelCircuit(models.Model):
-    """How a workspace's calls of one model go. `open_until`: nobody asks before that."""
+    """The circuit breaker of a workspace's calls to one model. No calls are made before
+    `open_until`."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     provider = models.CharField(max_length=128, db_collation="C")
@@ -49,7 +50,7 @@ class ModelCircuit(models.Model):
 
 
 class ModelSpending(models.Model):
-    """What a workspace spent on models on a day (UTC), with what is promised to calls under way."""
+    """A workspace's cost of models on a day (UTC), with the reservations of calls in progress."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     day = models.DateField()
@@ -68,7 +69,7 @@ class ModelSpending(models.Model):
         return f"{self.day}: {self.cost_usd}"
 
 
-# When the pause is over one caller may try; the others wait for what becomes of it.
+# After the pause one caller may try; the others wait for its result.
 _ADMIT = """
 INSERT INTO model_circuits AS c (workspace_id, provider, model, failures, last_error)
 VALUES (%(workspace_id)s, %(provider)s, %(model)s, 0, '')
@@ -97,13 +98,13 @@ RETURNING s.id
 
 
 def admit(circuit: Circuit, *, seconds: float) -> bool:
-    """Whether a model may be asked now. After a pause one caller is let through, for `seconds`."""
+    """Whether a call to a model is allowed now. After a pause one call is allowed per `seconds`."""
     parameters = {**circuit._asdict(), "most": FAILURES_TO_OPEN, "seconds": seconds}
     return hot.fetch_one(_ADMIT, parameters) is not None
 
 
 def note_failure(circuit: Circuit, error: str) -> None:
-    """Count a failure; one too many opens the circuit."""
+    """Count a failure, which may open the circuit."""
     hot.fetch_all(
         _FAIL,
         {
@@ -117,18 +118,18 @@ def note_failure(circuit: Circuit, error: str) -> None:
 
 
 def note_success(circuit: Circuit) -> None:
-    """It answers: whatever went before is forgotten."""
+    """Close the circuit and reset the count of failures."""
     rows = ModelCircuit.objects.filter(**circuit._asdict())
     rows.exclude(failures=0, open_until=None).update(failures=0, open_until=None, last_error="")
 
 
 def reserve(*, workspace_id: int, cost: Decimal, cap: Decimal) -> int | None:
-    """Set `cost` aside out of what the workspace may spend today: the id of the day's row, or None
-    when that would be more than `cap`, with nothing changed."""
+    """Reserve `cost` from the workspace's budget of today: the id of the day's row, or None, with
+    nothing changed, if the budget `cap` would be exceeded."""
     row = hot.fetch_one(_RESERVE, {"workspace": workspace_id, "cost": cost, "cap": cap})
     return row[0] if row else None
 
 
 def settle(spending_id: int, *, reserved: Decimal, cost: Decimal) -> None:
-    """Put what a call did cost in the place of what was set aside for it."""
+    """Replace the reservation of a call by its cost."""
     ModelSpending.objects.filter(pk=spending_id).update(cost_usd=F("cost_usd") - reserved + cost)

@@ -1,4 +1,4 @@
-"""What many entries were at a moment, beside what they are now: for a bulk restore."""
+"""Compares entries now with their state at a point in time: for a bulk restore."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import NamedTuple
 from . import hot
 from .entries import EntryQuerySet
 
-# An entry untouched since the moment is as it was, but for one whose time ran out since: it may
-# be gone before the sweep has touched it.
+# An entry that was not written since that time is unchanged, unless it has expired since: it may be
+# expired before the sweep has deleted it.
 _TOUCHED = """
 SELECT e.id, e.size_bytes + coalesce(r.size_bytes, 0)
 FROM entries e
@@ -53,8 +53,8 @@ FOR UPDATE OF e
 
 
 class EntryAtMoment(NamedTuple):
-    """An entry now and then. A value is JSON text, or None where there was none. `lost`: history
-    compaction removed the version of that moment."""
+    """An entry now and at the requested time. A value is JSON text, or None without one. `lost`:
+    history compaction removed the version of that time."""
 
     entry_id: int
     namespace_id: int
@@ -69,24 +69,24 @@ class EntryAtMoment(NamedTuple):
 
 
 def touched_since(rows: EntryQuerySet, at: datetime, most: int) -> Sequence[tuple[int, int]]:
-    """Those of `rows` that may differ from what they were, as (id, bytes of both values), by
-    (namespace, key); up to `most`."""
+    """Up to `most` of `rows` that may differ from their state at that time, as (id, bytes of both
+    values), by (namespace, key)."""
     ids = list(rows.touched_since(at).values_list("id", flat=True)[:most])
     return [(row[0], row[1]) for row in hot.fetch_all(_TOUCHED, {"ids": ids, "at": at})]
 
 
 def lock_entries(ids: Sequence[int]) -> None:
-    """Lock rows in the order of every batch, until the end of the transaction."""
+    """Lock rows in the order of all batches, until the end of the transaction."""
     hot.fetch_all(_LOCK, {"ids": list(ids)})
 
 
 def compare(ids: Sequence[int], at: datetime) -> Sequence[EntryAtMoment]:
-    """The entries now and at the moment, by (namespace, key)."""
+    """The entries now and at that time, by (namespace, key)."""
     parameters: Mapping[str, object] = {"ids": list(ids), "at": at}
     return [EntryAtMoment._make(row) for row in hot.fetch_all(_COMPARE, parameters)]
 
 
 def is_past(at: datetime) -> bool:
-    """Whether the moment has come, by the database's clock."""
+    """Whether the time is not in the future, by the database's clock."""
     row = hot.fetch_one("SELECT %(at)s <= clock_timestamp()", {"at": at})
     return row is not None and bool(row[0])

@@ -1,4 +1,4 @@
-"""Namespaces: registered profile keys, their schema versions and policies."""
+"""Namespaces: registered names with their schemas, schema versions and limits."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class NamespaceQuerySet(models.QuerySet["Namespace"]):
         return self.filter(unregistered_at=None)
 
     def open(self) -> Self:
-        """Those that people register and change: not the config registry's."""
+        """Namespaces outside the config registry, which users register and change."""
         return self.exclude(name__in=[kind.namespace for kind in config.Kind])
 
 
 class Namespace(models.Model):
-    """A name bound to a JSON Schema and a default.
+    """A name with a JSON Schema and a default.
 
     Unregistering keeps the row: its entries may be retained as orphans, and its schema version
-    goes on counting when the name is registered again.
+    continues to count when the name is registered again.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="namespaces")
@@ -64,7 +64,7 @@ class Namespace(models.Model):
     class Meta:
         db_table = "namespaces"
         constraints = [
-            # Every call resolves (workspace, name); lists page by name.
+            # Every request resolves (workspace, name); lists page by name.
             models.UniqueConstraint(fields=["workspace", "name"], name="namespaces_name_unique"),
         ]
 
@@ -73,7 +73,7 @@ class Namespace(models.Model):
 
 
 class NamespaceVersion(ActorStamp):
-    """What a namespace's schema and default were at a schema version."""
+    """The schema and default of a namespace at a schema version."""
 
     pk = models.CompositePrimaryKey("namespace_id", "schema_version")
     namespace = models.ForeignKey(Namespace, on_delete=models.CASCADE, related_name="versions")

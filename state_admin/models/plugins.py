@@ -1,4 +1,4 @@
-"""Plugins: sets of state keys and namespaces that come and go together."""
+"""Plugins: sets of state keys and namespaces that are installed and uninstalled together."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from .workspaces import Workspace
 
 class PluginQuerySet(models.QuerySet["Plugin"]):
     def visible_to(self, actor: Actor) -> Self:
-        """A plugin reaches into every thread and its namespaces: it is beyond a narrowed token."""
+        """All plugins of the workspace; none for a restricted token, since a plugin affects all
+        threads."""
         if actor.namespaces or actor.thread_prefixes:
             return self.none()
         return self.filter(workspace_id=actor.workspace_id)
 
 
 class Plugin(models.Model):
-    """One that is installed. What belongs to it names it: StateKey.plugin, Namespace.plugin."""
+    """An installed plugin. Its state keys and namespaces refer to it: StateKey.plugin,
+    Namespace.plugin."""
 
     workspace = models.ForeignKey(
         Workspace, on_delete=models.CASCADE, related_name="plugins", db_index=False
@@ -35,7 +37,8 @@ class Plugin(models.Model):
     class Meta:
         db_table = "plugins"
         constraints = [
-            # Of two that install the same name one waits for the other here; lists page by name.
+            # Of two concurrent installations of one name, one waits for the other here; lists page
+            # by name.
             models.UniqueConstraint(fields=["workspace", "name"], name="plugins_name_unique"),
         ]
 

@@ -1,5 +1,5 @@
-"""Compaction policies of a workspace and of its agents. A thread's own is in its row, as part of the
-thread (models/threads.py)."""
+"""Compaction policies of a workspace and of its agents. A thread's own policy is in its row
+(models/threads.py)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from .workspaces import Workspace
 
 class PolicyQuerySet(models.QuerySet["CompactionPolicy"]):
     def visible_to(self, actor: Actor) -> Self:
-        """Policies say nothing of any thread: every member may know them."""
+        """Policies of the workspace. They contain no data of threads, so every member may see
+        them."""
         return self.filter(workspace_id=actor.workspace_id)
 
 
 class CompactionPolicy(models.Model):
-    """The fields that a workspace ("") or an agent says; the others come from below."""
+    """The fields that a workspace ("") or an agent sets; the others are inherited."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     agent_id = models.CharField(max_length=128, default="", blank=True, db_collation="C")
@@ -45,7 +46,7 @@ class CompactionPolicy(models.Model):
         return self.agent_id or "workspace"
 
 
-# Asked by every append: the agent of the newest run, and two rows of one index range.
+# Executed by every append: the agent of the newest run, and two rows of one index range.
 _OF_THREAD = """
 SELECT a.agent_id, p.agent_id, p.body::text
 FROM (SELECT coalesce(
@@ -82,8 +83,8 @@ RETURNING version
 def write(
     *, workspace_id: int, agent_id: str, body: str, by: str, expected: int | None
 ) -> int | None:
-    """Lay down a policy; answers its version. None: it is not at version `expected` (0: none was
-    ever said), and nothing changed."""
+    """Store a policy; returns its version. None, with nothing changed, if it is not at version
+    `expected` (0: it must not exist)."""
     row = hot.fetch_one(
         _WRITE,
         {
@@ -104,8 +105,8 @@ def reading_layers(addresses: hot.Addresses) -> hot.Call:
 
 
 def read_layers(workspace_id: int, run_id: int | None) -> tuple[str, list[tuple[str, str]]]:
-    """The agent of a thread whose newest run is `run_id`, and what its workspace and it say:
-    ("workspace" or "agent", JSON text), the workspace first."""
+    """The agent of a thread whose newest run is `run_id`, and the policies of its workspace and
+    agent: ("workspace" or "agent", JSON text), the workspace first."""
     rows = hot.fetch_all(_OF_THREAD, {"workspace": workspace_id, "run": run_id})
     layers = [("agent" if of else "workspace", body) for _, of, body in rows if body is not None]
     return rows[0][0], layers

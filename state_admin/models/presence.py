@@ -1,7 +1,7 @@
-"""Who has the editor of an entry open. A hint for people, never a lock.
+"""Which users have the editor of an entry open. A hint, never a lock.
 
-The rows are worth nothing after a minute, so the table is unlogged (migration 0021): a beat is not
-written to the WAL, and a crash empties it.
+The rows are useless after a minute, so the table is unlogged (migration 0021): heartbeats are not
+written to the WAL, and a crash empties the table.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Presence(models.Model):
 
 
 class Editing(NamedTuple):
-    """Somebody who edits, and since when."""
+    """A user who edits an entry, and since when."""
 
     name: str
     since: datetime
@@ -64,7 +64,7 @@ ORDER BY p.since, u.username
 
 
 def announce(*, workspace_id: int, user_id: int, namespace: str, key: str) -> list[Editing]:
-    """Say that a user edits an entry now; answers who else does."""
+    """Record that a user edits an entry now; returns the other users who do."""
     subject = {"workspace": workspace_id, "user": user_id, "namespace": namespace, "key": key}
     hot.fetch_all(_ANNOUNCE, subject)
     return [Editing._make(row) for row in hot.fetch_all(_OTHERS, subject)]

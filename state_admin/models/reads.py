@@ -1,4 +1,4 @@
-"""What runs say they have read: which version of which entry, at which step."""
+"""The reads that runs report: which version of which entry, at which step."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class RunReadQuerySet(models.QuerySet["RunRead"]):
         return rows
 
     def behind(self, version: int, row_id: int) -> Self:
-        """What follows a row when the newest version comes first."""
+        """The rows after a given one, with the newest version first."""
         return self.filter(Q(version__lt=version) | Q(version=version, id__lt=row_id))
 
     def with_current(self) -> Self:
-        """Each with `current`, the version that a read answers now; 0 where nothing is."""
+        """Each with `current`, the version that a read returns now; 0 if there is none."""
         entry = (
             Entry.objects.all()
             .live()
@@ -44,12 +44,12 @@ class RunReadQuerySet(models.QuerySet["RunRead"]):
         return self.annotate(current=Coalesce(Subquery(entry.values("version")[:1]), 0))
 
     def stale(self) -> Self:
-        """Those whose entry has another version now, or had at the commit. After with_current."""
+        """Reads whose entry has another version now, or had at the commit. After with_current."""
         return self.exclude(version=F("current"), held=F("version"))
 
 
 class RunRead(models.Model):
-    """One read that a commit reported. Version 0: nothing was there."""
+    """One read that a commit reported. Version 0: the entry did not exist."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -59,7 +59,7 @@ class RunRead(models.Model):
     namespace = models.CharField(max_length=128, db_collation="C")
     key = models.TextField(db_collation="C")
     version = models.BigIntegerField()
-    # The version that stood there when the step was committed.
+    # The version of the entry when the step was committed.
     held = models.BigIntegerField()
     at = models.DateTimeField(db_default=Now(), editable=False)
     # RunReadQuerySet.with_current sets it.
@@ -70,7 +70,7 @@ class RunRead(models.Model):
     class Meta:
         db_table = "run_reads"
         constraints = [
-            # The reads of a revision; they go with their thread.
+            # The reads of a revision; they are deleted with their thread.
             models.UniqueConstraint(
                 fields=["thread", "revision", "namespace", "key", "version"],
                 name="run_reads_once",
@@ -79,7 +79,7 @@ class RunRead(models.Model):
         indexes = [
             # The reads of a run, newest first.
             models.Index(fields=["run", "-id"], name="run_reads_of_run"),
-            # Who read this version?
+            # The readers of a version.
             models.Index(
                 fields=["workspace", "namespace", "key", "version", "id"],
                 name="run_reads_of_entry",

@@ -1,7 +1,7 @@
-"""What snapshot and history compaction remove, in pieces, and what they would.
+"""The statements of snapshot and history compaction, in batches, and of their previews.
 
-tests/domain/reference_retention.py states the rules in Python. No piece looks at more than its
-`batch`, and none touches a row that writers touch: they change what is current and add what is new.
+tests/domain/reference_retention.py states the rules in Python. No statement reads more than its
+`batch`, and none changes a row that writers change: those update current rows and insert new ones.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from . import hot
 
-# A revision that may go. Numbers are dense, so the newest `keep_last` are those beyond `until`. The
-# thread's runs by name: else PostgreSQL reads all runs there are.
+# A revision that may be removed. Numbers are consecutive, so the newest `keep_last` are those above
+# `until`. The condition on the runs' thread keeps PostgreSQL from reading all runs.
 _MAY_GO = """
     NOT r.dropped AND NOT r.pinned AND r.label = '' AND r.number <= %(until)s
     AND (%(keep_every)s::bigint IS NULL OR r.number %% %(keep_every)s <> 0)
@@ -35,8 +35,8 @@ SELECT coalesce(array_agg(number ORDER BY number), '{}') FROM revisions
 WHERE thread_id = %(thread)s AND number <= %(until)s AND NOT dropped
 """
 
-# No kept revision lies in [a, b) when as many of them are below a as are below b. A row that is
-# valid beyond `until` is valid at the first of the newest, which is kept.
+# No retained revision is in [a, b) if as many of them are below a as are below b. A row that is
+# valid beyond `until` is valid at the first of the newest revisions, which is retained.
 _SPAN_GOES = """
     {row}.valid_to <= %(until)s::bigint + 1 AND
     width_bucket({row}.valid_from - 1, {kept}) = width_bucket({row}.valid_to - 1, {kept})
@@ -79,7 +79,7 @@ FROM sizes
 
 
 class Weight(NamedTuple):
-    """Rows and the bytes of their values as stored, with their share that goes."""
+    """Rows and the bytes of their values as stored, and the part of both that is removed."""
 
     rows: int = 0
     rows_removed: int = 0
@@ -88,7 +88,7 @@ class Weight(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What a piece of work looked at, and the place behind which the next one begins."""
+    """What one batch examined, and the position after which the next one begins."""
 
     after: tuple[str, int]
     weight: Weight
@@ -97,7 +97,8 @@ class Page(NamedTuple):
 def drop_revisions(
     *, thread_id: int, after: int, until: int, keep_every: int | None, batch: int
 ) -> int:
-    """Mark those of the next `batch` revisions behind `after` that may go; answers how many."""
+    """Mark those of the next `batch` revisions after `after` that may be removed; returns how
+    many."""
     parameters = {
         "thread": thread_id,
         "after": after,
@@ -118,8 +119,8 @@ def kept_revisions(*, thread_id: int, until: int) -> list[int]:
 def remove_values(
     *, thread_id: int, kept: Sequence[int], until: int, after: tuple[str, int], batch: int
 ) -> Page | None:
-    """Of the next `batch` values behind `after`, a (key, valid_from), delete those that no kept
-    revision reads. None: there are no more."""
+    """Delete those of the next `batch` values after `after`, a (key, valid_from), that no retained
+    revision reads. None: there are no more values."""
     row = hot.fetch_one(
         _REMOVE_VALUES,
         {
@@ -140,14 +141,14 @@ def remove_values(
 def preview_values(
     *, thread_id: int, until: int, keep_every: int | None
 ) -> tuple[int, int, Weight]:
-    """How many snapshots are kept, how many of them would go, and what that weighs."""
+    """The number of retained snapshots, how many of them would be removed, and their size."""
     parameters = {"thread": thread_id, "until": until, "keep_every": keep_every}
     held, going, *weight = _one(_PREVIEW_VALUES, parameters)
     return held, going, Weight(*weight)
 
 
-# What a thread's layers say of keep_last: its own, its agent's, the workspace's. A thread is due
-# when as many snapshots could go as it keeps, or `most`, so that not every commit makes a job.
+# keep_last from the policies of the thread, its agent and the workspace. A thread is due if as many
+# snapshots can be removed as it keeps, or `most`, so that not every commit creates a job.
 _DUE_THREADS = """
 SELECT t.id FROM threads t
 LEFT JOIN runs r ON r.id = t.latest_run_id
@@ -169,12 +170,12 @@ ORDER BY t.id LIMIT %(limit)s
 
 
 def due_threads(*, most: int, limit: int) -> list[int]:
-    """Threads whose policy says how many snapshots stay, and which have enough beyond that."""
+    """Threads whose policy limits snapshots, and which have enough beyond that limit."""
     return [row[0] for row in hot.fetch_all(_DUE_THREADS, {"most": most, "limit": limit})]
 
 
-# Of each entry: the versions below the newest `keep_last` that are old enough and not pinned. A
-# namespace that says neither keeps all.
+# The versions of each entry below the newest `keep_last` that are old enough and not pinned. A
+# namespace without either limit keeps all.
 _OLD_VERSIONS = """
     CROSS JOIN LATERAL (
         SELECT version FROM entry_revisions WHERE entry_id = e.id
@@ -193,7 +194,7 @@ WITH page AS MATERIALIZED (
     ORDER BY key LIMIT %(batch)s
 )"""
 
-# A version that somebody pins or redacts right now is left for the next time: nobody waits.
+# A version that another transaction is pinning or redacting is skipped until the next time.
 _REMOVE_VERSIONS = f"""
 {_PAGE}, old AS MATERIALIZED (
     SELECT r.entry_id, r.version, r.size_bytes FROM page e {_OLD_VERSIONS}
@@ -228,7 +229,7 @@ _ANY_OLD_VERSION = f"""
 
 
 class History(NamedTuple):
-    """A namespace and how much of its entries' history stays."""
+    """A namespace and the limits of its entries' history."""
 
     namespace: int
     keep_last: int | None
@@ -236,8 +237,8 @@ class History(NamedTuple):
 
 
 def remove_versions(history: History, *, after: str, batch: int) -> tuple[str | None, Weight]:
-    """Delete up to `batch` old versions of the next `batch` entries behind the key `after`: the
-    last of these keys (None: no more), and what their versions weighed before."""
+    """Delete up to `batch` old versions of the next `batch` entries after the key `after`. Returns
+    the last of these keys (None: no more), and the size of their versions before."""
     parameters = {**history._asdict(), "key": after, "batch": batch}
     key, *weight = _one(_REMOVE_VERSIONS, parameters)
     return key, Weight(*weight)
@@ -245,7 +246,7 @@ def remove_versions(history: History, *, after: str, batch: int) -> tuple[str | 
 
 def weigh_versions(history: History, most: int | None = None) -> Weight:
     """All versions of a namespace's entries, or of the first `most` of them, and those that would
-    go."""
+    be removed."""
     entries = _FIRST if most else _ALL
     parameters = {**history._asdict(), "most": most}
     rows, size = _one(_COUNT_VERSIONS.format(entries=entries), parameters)
@@ -254,7 +255,7 @@ def weigh_versions(history: History, most: int | None = None) -> Weight:
 
 
 def any_old_version(history: History, *, batch: int) -> bool:
-    """Whether anything would go. Looks at `batch` entries at a time."""
+    """Whether any version would be removed. Examines `batch` entries at a time."""
     key: str | None = ""
     found = False
     while key is not None and not found:

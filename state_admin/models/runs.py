@@ -46,11 +46,11 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(status__in=ACTIVE)
 
     def timed(self) -> Self:
-        """With `read_at`, the database's time: its clock says when a run is stuck."""
+        """With `read_at`, the database's time, with which stuck runs are determined."""
         return self.annotate(read_at=Now())
 
     def stuck(self) -> Self:
-        """Runs that a person should look at. `Run.stuck_reason` says why."""
+        """Runs that require attention. `Run.stuck_reason` says why."""
         return self.filter(
             Q(status=RunStatus.RUNNING, lease_expires_at__lte=Now())
             | Q(
@@ -73,7 +73,7 @@ class Run(models.Model):
     public_id = models.CharField(max_length=128, db_collation="C")
     agent_id = models.CharField(max_length=128, default="", blank=True)
     status = models.CharField(max_length=8, choices=RunStatus.choices)
-    # {"reason", "message", …} while waiting; its tickets are rows of their own.
+    # {"reason", "message", …} while waiting; its tickets are separate rows.
     waiting = models.JSONField(null=True, blank=True)
     termination_reason = models.JSONField(null=True, blank=True)
     parent_run_id = models.CharField(max_length=128, default="", blank=True, db_collation="C")
@@ -92,13 +92,13 @@ class Run(models.Model):
     deadline_at = models.DateTimeField(null=True, blank=True)
     lease_seconds = models.IntegerField(default=60)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
-    # Running without a lease: released, and nobody has taken it over since.
+    # When the lease was released. The run is running without a lease until a worker takes it over.
     lease_released_at = models.DateTimeField(null=True, blank=True)
-    # Grows whenever the run may get another worker; whoever shows an older one is refused.
+    # Increased whenever the run may get another worker; requests with a lower token are refused.
     fencing_token = models.BigIntegerField(default=1, db_default=1)
-    # When the first of its pending tickets that stay open expires.
+    # The earliest expiry of its pending tickets that stay open.
     ticket_due_at = models.DateTimeField(null=True, blank=True)
-    # Set by the lease sweep when it finds the run stuck; cleared by the next sign of life.
+    # Set by the lease sweep when it finds the run stuck; cleared by the next commit or heartbeat.
     flagged_at = models.DateTimeField(null=True, blank=True)
     start_revision = models.BigIntegerField(default=0)
     last_revision = models.BigIntegerField(default=0)
@@ -116,7 +116,7 @@ class Run(models.Model):
         db_table = "runs"
         constraints = [
             models.UniqueConstraint(fields=["workspace", "public_id"], name="runs_id_unique"),
-            # At most one active run per thread, decided by the database.
+            # At most one active run per thread.
             models.UniqueConstraint(
                 fields=["thread"],
                 name="runs_one_active_per_thread",
@@ -140,7 +140,7 @@ class Run(models.Model):
         return self.public_id
 
     def stuck_reason(self, now: datetime) -> str:
-        """Why a person should look at this run, in words; "" when nobody needs to."""
+        """Why the run requires attention, as text; "" if it does not."""
         return lifecycle.stuck_reason(
             status=self.status,
             now=now,

@@ -1,6 +1,6 @@
-"""The hot statement of a run: lock it with its thread, which every write on a run begins with.
+"""The hot statement of a run: locking it with its thread, with which every write to a run begins.
 
-The ORM takes longer to put this statement together than PostgreSQL to execute it.
+The ORM takes longer to compose this statement than PostgreSQL to execute it.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ FOR NO KEY UPDATE OF t, r SKIP LOCKED
 
 
 def lock(*, workspace_id: int, run_id: str, prefixes: Sequence[str]) -> Run | None:
-    """The run with its thread, both rows locked, with `read_at` (RunQuerySet.timed). None: there is no
-    such run, or `prefixes` is not empty and its thread's id begins with none of them."""
+    """The run with its thread, both rows locked, with `read_at` (RunQuerySet.timed). None if it
+    does not exist, or if `prefixes` is not empty and its thread's id has none of them."""
     parameters = {"workspace": workspace_id, "run": run_id, "prefixes": list(prefixes)}
     row = hot.fetch_one(_with_columns(_LOCK), parameters)
     return None if row is None else _read(row)
 
 
 def locking(addresses: hot.Addresses) -> hot.Call:
-    """The statement that locks the runs that no other transaction has locked, with their threads.
-    `locked` reads its rows."""
+    """The statement that locks runs with their threads, except those that another transaction has
+    locked. `locked` reads its rows."""
     return _with_columns(_LOCK_FREE), hot.columns_of(addresses)
 
 

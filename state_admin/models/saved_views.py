@@ -1,4 +1,4 @@
-"""Filters of a list under a name: a person's own, or shared in the workspace."""
+"""Named filters of a list: a user's own, or shared in the workspace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .workspaces import Workspace
 
 
 class ViewPage(models.TextChoices):
-    """The lists that keep views."""
+    """The lists that have saved views."""
 
     STATE = "state"
     THREADS = "threads"
@@ -24,13 +24,13 @@ class ViewPage(models.TextChoices):
 
 class SavedViewQuerySet(models.QuerySet["SavedView"]):
     def visible_to(self, actor: Actor) -> Self:
-        """Those shared in the workspace, and a person's own."""
+        """Those shared in the workspace, and the user's own."""
         mine = Q(owner_id=int(actor.id)) if actor.kind == "user" else Q()
         return self.filter(Q(shared=True) | mine, workspace_id=actor.workspace_id)
 
 
 class SavedView(models.Model):
-    """`query` is the query string of the list, without the place in it."""
+    """`query` is the query string of the list, without its cursor."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     owner = models.ForeignKey(User, on_delete=models.CASCADE)
@@ -45,7 +45,7 @@ class SavedView(models.Model):
     class Meta:
         db_table = "saved_views"
         constraints = [
-            # The views beside a list; two of one person's never look alike.
+            # The views of a list; a user's views have different names.
             models.UniqueConstraint(
                 fields=["workspace", "page", "owner", "name"], name="saved_views_name_unique"
             ),
@@ -56,7 +56,7 @@ class SavedView(models.Model):
 
 
 class DefaultView(models.Model):
-    """The view with which a list opens for one person."""
+    """The view with which a list opens for one user."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE)

@@ -1,7 +1,7 @@
-"""The search index beside the entries: what each holds as words and facts (ADR 6).
+"""The search index, a table beside the entries: the words and facts of each entry (ADR 6).
 
-An index on the entries themselves would end their HOT updates. So a follower of the change feed
-fills this table, and a search looks at what the follower has not seen yet by itself.
+An index on the entries themselves would prevent HOT updates. A follower of the change feed fills
+this table, and a search reads the entries that the follower has not indexed yet.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from .workspaces import Workspace
 class SearchDocument(models.Model):
     """The words and facts of one entry (domain/search.py), as of `version`.
 
-    No foreign key in the database: it would lock rows of the hot table. Who removes an entry
-    removes its document, and searches join the entries anyway.
+    Without a foreign key in the database, which would lock rows of the hot table. Code that removes
+    an entry also removes its document, and searches join the entries in any case.
     """
 
     entry = models.OneToOneField(
@@ -49,14 +49,14 @@ class SearchDocument(models.Model):
 
 
 class SearchPosition(models.Model):
-    """How far the index of a workspace has followed its change feed."""
+    """The position in the change feed up to which a workspace is indexed."""
 
     workspace = models.OneToOneField(Workspace, primary_key=True, on_delete=models.CASCADE)
     xid = models.BigIntegerField()
     change_id = models.BigIntegerField()
-    # The database's time when nothing older than the position was missing.
+    # The database's time at which everything up to the position was indexed.
     at = models.DateTimeField()
-    # While the index is built: entries up to this id are in it. NULL: all are.
+    # While the index is built: entries up to this id are indexed. NULL: all.
     filled_to = models.BigIntegerField(null=True)
 
     class Meta:
@@ -64,8 +64,8 @@ class SearchPosition(models.Model):
 
 
 class Reach(NamedTuple):
-    """What of a workspace the index covers: entries up to `filled_to` (None: all) but for those
-    with a change behind (xid, change_id)."""
+    """What the index of a workspace covers: entries up to `filled_to` (None: all), except those
+    with a change after (xid, change_id)."""
 
     xid: int
     change_id: int
@@ -77,7 +77,8 @@ SELECT xid, change_id, filled_to FROM search_positions
 WHERE workspace_id = %(workspace)s AND at > now() - %(retention)s::interval
 """
 
-# The position's time follows an idle feed, too, so that the index never looks stale: once a minute.
+# The position's time is updated once a minute for an idle feed too, so that the index does not
+# appear stale.
 _BEHIND = """
 SELECT EXISTS (
     SELECT 1 FROM workspaces w
@@ -92,25 +93,26 @@ SELECT EXISTS (
 
 _LAST = 2**63 - 1
 
-# Changes older than this may be purged: an index that stopped before them cannot catch up.
+# Changes older than this may be purged: an index that is further behind cannot catch up.
 STALE: timedelta = settings.CHANGE_RETENTION
 
 
 def read_reach(workspace_id: int) -> Reach:
-    """Read it before the candidates: later documents then only overlap with what is pending."""
+    """What the index covers. Call it before reading candidates: documents indexed later then only
+    overlap with the entries that are read directly."""
     row = hot.fetch_one(_REACH, {"workspace": workspace_id, "retention": STALE})
     return Reach._make(row) if row else Reach(0, 0, 0)
 
 
 def is_behind() -> bool:
-    """Whether the index of any workspace has changes to follow."""
+    """Whether there are changes in any workspace that are not indexed yet."""
     row = hot.fetch_one(_BEHIND, {})
     return row is not None and bool(row[0])
 
 
-# PostgreSQL cannot know how rare a word is, and would walk ten million rows backwards for one that
-# is in a single row, or sort a million for one that is everywhere. So first the newest documents
-# are walked, which is enough for whatever is frequent; only then the index is asked.
+# PostgreSQL cannot know how rare a word is, and would read ten million rows backwards for one that
+# is in a single row, or sort a million for a common one. So the newest documents are read first,
+# which is enough for common words; only then the index is used.
 _WALKED = 10_000
 _NEWEST = f"""
 SELECT entry_id FROM (
@@ -142,16 +144,15 @@ def find_candidates(
     before: int | None,
     limit: int,
 ) -> Sequence[tuple[int, int]]:
-    """Up to `limit` of `rows` that may meet `query` (a tsquery), newest first: (id, bytes).
-
-    Those that the index names, and those that it does not cover yet.
-    """
+    """Up to `limit` of `rows` that may match `query` (a tsquery), newest first: (id, bytes). Those
+    that the index finds, and those that it does not cover yet."""
     end = _LAST if before is None else before
-    # `+ 0` hides the order from the planner: it would walk all entries by it for a few candidates.
+    # `+ 0` keeps the planner from reading all entries in this order for a few candidates.
     rows = rows.filter(id__lt=end)
     newest = rows.order_by((F("id") + 0).desc()).values_list("id", "size_bytes")
     sources = []
-    # RawSQL, since no lookup says @@ or compares rows; what comes from outside is a parameter.
+    # RawSQL, because no lookup supports @@ or compares rows; external input is passed as
+    # parameters.
     if reach.filled_to != 0:
         indexed = list(newest.filter(id__in=RawSQL(_NEWEST, [end, query]))[:limit])
         if len(indexed) < limit:
@@ -169,7 +170,7 @@ def find_candidates(
     return unique[:limit]
 
 
-# The spellings hold for text that is all ASCII and without \\u: other text is always opened.
+# The expressions are valid for ASCII text without \\u; other text is always parsed.
 _SPELLS = """(
     lower(entries.value::text COLLATE "C") ~ ALL (%s)
     OR octet_length(entries.value::text) <> length(entries.value::text)
@@ -178,7 +179,7 @@ _SPELLS = """(
 
 
 def spelling(rows: EntryQuerySet, spellings: Sequence[str]) -> EntryQuerySet:
-    """Without those of `rows` whose value surely lacks a word (domain/search.py, `spellings`)."""
+    """`rows` without those whose value cannot contain a word (domain/search.py, `spellings`)."""
     if not spellings:
         return rows
     return rows.filter(RawSQL(_SPELLS, [list(spellings)], models.BooleanField()))
@@ -200,8 +201,8 @@ def store_documents(rows: str) -> int:
 
 
 def lock_documents(workspace_id: int) -> None:
-    """Keep the follower out until the end of the transaction: what it read before would come
-    back after a redaction or an erasure."""
+    """Block the indexer until the end of the transaction, so that it cannot store again what it
+    read before a redaction or an erasure."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtext('search documents'), %s::int)", [workspace_id]

@@ -1,4 +1,4 @@
-"""Sessions of browsers, with the user they belong to, so that they can be listed and ended."""
+"""Sessions of browsers, with their user, so that they can be listed and ended."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .access import User, digest
 
 
 class UserSession(AbstractBaseSession):
-    """A session of a browser. `user` is NULL before somebody logs in."""
+    """A session of a browser. `user` is NULL before the sign-in."""
 
-    # The SHA-256 of the cookie's value: a copy of the table opens no session.
+    # The SHA-256 of the cookie's value, so that a copy of the table cannot be used to sign in.
     session_key = models.CharField(max_length=64, primary_key=True)
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="sessions")
 
@@ -35,7 +35,7 @@ class SessionStore(db.SessionStore):
     `session_key` is the value of the cookie; a row holds only its digest.
     """
 
-    # The methods below in a thread. Those of the database backend would store the key itself.
+    # Run the methods below in a thread. Those of the database backend would store the key itself.
     aload = SessionBase.aload
     aexists = SessionBase.aexists
     acreate = SessionBase.acreate

@@ -1,4 +1,4 @@
-"""State by change: one row per touched key per revision, valid until the next."""
+"""The state of threads as one row per changed key and revision, valid until the next change."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class Revision(ActorStamp):
     run = models.ForeignKey(
         "Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
-    # Which revision of its run this is, from 1.
+    # The number of this revision within its run, from 1.
     step = models.IntegerField(null=True)
     touched = ArrayField(models.TextField(), default=list)
-    # How long the log was: "the thread at revision n" means its messages too.
+    # The number of messages: "the thread at revision n" includes its messages.
     message_count = models.IntegerField()
     label = models.CharField(max_length=128, default="", db_default="")
     pinned = models.BooleanField(default=False, db_default=False)
-    # Set by snapshot compaction: the state at this revision is no longer kept.
+    # Set by snapshot compaction: the state at this revision is no longer available.
     dropped = models.BooleanField(default=False, db_default=False)
     at = models.DateTimeField(db_default=Now(), editable=False)
-    # What its transaction could see of the shared state (docs/adr/0009-what-a-run-knew.md).
+    # The shared state that its transaction could see (docs/adr/0009-what-a-run-knew.md).
     seen = PgSnapshot(null=True, db_default=CurrentSnapshot(), editable=False)
 
     class Meta:
@@ -61,8 +61,8 @@ class StateValueQuerySet(models.QuerySet["StateValue"]):
         return self.filter(Q(valid_to=None) | Q(valid_to__gt=revision), valid_from__lte=revision)
 
     def holding(self, part: Any) -> Self:
-        """Values that are this or, where they are objects or lists, contain it."""
-        # As a Value, None is the JSON null; Django refuses to filter by a bare None.
+        """Values that equal `part` or, if they are objects or lists, contain it."""
+        # As a Value, None is the JSON null; Django refuses to filter by None.
         document = models.Value(part, models.JSONField())
         return self.annotate(held=Cast("value", models.JSONField())).filter(held__contains=document)
 
@@ -86,7 +86,8 @@ class StateValue(models.Model):
     class Meta:
         db_table = "state_values"
         constraints = [
-            # At most one value of a key is current; the newest state and every commit read it.
+            # At most one value of a key is current; used to read the current state and by every
+            # commit.
             models.UniqueConstraint(
                 fields=["thread", "key"],
                 name="state_values_current",

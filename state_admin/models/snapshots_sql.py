@@ -25,8 +25,8 @@ WHERE thread_id = %(thread)s AND valid_to IS NULL
 ORDER BY key
 """
 
-# Walks the distinct keys of the thread by the primary key and takes the one row of each that was
-# valid: the cost follows the number of keys, not the number of revisions.
+# Walks the distinct keys of the thread by the primary key and takes the valid row of each: the cost
+# depends on the number of keys, not on the number of revisions.
 _AT_REVISION = """
 WITH RECURSIVE names AS (
     (SELECT key FROM state_values WHERE thread_id = %(thread)s ORDER BY key LIMIT 1)
@@ -50,7 +50,7 @@ ORDER BY v.key
 
 
 def read_state(*, thread_id: int, revision: int | None = None) -> list[StateRow]:
-    """All values of a thread, by key; now, or as of a revision that is kept."""
+    """All values of a thread, by key: the current ones, or those of a retained revision."""
     if revision is None:
         rows = hot.fetch_all(_CURRENT, {"thread": thread_id})
     else:
@@ -101,7 +101,7 @@ class SlotRow(NamedTuple):
 
 
 def read_slots(*, workspace_id: int, thread_id: int, names: Sequence[str]) -> list[SlotRow]:
-    """The keys that a commit touches, registered or not, with what they hold now."""
+    """The keys that a commit changes, registered or not, with their current values."""
     parameters = {"workspace": workspace_id, "thread": thread_id, "names": list(names)}
     return [SlotRow._make(row) for row in hot.fetch_all(_SLOTS, parameters)]
 
@@ -269,7 +269,7 @@ class NewMessage(NamedTuple):
 
 class Move(NamedTuple):
     """What is written to one thread, whose row the caller has locked. `stamp`: workspace, actor,
-    reason and request id (services/journal.py). `values`: key, JSON text (None clears the key),
+    reason and request id (services/journal.py). `values`: key, JSON text (None removes the key),
     scope, persistent. `reads`: namespace, key and version of the entries that the run read."""
 
     thread: int
@@ -286,7 +286,7 @@ class Move(NamedTuple):
 
 
 class Advanced(NamedTuple):
-    """A thread, and its run if one was named, as they are now."""
+    """A thread, and its run if there is one, after the write."""
 
     revision: int
     message_count: int
@@ -308,7 +308,7 @@ def advance(
 
 
 def append(move: Move) -> Advanced:
-    """Append the messages to the log of the thread."""
+    """Append the messages to the thread."""
     row = hot.fetch_one(_APPEND, _columns([move]))
     if row is None:
         raise LookupError("the thread is gone although its row was locked")

@@ -1,4 +1,4 @@
-"""The columns that name who wrote a row, shared by every history."""
+"""The columns for the author of a row, shared by all history tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ActorKind(models.TextChoices):
 
 
 class ActorStamp(models.Model):
-    """Who wrote a row. The name is frozen: renaming a user never rewrites history."""
+    """The author of a row. The name is copied, so that renaming a user does not change history."""
 
     actor_kind = models.CharField(max_length=8, choices=ActorKind.choices)
     actor_id = models.CharField(max_length=64)

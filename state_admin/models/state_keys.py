@@ -1,4 +1,4 @@
-"""State keys: the registered slots of thread and run state."""
+"""State keys: the registered keys of thread and run state."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class StateKey(models.Model):
         return self.name
 
 
-# OFFSET 0 keeps the inner query one look into state_values_current for each thread: as a join, the
-# planner reads the whole table while that is small, and may go on to.
+# OFFSET 0 keeps the inner query one lookup in state_values_current per thread: with a join the
+# planner reads the whole table while it is small, and may keep that plan.
 _HOLDERS = """
 SELECT held.key, count(*) FROM (
     SELECT id FROM threads WHERE workspace_id = %(workspace)s ORDER BY id DESC LIMIT %(newest)s
@@ -71,6 +71,6 @@ GROUP BY held.key ORDER BY held.key
 
 
 def count_holders(actor: Actor, newest: int) -> dict[str, int]:
-    """How many of the newest threads hold a value of each key, registered or not, for a member (no
-    narrowed token reads pages). All threads would be a count over a whole table."""
+    """How many of the newest threads have a value of each key, registered or not, for a member
+    (restricted tokens cannot open pages). Counting all threads would read a whole table."""
     return dict(hot.fetch_all(_HOLDERS, {"workspace": actor.workspace_id, "newest": newest}))

@@ -1,4 +1,4 @@
-"""What a workspace stores, measured once a day and kept: in all, by namespace, by thread."""
+"""The storage of a workspace, measured daily: in total, by namespace, by thread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StorageSampleQuerySet(models.QuerySet["StorageSample"]):
         return rows
 
     def totals(self) -> Self:
-        """Those of whole workspaces."""
+        """Samples of whole workspaces."""
         return self.filter(namespace=None, thread=None)
 
     def biggest_first(self) -> Self:
@@ -37,12 +37,12 @@ class StorageSampleQuerySet(models.QuerySet["StorageSample"]):
 
 
 class StorageSample(models.Model):
-    """What was stored at the last measurement of a day (UTC): of a namespace, of a thread, or, with
-    neither, of the workspace. The days before today stand still."""
+    """The last measurement of a day (UTC): of a namespace, of a thread, or, with neither, of the
+    workspace. Rows of previous days are not changed."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    # Without constraints: their check would lock the row of a thread that a run is writing to.
-    # Rows of a thread go with it (erasures_sql.DELETED); namespaces stay for ever.
+    # Without constraints: their check would lock the row of a thread that a run is writing to. Rows
+    # of a thread are deleted with it (erasures_sql.DELETED); namespaces are never deleted.
     namespace = models.ForeignKey(
         Namespace, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
         db_index=False, db_constraint=False,
@@ -53,7 +53,7 @@ class StorageSample(models.Model):
     )  # fmt: skip
     day = models.DateField()
     measured_at = models.DateTimeField()
-    # What is measured, in the words of domain.storage.Counts.
+    # The measurements, with the names of domain.storage.Counts.
     entries = models.BigIntegerField(default=0)
     entry_bytes = models.BigIntegerField(default=0)
     history_rows = models.BigIntegerField(default=0)
@@ -66,7 +66,7 @@ class StorageSample(models.Model):
     estimated_tokens = models.BigIntegerField(default=0)
     total_rows = models.BigIntegerField(default=0)
     total_bytes = models.BigIntegerField(default=0)
-    # By the compactions that ended on this day and were not undone since.
+    # Of the compactions that ended on this day and were not undone.
     tokens_saved = models.BigIntegerField(default=0)
     rows_removed = models.BigIntegerField(default=0)
 
@@ -75,7 +75,8 @@ class StorageSample(models.Model):
     class Meta:
         db_table = "storage_samples"
         constraints = [
-            # The series of one subject; the sweep writes today's row again.
+            # The series of one namespace, thread or workspace; a measurement overwrites today's
+            # row.
             models.UniqueConstraint(
                 fields=["workspace", "namespace", "thread", "day"],
                 name="storage_samples_of_unique",
@@ -83,7 +84,7 @@ class StorageSample(models.Model):
             ),
         ]
         indexes = [
-            # The subjects of one day, biggest first.
+            # The samples of one day, largest first.
             models.Index(
                 fields=["workspace", "day", "-total_bytes", "-id"], name="storage_samples_biggest"
             ),
@@ -104,7 +105,7 @@ class StorageSample(models.Model):
         namespace_id: int | None = None,
         thread_id: int | None = None,
     ) -> Self:
-        """A sample that is not stored."""
+        """A sample that is not saved."""
         at = measured_at or timezone.now()
         return cls(
             workspace_id=workspace_id,

@@ -1,7 +1,8 @@
-"""Walks everything that is stored, to count it: many short statements, none over a whole table, each
-a stretch of an index. Nothing is locked and no transaction stays open, so a walk may take its time.
+"""Counts everything that is stored, in many short statements, each of which reads a range of an
+index. Nothing is locked and no transaction stays open, so that a walk may take long.
 
-A walk counts each row that is there all the while once. What comes and goes meanwhile may be in it.
+A walk counts each row that exists throughout once. Rows that are inserted or deleted meanwhile may
+be included.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from state_admin.domain.storage import Counts
 
 from . import hot
 
-# Rows of one statement: some 20 ms. Constants, not parameters, so that the plan knows them.
+# Rows per statement, about 20 ms. Constants and not parameters, so that the planner knows them.
 BATCH: Final = 10_000
-# Rows of each table that a measurement on request looks at.
+# Rows of each table that a measurement on request reads.
 MOST: Final = 100_000
 
 _ENTRIES = """
@@ -67,7 +68,7 @@ GROUP BY thread_id ORDER BY thread_id
 
 
 def entries() -> Iterator[tuple[int, Counts]]:
-    """Live entries by namespace, in pieces: the same namespace may come again."""
+    """Live entries by namespace, in parts: a namespace may occur several times."""
     after, seen = 0, BATCH
     while seen == BATCH:
         rows = hot.fetch_all(_ENTRIES.format(batch=BATCH), {"after": after})
@@ -79,7 +80,7 @@ def entries() -> Iterator[tuple[int, Counts]]:
 
 
 def histories() -> Iterator[tuple[int, Counts]]:
-    """Versions of entries by namespace, in pieces."""
+    """Versions of entries by namespace, in parts."""
     entry, version, seen = 0, 0, BATCH
     while seen == BATCH:
         rows = hot.fetch_all(_HISTORIES.format(batch=BATCH), {"entry": entry, "version": version})
@@ -96,15 +97,15 @@ class ThreadCounts(NamedTuple):
 
 
 def threads() -> Iterator[ThreadCounts]:
-    """All threads with what each holds, by id: three walks side by side, none of which keeps more
-    than a batch in memory."""
+    """All threads with their counts, by id: three walks in parallel, each of which keeps at most a
+    batch in memory."""
     walks = heapq.merge(_threads(), _messages(), _states(), key=itemgetter(0))
     for thread_id, pieces in groupby(walks, key=itemgetter(0)):
         workspace_id, counts = 0, Counts()
         for _, whose, piece in pieces:
             workspace_id = workspace_id or whose
             counts.add(piece)
-        if workspace_id:  # else it came, or went, after its place in the walk
+        if workspace_id:  # otherwise the thread was created or deleted during the walk
             yield ThreadCounts(thread_id, workspace_id, counts)
 
 
@@ -147,8 +148,8 @@ def _states() -> Iterator[_Piece]:
             yield thread, 0, counts
 
 
-# Context compactions save tokens, the others remove rows; what is undone is not done any more, and
-# what was done before its thread was forked was done in another (CompactionQuerySet.of_its_own).
+# Context compactions save tokens, the others remove rows. Undone ones do not count, and those from
+# before a fork belong to the original thread (CompactionQuerySet.of_its_own).
 _SETTLE = """
 WITH done AS (
     SELECT workspace_id, namespace_id, thread_id, rows_removed,
@@ -179,7 +180,7 @@ RETURNING s.id
 
 
 def settle_savings(*, workspace_id: int, day: date) -> int:
-    """Write into a day's samples what compactions saved on it; answers how many samples changed."""
+    """Store the savings of a day's compactions in its samples; returns how many samples changed."""
     return len(hot.fetch_all(_SETTLE, {"workspace": workspace_id, "day": day}))
 
 
@@ -222,7 +223,7 @@ FROM (
 
 
 def measure_namespace(namespace_id: int) -> Counts | None:
-    """What a namespace holds now, exactly. None: it holds more rows than one statement may read."""
+    """The exact size of a namespace now. None if it has more rows than one statement may read."""
     row = hot.fetch_one(_NAMESPACE, {"namespace": namespace_id})
     if row is None or max(row[0], row[4]) > MOST:
         return None
@@ -236,7 +237,7 @@ def measure_namespace(namespace_id: int) -> Counts | None:
 
 
 def measure_thread(thread_id: int) -> Counts | None:
-    """What a thread holds now, exactly. None: it holds more rows than one statement may read."""
+    """The exact size of a thread now. None if it has more rows than one statement may read."""
     row = hot.fetch_one(_THREAD, {"thread": thread_id})
     if row is None or max(row[0], row[3]) > MOST:
         return None
@@ -263,7 +264,7 @@ CROSS JOIN LATERAL (
 
 
 def measured_bytes(workspace_id: int, namespace_ids: Sequence[int]) -> dict[int, int]:
-    """What the entries of namespaces took when they were last measured; those never measured are
-    missing."""
+    """The bytes of the entries of namespaces at their last measurement; without those never
+    measured."""
     rows = hot.fetch_all(_HELD, {"workspace": workspace_id, "ids": list(namespace_ids)})
     return {row[0]: row[1] for row in rows}

@@ -1,4 +1,4 @@
-"""Sweeps: what each periodic job last did, for the people who wonder whether it runs."""
+"""Sweeps: the last results of each periodic job."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ class Sweep(models.Model):
     name = models.CharField(max_length=48, primary_key=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
-    # Counts of the last sweep, by what was done ({"expired": 3}).
+    # Counts of the last sweep by action ({"expired": 3}).
     report = models.JSONField(default=dict)
-    # The last sweep that changed anything, and what.
+    # The last sweep that changed anything, and its counts.
     last_effect_at = models.DateTimeField(null=True)
     last_effect = models.JSONField(default=dict)
     runs = models.BigIntegerField(default=0)

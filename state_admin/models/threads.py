@@ -1,4 +1,4 @@
-"""Threads: conversations with an append-only log and a revisioned state."""
+"""Threads: conversations with append-only messages and a revisioned state."""
 
 from __future__ import annotations
 
@@ -30,39 +30,42 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         return rows.filter(thread_prefix(actor.thread_prefixes)) if actor.thread_prefixes else rows
 
     def roots_for(self, actor: Actor) -> Self:
-        """Threads without a parent that the actor sees: for it, one outside does not exist."""
+        """Threads without a parent that the actor may see; a parent it may not see appears not to
+        exist."""
         root = Q(parent=None)
         if actor.thread_prefixes:
             root |= ~thread_prefix(actor.thread_prefixes, "parent__public_id")
         return self.filter(root)
 
     def held(self) -> Self:
-        """Locked, as all thread work locks them; only a deletion takes more.
+        """Locked with FOR NO KEY UPDATE, as all work on threads does; only a deletion takes a
+        stronger lock.
 
-        The lock lets rows point at the thread: whoever changes a row twice in a transaction has its
-        foreign keys looked at again when that ends, a child its parent, and would wait for us.
+        This lock permits inserting rows that refer to the thread. A transaction that changes a row
+        twice has its foreign keys checked again at commit, a child thread its parent, and would
+        otherwise wait.
         """
         return self.select_for_update(of=("self",), no_key=True)
 
     def whole(self) -> Self:
-        """With parent and runs, all of one moment: looked up later, they may be gone."""
+        """With parent and runs in one query; read later, they may be deleted."""
         return self.select_related("workspace", "parent", "active_run", "latest_run")
 
     def forks_of(self, public_id: str) -> Self:
-        """Threads that were copied from the thread with this id."""
+        """Threads that were forked from the thread with this id."""
         return self.filter(forked_from__thread_id=public_id)
 
     def of_agent(self, agent_id: str) -> Self:
-        """Threads whose newest run is one of this agent."""
+        """Threads whose newest run is a run of this agent."""
         return self.filter(latest_run__agent_id=agent_id)
 
     def described_by(self, metadata: dict[str, Any]) -> Self:
-        """Threads whose metadata holds all of this."""
+        """Threads whose metadata contains all of `metadata`."""
         rows = self.annotate(about=Cast("metadata", models.JSONField()))
         return rows.filter(about__contains=metadata)
 
     def active_as(self, status: str) -> Self:
-        """Threads whose active run has this status. Starts from the few active runs."""
+        """Threads whose active run has this status. The query starts from the few active runs."""
         return self.filter(active_run__status=status)
 
 
@@ -79,14 +82,14 @@ class Thread(models.Model):
     )
     title = models.CharField(max_length=512, default="", blank=True)
     metadata = RawJSON(default="{}")
-    # Counts changes of what clients write by PATCH: title, metadata, resource, parent and policy.
-    # Commits do not touch it; `revision` counts those.
+    # Incremented by changes of what clients set by PATCH: title, metadata, resource, parent and
+    # policy. Commits do not change it; `revision` counts those.
     version = models.BigIntegerField(default=1, db_default=1)
-    # What the creator sent, so that a repeated create can be told from a different one.
+    # What the creator sent, to distinguish a repeated request from a different one.
     created_from = RawJSON(default="{}")
     revision = models.BigIntegerField(default=0)
     message_count = models.IntegerField(default=0)
-    # Estimated tokens of the effective view: the trigger of compaction reads it without a scan.
+    # Estimated tokens of the effective view, so that the compaction trigger needs no scan.
     context_tokens = models.BigIntegerField(default=0)
     active_run = models.ForeignKey(
         "Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
@@ -94,9 +97,9 @@ class Thread(models.Model):
     latest_run = models.ForeignKey(
         "Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
-    # Where a fork came from: {"thread_id", "revision", "message_count"}, or NULL.
+    # The origin of a fork: {"thread_id", "revision", "message_count"}, or NULL.
     forked_from = models.JSONField(null=True, blank=True)
-    # The thread's own compaction policy, laid over the workspace's; {} means "as the workspace".
+    # The thread's own compaction policy, which overrides the inherited one; {} inherits everything.
     policy = RawJSON(default="{}", db_default="{}")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(db_default=Now())
@@ -111,9 +114,10 @@ class Thread(models.Model):
         indexes = [
             # The list of threads of one resource.
             models.Index(fields=["workspace", "resource_id", "id"], name="threads_by_resource"),
-            # The list of threads, newest first: ids grow with time, updated_at would end HOT.
+            # The list of threads, newest first. By id, because an index on updated_at would prevent
+            # HOT updates.
             models.Index(fields=["workspace", "-id"], name="threads_newest"),
-            # The forks of one thread. Few threads are one.
+            # The forks of one thread. Partial, because few threads are forks.
             models.Index(
                 F("workspace"),
                 KeyTransform("thread_id", "forked_from"),

@@ -1,4 +1,4 @@
-"""Tickets: points where a run waits for a human, and the human's decision."""
+"""Tickets: points at which a run waits for a human decision, and the decision."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TicketStatus(models.TextChoices):
 
 
 class OnExpiry(models.TextChoices):
-    """What happens to a ticket that nobody decided in time."""
+    """What happens to a ticket that was not decided in time."""
 
     KEEP = "keep"  # it stays open, and its run is stuck
     CANCEL = "cancel"
@@ -48,7 +48,7 @@ class TicketQuerySet(models.QuerySet["Ticket"]):
         return self.exclude(expires_at__lte=Now())
 
     def first_due(self) -> datetime | None:
-        """When the first of these that stay open expires."""
+        """The earliest expiry of those that stay open."""
         due: datetime | None
         due = self.filter(on_expiry=OnExpiry.KEEP).aggregate(due=Min("expires_at"))["due"]
         return due
@@ -90,7 +90,7 @@ class Ticket(models.Model):
                 name="tickets_pending",
                 condition=Q(status="pending"),
             ),
-            # The sweep of those that expire by themselves.
+            # The sweep of those that expire automatically.
             models.Index(
                 fields=["expires_at"],
                 name="tickets_expiring",

@@ -1,4 +1,4 @@
-"""How much goes on in a workspace, by the minute: calls of the API, and what waits in its queues."""
+"""The traffic of a workspace by minute: calls of the API, and the length of its queues."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from .workspaces import Workspace
 
 RETENTION: Final = timedelta(hours=48)
 MINUTES: Final = 60
-# The minute of the row that counts all the calls a workspace ever got. It is never purged, so that
-# a monitor sees numbers that only grow.
+# The minute of the row that counts all calls of a workspace. It is never purged, so that the
+# metrics are monotonic counters.
 EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class TrafficQuerySet(models.QuerySet["Traffic"]):
     def timed(self) -> Self:
-        """Those of a minute, not of all time."""
+        """Rows of a minute, without the total."""
         return self.filter(minute__gt=EVER)
 
 
 class Traffic(models.Model):
-    """One minute of a workspace, or all of its time (EVER). Minutes in which nothing happened have
-    no row."""
+    """One minute of a workspace, or the total (EVER). Minutes without calls have no row."""
 
     # Without a constraint: its check would lock the workspace for each flush of each process.
     workspace = models.ForeignKey(
@@ -39,7 +38,7 @@ class Traffic(models.Model):
     reads = models.BigIntegerField(default=0)
     writes = models.BigIntegerField(default=0)
     conflicts = models.BigIntegerField(default=0)
-    # What waited when it was last measured in this minute; NULL: it was not.
+    # The queue length at the last measurement in this minute; NULL without one.
     queued = models.IntegerField(null=True, blank=True)
 
     objects = TrafficQuerySet.as_manager()
@@ -47,7 +46,7 @@ class Traffic(models.Model):
     class Meta:
         db_table = "traffic"
         constraints = [
-            # The last hour of a workspace is read by it, too.
+            # Also used to read the last hour of a workspace.
             models.UniqueConstraint(fields=["workspace", "minute"], name="traffic_minute_unique"),
         ]
 
@@ -56,14 +55,14 @@ class Traffic(models.Model):
 
 
 class Minute(NamedTuple):
-    """Whose minute; `number` counts minutes since the epoch."""
+    """A minute of a workspace; `number` counts minutes since the epoch."""
 
     workspace_id: int
     number: int
 
 
 class Hour(NamedTuple):
-    """The last MINUTES minutes, oldest first, the present one last."""
+    """The last MINUTES minutes, oldest first, ending with the current one."""
 
     reads: list[int]
     writes: list[int]
@@ -71,7 +70,7 @@ class Hour(NamedTuple):
     queued: list[int]
 
 
-# In the order of the index, so that two processes never wait for each other in a circle.
+# In the order of the index, so that two processes cannot deadlock.
 _ADD = """
 WITH given AS (
     SELECT w.id, given.minute, given.reads, given.writes, given.conflicts
@@ -90,7 +89,7 @@ ON CONFLICT (workspace_id, minute) DO UPDATE SET reads = t.reads + excluded.read
 RETURNING 1
 """
 
-# Where nothing waits and nothing happened for an hour, there is nothing to draw.
+# Workspaces with empty queues and without calls in the last hour are skipped.
 _MEASURE = """
 INSERT INTO traffic AS t (workspace_id, minute, reads, writes, conflicts, queued)
 SELECT w.id, date_trunc('minute', statement_timestamp()), 0, 0, 0,
@@ -125,7 +124,7 @@ WHERE workspace_id = %(workspace)s
 
 
 def add_calls(calls: Mapping[Minute, Sequence[int]]) -> None:
-    """Add reads, writes and conflicts to what was counted of these minutes, and ever, before."""
+    """Add reads, writes and conflicts to the counts of these minutes, and to the total."""
     reads, writes, conflicts = zip(*calls.values(), strict=True)
     hot.fetch_all(
         _ADD,
@@ -140,14 +139,14 @@ def add_calls(calls: Mapping[Minute, Sequence[int]]) -> None:
 
 
 def measure_queues() -> int:
-    """Note what waits now in each workspace where anything waits or lately happened: dispatches,
-    compactions and deliveries, none counted beyond MOST. Answers how many workspaces that were."""
+    """Store the current queue length (dispatches, compactions and deliveries, each counted up to
+    MOST) of each workspace with queued items or recent calls. Returns the number of workspaces."""
     return len(hot.fetch_all(_MEASURE, {"most": MOST}))
 
 
 def read_hour(actor: Actor) -> Hour:
-    """The last hour of the actor's workspace, for a member (no narrowed token reads pages). What
-    waited in a minute without a measurement is as the one before it said."""
+    """The last hour of the actor's workspace, for a member (restricted tokens cannot open pages). A
+    minute without a measurement of the queues has the value of the previous one."""
     rows = hot.fetch_all(_READ, {"workspace": actor.workspace_id, "minutes": MINUTES})
     by_age = {age: row for age, *row in rows}
     hour = Hour([], [], [], [])

@@ -1,6 +1,6 @@
-"""What must hold between the tables, and streams of what every snapshot and version reads as.
+"""The invariants between tables, and streams of the digests of every snapshot and version.
 
-For a verifier: whole tables are read, by cursors of the server, in constant memory.
+For a verifier: reads whole tables by server-side cursors, with constant memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ENTRY = "w.slug || '/' || n.name || '/' || e.key"
 _THREADS = "JOIN threads t ON t.id = x.thread_id JOIN workspaces w ON w.id = t.workspace_id"
 _ENTRIES = """JOIN entries e ON e.id = x.entry_id JOIN namespaces n ON n.id = e.namespace_id
     JOIN workspaces w ON w.id = n.workspace_id"""
-# An erasure takes names out of the trails, those of what it leaves alone too.
+# An erasure removes names from the logs, also names of things that were not erased.
 _NOTHING_ERASED = (
     "n.workspace_id NOT IN (SELECT DISTINCT z.workspace_id FROM audit z WHERE z.action = 'erase')"
 )
@@ -28,10 +28,10 @@ _KEPT_BY_THE_FEED = "x.at > now() - %(changes_kept)s"
 
 
 def _revisions_without(trail: str, verb: str, when: str, *, since: str) -> str:
-    """Revisions that a trail does not name. `since`: when a row of the trail is of the thread that
-    has the name now. Revisions and trail are piled up and sorted by what they share: one pass over
-    each, whatever the planner believes of them. A join of both may read the trail once a revision.
-    """
+    """Revisions that a log does not contain. `since`: when a row of the log belongs to the thread
+    that has the name now. Revisions and log are combined by UNION ALL and sorted by their common
+    columns: one pass over each, whatever the planner estimates. A join may read the log once per
+    revision."""
     return f"""
         SELECT w.slug || '/' || p.thread || ' @' || p.version FROM (
             SELECT n.workspace_id, n.public_id AS thread, x.number AS version,
@@ -48,7 +48,7 @@ def _revisions_without(trail: str, verb: str, when: str, *, since: str) -> str:
 
 
 def _versions_without(trail: str, when: str) -> str:
-    """Versions of entries that a trail does not name, likewise."""
+    """Versions of entries that a log does not contain, in the same way."""
     return f"""
         SELECT w.slug || '/' || p.namespace || '/' || p.key || ' v' || p.version FROM (
             SELECT n.workspace_id, n.name AS namespace, e.key, x.version, true AS held
@@ -64,7 +64,7 @@ def _versions_without(trail: str, when: str) -> str:
     """
 
 
-# Each names the places where it does not hold: a column of text.
+# Each query returns the places that violate the invariant: a column of text.
 CHECKS: Final[Mapping[str, str]] = {
     "a state value's span is empty or ends beyond its thread": f"""
         SELECT {_THREAD} || ' ' || x.key || ' @' || x.valid_from FROM state_values x {_THREADS}
@@ -154,8 +154,8 @@ CHECKS: Final[Mapping[str, str]] = {
     "a version is not in the change feed": _versions_without("changes", _KEPT_BY_THE_FEED),
 }
 
-# A value joins the state at one revision and leaves it at another; what stands at a revision comes
-# behind both. 1: joins. -1: leaves. 2: a revision. 3: a dropped one.
+# A value joins the state at one revision and leaves it at another; both sort before the revision
+# itself. 1: joins. -1: leaves. 2: a revision. 3: a dropped one.
 STATES: Final = """
 WITH held AS NOT MATERIALIZED (
     SELECT thread_id, valid_from, valid_to, sha256(convert_to(
@@ -194,7 +194,7 @@ _NAME = {
 
 
 def freeze() -> None:
-    """Let the transaction that begins here see one moment, for as long as it takes."""
+    """Make the current transaction read one snapshot, without timeouts."""
     with connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SET LOCAL statement_timeout = 0")
@@ -202,13 +202,13 @@ def freeze() -> None:
 
 
 def read_to_the_end() -> None:
-    """Tell the planner that what `stream` opens in this transaction is read as a whole."""
+    """Tell the planner that cursors of this transaction are read to the end."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL cursor_tuple_fraction = 1")
 
 
 def stream(statement: str, parameters: Mapping[str, Any]) -> Iterator[hot.Row]:
-    """The rows, some at a time. In a transaction."""
+    """The rows, fetched in chunks. Requires a transaction."""
     with connection.chunked_cursor() as cursor:
         cursor.execute(statement, parameters)
         while rows := cursor.fetchmany(_CHUNK):
@@ -216,7 +216,7 @@ def stream(statement: str, parameters: Mapping[str, Any]) -> Iterator[hot.Row]:
 
 
 def find_owner(kind: str, owner: int, number: int) -> tuple[str, bool] | None:
-    """What people call the thread or entry, and whether its version may have changed or gone:
-    redacted, or of a namespace whose history was compacted. None: it is gone."""
+    """The name of the thread or entry, and whether its version may have been changed or removed: by
+    a redaction, or by history compaction of its namespace. None if it does not exist."""
     row = hot.fetch_one(_NAME[kind], {"owner": owner, "number": number})
     return (row[0], row[1]) if row else None

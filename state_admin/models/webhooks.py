@@ -1,4 +1,4 @@
-"""Webhooks: who is told of changes, how far the telling has come, and every single delivery."""
+"""Webhooks: their filters, their position in the feed, and every delivery."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .workspaces import Workspace
 class WebhookStatus(models.TextChoices):
     ACTIVE = "active"
     PAUSED = "paused"
-    # By the server, which says why in status_reason.
+    # By the server; status_reason says why.
     DISABLED = "disabled"
 
 
@@ -31,7 +31,7 @@ class DeliveryStatus(models.TextChoices):
     DELIVERED = "delivered"
     # The last attempt failed; another one follows.
     FAILED = "failed"
-    # Given up after the last attempt; kept for a replay.
+    # All attempts failed; kept for a replay.
     DEAD = "dead"
 
 
@@ -40,11 +40,11 @@ UNFINISHED = (DeliveryStatus.QUEUED, DeliveryStatus.DELIVERING, DeliveryStatus.F
 
 class WebhookQuerySet(models.QuerySet["Webhook"]):
     def visible_to(self, actor: Actor) -> Self:
-        """Those of the actor's workspace that see no more than the actor does."""
+        """The webhooks of the actor's workspace whose permissions do not exceed the actor's."""
         rows = self.filter(workspace_id=actor.workspace_id)
         if not actor.namespaces and not actor.thread_prefixes:
             return rows
-        # A workspace has few, and whether a grant lies within another is a rule of the domain.
+        # A workspace has few, and whether permissions include others is a rule of the domain.
         within = [
             hook.pk
             for hook in rows
@@ -58,7 +58,7 @@ class WebhookQuerySet(models.QuerySet["Webhook"]):
         return self.filter(status=WebhookStatus.ACTIVE)
 
     def with_counts(self) -> Self:
-        """With `waiting` and `dead`: how many deliveries of it are to come, and were given up."""
+        """With `waiting` and `dead`: the number of unfinished deliveries, and of dead letters."""
         return self.annotate(
             waiting=_count_of(Q(status__in=UNFINISHED)),
             dead=_count_of(Q(status=DeliveryStatus.DEAD)),
@@ -82,25 +82,25 @@ class Webhook(models.Model):
         max_length=8, choices=WebhookStatus.choices, default=WebhookStatus.ACTIVE
     )
     status_reason = models.TextField(default="", blank=True)
-    # What it wants: globs of kinds and namespaces, and what a FeedFilter compares. Empty: all.
+    # The filter: globs of kinds and namespaces, and the fields of a FeedFilter. Empty: all.
     kinds = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
     namespaces = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
     key = models.TextField(default="", blank=True, db_collation="C")
     prefix = models.TextField(default="", blank=True, db_collation="C")
     thread = models.CharField(max_length=128, default="", blank=True, db_collation="C")
     run = models.CharField(max_length=128, default="", blank=True, db_collation="C")
-    # What it may see, whatever it wants: the reach of its creator, frozen at its creation.
+    # The permissions: those of its creator at the time of its creation.
     grant_namespaces = ArrayField(models.CharField(max_length=128), default=list, db_default=[])
     grant_thread_prefixes = ArrayField(
         models.CharField(max_length=128), default=list, db_default=[]
     )
     created_by = models.CharField(max_length=150)
-    # Its place in the feed: every change up to here is a delivery or was not wanted. `place_at` as
-    # in a cursor (streams/cursors.py): no change behind the place is older.
+    # The position in the feed: every change up to here has a delivery or did not match. `place_at`
+    # as in a cursor (streams/cursors.py): no change after the position is older.
     place_xid = models.BigIntegerField()
     place_id = models.BigIntegerField()
     place_at = models.DateTimeField()
-    # Since when nothing has been delivered although it was tried; NULL while all is well.
+    # Since when all attempts have failed; NULL without failures.
     failing_since = models.DateTimeField(null=True, blank=True)
     last_error = models.TextField(default="", blank=True)
     last_delivered_at = models.DateTimeField(null=True, blank=True)
@@ -132,7 +132,7 @@ class Webhook(models.Model):
 
     @property
     def choice(self) -> Choice:
-        """The part of its filter that the feed's reader does not know: globs."""
+        """The part of its filter that the query of the feed does not support: globs."""
         return Choice(tuple(self.namespaces), tuple(self.kinds))
 
     @property
@@ -142,7 +142,7 @@ class Webhook(models.Model):
 
     @property
     def reader(self) -> Actor:
-        """The actor as which it reads the feed."""
+        """The actor with which the feed is read for it."""
         return Actor(
             kind="system",
             id=self.public_id,
@@ -156,20 +156,21 @@ class Webhook(models.Model):
 
 class WebhookSecretQuerySet(models.QuerySet["WebhookSecret"]):
     def live(self) -> Self:
-        """Those that sign, newest first."""
+        """Those that are still used for signing, newest first."""
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now())).order_by("-pk")
 
 
 class WebhookSecret(models.Model):
-    """A signing secret, of which only the salt is stored: the rest is in the server's SECRET_KEY
-    (docs/adr/0007). Who reads the database cannot sign."""
+    """A signing secret. Only its salt is stored: it is derived from the server's SECRET_KEY
+    (docs/adr/0007-webhook-secrets-are-derived.md), so that the database alone is not enough to
+    sign."""
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="secrets")
     salt = models.CharField(max_length=64)
-    # Which SECRET_KEY it is derived from, as a fingerprint: keys are rotated too.
+    # The fingerprint of the SECRET_KEY it is derived from: keys are rotated too.
     key_id = models.CharField(max_length=16)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
-    # NULL: the newest, which signs until it is rotated away.
+    # NULL: the newest one, used until it is rotated.
     expires_at = models.DateTimeField(null=True, blank=True)
 
     objects = WebhookSecretQuerySet.as_manager()
@@ -188,29 +189,29 @@ class DeliveryQuerySet(LeasedQuerySet["WebhookDelivery"]):
 
 
 class WebhookDelivery(LeasedRow):
-    """One change on its way to one webhook. Order is by id: a webhook's rows are inserted in the
-    feed's order, by one pump at a time."""
+    """One change to be delivered to one webhook. Order is by id: a webhook's rows are inserted in
+    the feed's order, by one process at a time."""
 
     webhook = models.ForeignKey(
         Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False
     )
     public_id = models.CharField(max_length=36, db_collation="C")
-    # The change: its place in the feed, and what a list shows of it.
+    # The change: its position in the feed, and the fields that a list shows.
     change_xid = models.BigIntegerField()
     change_id = models.BigIntegerField()
     event_id = models.CharField(max_length=64, db_collation="C")
     kind = models.CharField(max_length=48)
     subject = models.TextField(default="", blank=True)
-    # The CloudEvent, byte for byte: a replay years later says what was said then.
+    # The CloudEvent, byte for byte, so that a replay sends the original event.
     body = models.TextField()
-    # Asked for by a person: goes out of order, once, whatever the webhook's status.
+    # Requested by a user: sent out of order, once, whatever the webhook's status.
     test = models.BooleanField(default=False)
     status = models.CharField(
         max_length=10, choices=DeliveryStatus.choices, default=DeliveryStatus.QUEUED
     )
     response_status = models.IntegerField(null=True, blank=True)
     latency_ms = models.IntegerField(null=True, blank=True)
-    # Why the last attempt failed, in words.
+    # Why the last attempt failed.
     error = models.TextField(default="", blank=True)
     next_attempt_at = models.DateTimeField(db_default=Now())
     replays = models.IntegerField(default=0)
@@ -224,7 +225,7 @@ class WebhookDelivery(LeasedRow):
         db_table = "webhook_deliveries"
         constraints = [
             models.UniqueConstraint(fields=["public_id"], name="webhook_deliveries_id_unique"),
-            # One in flight per webhook, or the order would be lost. Decided by the database.
+            # At most one in progress per webhook, which preserves the order.
             models.UniqueConstraint(
                 fields=["webhook"],
                 name="webhook_deliveries_in_flight",
@@ -232,13 +233,13 @@ class WebhookDelivery(LeasedRow):
             ),
         ]
         indexes = [
-            # The next one of a webhook, and how many wait behind it.
+            # The next one of a webhook, and how many are queued.
             models.Index(
                 fields=["webhook", "id"],
                 name="webhook_deliveries_unfinished",
                 condition=Q(status__in=["queued", "delivering", "failed"]),
             ),
-            # The sweep: tests that nobody began, and what a dead worker left behind.
+            # The sweep: tests that no worker has begun, and deliveries of workers that died.
             models.Index(
                 fields=["id"],
                 name="webhook_deliveries_tests",
@@ -252,7 +253,7 @@ class WebhookDelivery(LeasedRow):
             # The list of a webhook's deliveries, newest first, with and without a status.
             models.Index(fields=["webhook", "-id"], name="webhook_deliveries_newest"),
             models.Index(fields=["webhook", "status", "-id"], name="webhook_deliveries_by_status"),
-            # Retention deletes what is finished, by age.
+            # Retention deletes finished ones, by age.
             models.Index(
                 fields=["status", "finished_at"],
                 name="webhook_deliveries_finished",

@@ -1,4 +1,4 @@
-"""The statements that decide who delivers what: each one statement, so that races have one winner."""
+"""The claims of deliveries: each is one statement, so that a race has one winner."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from .webhooks import DeliveryQuerySet
 
 
 class Claimed(NamedTuple):
-    """A delivery that this worker alone may send until its lease ends. `now` is the database's."""
+    """A delivery that only this worker may send until its lease ends. `now` is the database's
+    time."""
 
     id: int
     claim: int
@@ -29,8 +30,8 @@ _UNFINISHED = "('queued', 'delivering', 'failed')"
 _FREE = DeliveryQuerySet.claimable_sql("d")
 _ROOM = "d.attempts < CASE WHEN d.test THEN 1 ELSE %(most)s END"
 
-# Only the first unfinished one of a webhook can be claimed. Two workers that claim two of them at
-# once meet in the unique index webhook_deliveries_in_flight.
+# Only the first unfinished delivery of a webhook can be claimed. If two workers claim two of them
+# at once, one violates the unique index webhook_deliveries_in_flight.
 _CLAIM = f"""
 UPDATE webhook_deliveries d
 SET {DeliveryQuerySet.claimed_sql("d")}, attempted_at = statement_timestamp()
@@ -49,7 +50,7 @@ RETURNING d.id, d.claim, d.attempts, d.public_id, d.event_id, d.body, d.test,
     w.id, w.public_id, w.url, extract(epoch FROM statement_timestamp())::bigint
 """
 
-# A worker died during the last attempt there was.
+# A worker died during the last attempt.
 _GIVE_UP = f"""
 UPDATE webhook_deliveries d
 SET status = 'dead', claim = d.claim + 1, lease_expires_at = NULL, finished_at = statement_timestamp(),
@@ -58,7 +59,7 @@ WHERE d.status = 'delivering' AND d.lease_expires_at <= statement_timestamp() AN
 RETURNING d.id
 """
 
-# The first unfinished delivery of each active webhook, where it is free.
+# The first unfinished delivery of each active webhook, if it is not claimed.
 _HEADS = f"""
 SELECT w.public_id, d.public_id
 FROM webhooks w
@@ -84,19 +85,19 @@ SELECT EXISTS (SELECT 1 FROM webhooks WHERE status = 'active') OR EXISTS ({_TEST
 
 
 def claim(delivery: str, *, lease: timedelta, most: int) -> Claimed | None:
-    """Take a delivery. None: not now, not us, or not there. django.db.IntegrityError: another one
-    of the same webhook was taken at the same moment."""
+    """Claim a delivery. None: it is not due, is claimed, or does not exist.
+    django.db.IntegrityError: another one of the same webhook was claimed at the same moment."""
     row = hot.fetch_one(_CLAIM, {"delivery": delivery, "lease": lease, "most": most})
     return Claimed._make(row) if row else None
 
 
 def give_up_lost(*, most: int) -> int:
-    """Bury what was being delivered for the last time when its worker died."""
+    """Make deliveries dead letters whose worker died during the last attempt."""
     return len(hot.fetch_all(_GIVE_UP, {"most": most}))
 
 
 def due_heads(webhook: str = "") -> list[tuple[str, str]]:
-    """(webhook, delivery) for each active webhook that has something to deliver right now."""
+    """(webhook, delivery) of each active webhook whose next delivery is due."""
     return [(row[0], row[1]) for row in hot.fetch_all(_HEADS, {"webhook": webhook})]
 
 
@@ -107,5 +108,5 @@ def anything_to_do() -> bool:
 
 
 def due_tests() -> list[str]:
-    """Test deliveries that nobody has begun."""
+    """Test deliveries that no worker has begun."""
     return [row[0] for row in hot.fetch_all(_TESTS, {"most": 1})]

@@ -1,4 +1,4 @@
-"""Workspaces: the tenants. Everything else hangs below one."""
+"""Workspaces: the tenants. Every other row belongs to one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from state_admin.domain.access import Actor
 
 class WorkspaceQuerySet(models.QuerySet["Workspace"]):
     def visible_to(self, actor: Actor) -> Self:
-        """All for an operator, otherwise the caller's own."""
+        """All for an operator, otherwise the actor's own."""
         return self.all() if actor.operator else self.filter(pk=actor.workspace_id)
 
 
 class Workspace(models.Model):
     slug = models.CharField(max_length=64, db_collation="C")
     name = models.CharField(max_length=128)
-    # What it may hold (services/quotas.py); NULL is no limit.
+    # The quotas (services/quotas.py); NULL means no limit.
     max_entries = models.BigIntegerField(null=True, blank=True)
     max_bytes = models.BigIntegerField(null=True, blank=True)
     max_threads = models.BigIntegerField(null=True, blank=True)

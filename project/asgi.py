@@ -1,4 +1,5 @@
-"""The application that granian serves: streams natively, everything else through the bridge."""
+"""The ASGI application that granian serves: native ASGI for streams, Django behind the bridge for
+everything else."""
 
 from __future__ import annotations
 
@@ -21,14 +22,14 @@ from state_admin.streams.hub import ENVIRON, Hub
 
 token_cache.cache.enabled = True
 
-# Path prefix → native ASGI application, for answers that stay open. Asked before Django.
+# Path prefix → native ASGI application, for responses that stay open. Checked before Django.
 STREAMS: dict[str, Stream] = {}
 
 HUB = Hub(functools.partial(connect, "commonhold feed"))
 
 
 async def identify(headers: Headers) -> str:
-    """The owner of the token in `headers`, or "" when there is no valid one. Agent Protocol clients
+    """The owner of the token in `headers`, or "" if there is no valid one. Agent Protocol clients
     send it as `x-api-key`."""
     presented = headers.get(b"authorization", b"").decode("latin-1").partition(" ")[2].strip()
     token = presented or headers.get(b"x-api-key", b"").decode("latin-1")
@@ -39,7 +40,8 @@ async def identify(headers: Headers) -> str:
     if actor is None:
         try:
             actor = await application.in_thread(lambda: actors.actor_of_token(token))
-        except DatabaseError:  # the request meets it again, and is refused in the usual form
+        # the request fails in the same way later, and returns a problem document
+        except DatabaseError:
             return ""
     return f"token:{actor.id}" if actor else ""
 
@@ -56,7 +58,7 @@ application = Bridge(
     ),
     identify=identify,
     trust_proxy=settings.TRUST_PROXY_HEADERS,
-    # What lets views follow the change feed without a thread (state_admin/api/waiting.py).
+    # Lets views follow the change feed without a thread (state_admin/streams).
     environ={ENVIRON: HUB},
     chore=counter.flush,
 )
@@ -73,7 +75,8 @@ def _mcp() -> Stream:
 
 
 async def mcp(scope: Message, receive: Receive, send: Send) -> None:
-    """The SDK is half a second of imports and thirty megabytes: not before somebody asks."""
+    """The MCP endpoint. Importing the SDK takes half a second and thirty megabytes, so the first
+    request does it."""
     if not _mcp.cache_info().currsize:
         await asyncio.to_thread(importlib.import_module, "state_admin.mcp.server")
     await _mcp()(scope, receive, send)

@@ -1,6 +1,6 @@
-"""Celery's schedule with a memory that survives kill -9: one small file, replaced by rename.
+"""Celery's scheduler with a state file that survives kill -9: one small file, replaced by rename.
 
-Celery's own is a dbm file, which a kill in the middle of a write can leave unreadable.
+Celery's own state is a dbm file, which a kill during a write can make unreadable.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from project.env import data_dir
 
 
 def memory() -> Path:
-    """Where beat remembers what it started when: there on the machine that it runs on."""
+    """The file with the times at which beat last started each job, on the machine on which beat
+    runs."""
     return data_dir() / "beat.json"
 
 
 def newest() -> datetime | None:
-    """When beat last started a job, None where it has no memory or an unreadable one."""
+    """The time at which beat last started a job; None if the file is missing or unreadable."""
     try:
         moments = [
             datetime.fromisoformat(text) for text in json.loads(memory().read_text()).values()
@@ -36,21 +37,22 @@ def newest() -> datetime | None:
 
 
 class Scheduler(beat.Scheduler):
-    """Remembers when each entry ran last: a daily job runs daily, however often we restart.
+    """Stores when each entry last ran: a daily job runs daily, even if beat restarts often.
 
-    `conditions` maps names of entries to a cheap check of whether the job would find work. A job
-    that would not is skipped: starting it costs a message, a thread and several statements.
+    `conditions` maps names of entries to a cheap check whether the job would find work. A job that
+    would not is skipped: starting it costs a message, a thread and several statements.
     """
 
     conditions: dict[str, Callable[[], bool]] = {}
 
     def schedules_equal(self, *_: Any) -> bool:
-        """Compared before each tick; ours never changes while beat runs."""
+        """Called before each tick. Always true, since the schedule never changes while beat
+        runs."""
         return True
 
     def adjust(self, n: float, drift: float = 0.0) -> float:
-        """When an entry is due. Celery's own wakes 10 ms before and spins until then: with jobs of
-        every second, most of what an idle server used."""
+        """The seconds until an entry is due. Celery's own method wakes 10 ms early and spins until
+        then: with jobs that run every second, this was most of the CPU time of an idle server."""
         return n
 
     def apply_entry(self, entry: beat.ScheduleEntry, producer: Any = None) -> None:
@@ -65,7 +67,7 @@ class Scheduler(beat.Scheduler):
         with contextlib.suppress(OSError, ValueError):
             remembered = json.loads(self._file.read_text())
         for name, entry in self.schedule.items():
-            # Celery's own converts between time zones several times per second.
+            # Celery's own function converts between time zones several times per second.
             vars(entry.schedule)["nowfun"] = _now
             with contextlib.suppress(KeyError, TypeError, ValueError):
                 entry.last_run_at = datetime.fromisoformat(remembered[name])
@@ -87,7 +89,8 @@ def _now() -> datetime:
 
 
 def _holds(condition: Callable[[], bool]) -> bool:
-    """Whether the condition holds; also when the database cannot be asked: the job reports why."""
+    """Whether the condition is true, or the database does not respond: the job then reports the
+    error."""
     close_old_connections()
     try:
         return condition()

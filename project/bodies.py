@@ -1,10 +1,10 @@
 """Receives request bodies within limits of memory and time.
 
-granian limits neither: it passes on what arrives and waits for the rest without a timeout. This module
-counts the bytes as they arrive, so a `Content-Length` alone reserves nothing and a chunked body counts
-what was sent. The bytes are charged to a client (the owner of a valid token, or else an address) until
-the request is answered. Each client has a share of the memory, and all clients without a token
-together have half of it.
+granian limits neither: it passes on what arrives and waits for the rest without a timeout. This
+module counts the bytes as they arrive, so that a `Content-Length` reserves nothing and a chunked
+body counts as much as was sent. The bytes are charged to a client (the owner of a valid token, or
+else an address) until the response is complete. Each client has a share of the memory, and all
+clients without a token together have half of it.
 """
 
 from __future__ import annotations
@@ -171,8 +171,8 @@ class Body:
 
     async def discard(self) -> None:
         """Read the rest of a refused body and drop it. Most clients send the whole body before they
-        read the response, and closing the connection earlier would reset it. A client that waits for
-        `100 Continue` sends no body and needs no wait."""
+        read the response, and closing the connection earlier would reset it. A client that expects
+        `100 Continue` has not sent the body, so nothing is read."""
         if not self._unread or (b"expect" in self._headers and not self._begun):
             return
         left = _MOST_DISCARDED

@@ -30,7 +30,7 @@ _DATABASE = (
 _INSTALL_LOCK = 0x5747_0001
 # How long a connection that must not delay its caller waits.
 QUICK_SECONDS = 1.0
-# How often a waiting worker checks whether it should stop.
+# How often an idle worker checks whether it should stop.
 _STOP_CHECK_SECONDS = 0.3
 # Messages are announced by NOTIFY. A poll finds only what becomes visible with time, such as the
 # messages of a killed worker, and messages whose notification was lost with a connection.
@@ -43,7 +43,7 @@ _ONCE = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_ma
 
 
 def url() -> str:
-    """BROKER_URL, or queues in our own database."""
+    """BROKER_URL, or the queues in the application's database."""
     configured: str | None = settings.BROKER_URL
     if configured in (None, "", "pgmq://"):
         return _DATABASE
@@ -71,10 +71,10 @@ def transport_options() -> dict[str, Any]:
         return {"visibility_timeout": seconds}
     return {
         "visibility_timeout": seconds,
-        # A long poll would keep a snapshot open for seconds, and with it dead rows.
+        # A long poll would keep a snapshot open for seconds, which prevents vacuuming dead rows.
         "wait_time_seconds": 0,
         "use_notify": True,
-        # A throttled notification would leave its job to the next poll.
+        # A throttled notification would delay its job until the next poll.
         "notify_throttle_interval_ms": 0,
         "init_extension": False,
         "pool_size": 2,
@@ -82,7 +82,8 @@ def transport_options() -> dict[str, Any]:
 
 
 def prepare() -> None:
-    """Install pgmq's tables and functions when they are missing; safe to run anywhere, any time."""
+    """Install pgmq's tables and functions if they are missing. Safe to call repeatedly and
+    concurrently."""
     if not uses_database():
         return
     with _connect(**_params()) as connection:
@@ -154,15 +155,15 @@ def _refusal() -> str:
 
 
 def address() -> str:
-    """Where the broker is, for people: never a name, a password or an option of BROKER_URL."""
+    """The address of the broker for display, without name, password and options of BROKER_URL."""
     if uses_database():
         return "queues in PostgreSQL"
     return ", ".join(_bare(each) for each in url().split(";"))
 
 
 def _bare(one: str) -> str:
-    """Scheme, host and port. A password with a bare `/`, `?` or `#` in it may have been cut there:
-    then the host may not be one either."""
+    """Scheme, host and port. An unescaped `/`, `?` or `#` in a password may have split the URL
+    there, so that the host may be a part of the password."""
     parts = urlsplit(one)
     try:
         host, port = parts.hostname or "", parts.port
@@ -177,7 +178,7 @@ def quick_connection() -> Connection:
     """A connection with short timeouts, separate from the worker's connection."""
     options: dict[str, Any] = {**transport_options(), **_ONCE}
     if uses_database():
-        # Only workers listen.
+        # Only workers need notifications.
         options |= {"pool_timeout": QUICK_SECONDS, "pool_size": 1, "use_notify": False}
     elif url().startswith("redis"):
         options |= {"socket_connect_timeout": QUICK_SECONDS, "socket_timeout": QUICK_SECONDS}
@@ -215,12 +216,13 @@ class _OurConnection(psycopg.Connection[tuple[Any, ...]]):
 
 def _alive(connection: psycopg.Connection[Any]) -> None:
     if is_dead(connection):
-        connection.close()  # else the pool takes it back and offers it again
+        connection.close()  # otherwise the pool would reuse it
         raise psycopg.OperationalError("the server closed this connection")
 
 
 class _NotifyWaiter(pgmq._NotifyWaiter):
-    """kombu's listener on a connection of ours; kombu's would need a DSN with the password."""
+    """kombu's listener on Django's connection parameters; kombu's own needs a DSN with the
+    password."""
 
     _conn: Any
 
@@ -244,14 +246,15 @@ class _NotifyWaiter(pgmq._NotifyWaiter):
                 return False
             self._ensure_conn()
             connection = self._conn
-        # psycopg itself would wake up ten times a second.
+        # psycopg itself would wake up ten times per second.
         if not select.select([connection], [], [], timeout)[0]:
             return False
         return bool(super().wait(0))
 
 
 class Transport(pgmq.Transport):
-    """kombu's pgmq on Django's database, with all of its connection parameters (TLS too)."""
+    """kombu's pgmq transport on Django's database, with all of its connection parameters, such as
+    TLS."""
 
     cycle: Any
     channels: Any
@@ -260,10 +263,11 @@ class Transport(pgmq.Transport):
     def drain_events(  # type: ignore[override]  # kombu's own classes disagree about it
         self, connection: Any, timeout: float | None = None
     ) -> None:
-        """Deliver what is there, else wait for a notification; socket.timeout when none comes.
+        """Deliver available messages, or else wait for a notification; socket.timeout if none
+        arrives.
 
-        kombu's own loop polls twice per call. A server without work must cost next to nothing,
-        so this one polls only when a notification came or `_POLL_SECONDS` have passed.
+        kombu's own loop polls twice per call. To keep an idle server cheap, this one polls only
+        after a notification or after `_POLL_SECONDS`.
         """
         if time.monotonic() >= self._next_poll:
             try:
@@ -272,14 +276,15 @@ class Transport(pgmq.Transport):
                 free = all(channel.qos.can_consume() for channel in self.channels)
                 self._next_poll = time.monotonic() + (_POLL_SECONDS if free else _BUSY_POLL_SECONDS)
             else:
-                return  # there may be more: the next call polls at once
+                return  # there may be more: the next call polls immediately
         wait = min(timeout or _STOP_CHECK_SECONDS, self._next_poll - time.monotonic())
         if self._get_notify_waiter().wait(max(0.0, min(wait, _STOP_CHECK_SECONDS))):
             self._next_poll = 0.0
         raise TimeoutError
 
     def verify_connection(self, connection: Any) -> bool:
-        """kombu calls it before each call; the pool checks its connections itself, without a statement."""
+        """kombu calls it before each call. Always true: the pool checks its connections without a
+        statement."""
         return True
 
     def _get_notify_waiter(self) -> pgmq._NotifyWaiter:

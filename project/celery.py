@@ -1,4 +1,4 @@
-"""Celery: how jobs run. Which jobs there are, and when, is state_admin/tasks' business."""
+"""Celery: how jobs run. The jobs and their schedule are in state_admin/tasks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     task_default_queue="commonhold",
-    # A job is done when it returned, not when it was fetched: a killed worker's jobs come again.
+    # A job is acknowledged when it has returned, so that the jobs of a killed worker are repeated.
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     task_ignore_result=True,
@@ -46,7 +46,7 @@ app.conf.update(
     worker_pool="threads",
     worker_concurrency=settings.WORKER_THREADS,
     worker_prefetch_multiplier=2,
-    # Control and events would make a queue (in PostgreSQL: tables) per host, for ever.
+    # Control and events would create a queue per host (in PostgreSQL: tables) and never delete it.
     worker_enable_remote_control=False,
     worker_send_task_events=False,
     worker_hijack_root_logger=False,
@@ -59,12 +59,12 @@ app.conf.update(
 
 @signals.setup_logging.connect
 def _keep_our_logging(**_: Any) -> None:
-    """A receiver here is what tells Celery to leave the logging alone."""
+    """A receiver of this signal keeps Celery from configuring the logging."""
 
 
 @signals.import_modules.connect
 def import_tasks(**_: Any) -> None:
-    """Every module of state_admin/tasks, so that a new file is found without being listed."""
+    """Import every module of state_admin/tasks, so that a new file need not be listed."""
     package = importlib.import_module(TASKS)
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{TASKS}.{module.name}")
@@ -85,9 +85,9 @@ def prepare(**_: Any) -> None:
 
 
 def run(role: str) -> None:
-    """Be the worker or the beat until SIGTERM. (Celery's own command line costs 0.3 s to import.)"""
+    """Run as worker or beat until SIGTERM. (Celery's own command line costs 0.3 s to import.)"""
     django.setup()
-    # Celery warns about root because of pickle; we accept JSON only.
+    # Celery warns about root because of pickle; only JSON is accepted here.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser")
     if role == "beat":
         # The worker does not need it.

@@ -1,8 +1,8 @@
-"""An answer that goes on on the event loop: a stream, or a poll that waits without a thread.
+"""Responses that continue on the event loop: a stream, or a long poll that waits without a thread.
 
-A view gives its response an attribute `on_loop`, an async function of a Channel and the Answer. The
-bridge calls it instead of sending the response. It may send parts as they come, ask Django again,
-or send what Django said.
+A view gives its response the attribute `on_loop`, an async function of a Channel and the Answer.
+The bridge calls it instead of sending the response. It may send parts as they are ready, call
+Django again with the same request, or send the response unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 T = TypeVar("T")
 
-# A client that does not take a part of our answer for so long is gone.
+# Seconds after which a client that does not read is disconnected.
 _STALLED = 60.0
 
 
@@ -33,7 +33,7 @@ OnLoop = Callable[["Channel", "Answer"], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Answer:
-    """What Django said, whole."""
+    """A complete response of Django."""
 
     start: Message
     body: bytes
@@ -41,7 +41,7 @@ class Answer:
 
 
 class Channel:
-    """One connection to a client while its answer goes on."""
+    """The connection to a client whose response continues on the event loop."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Channel:
         receive: Receive,
         send: Send,
     ) -> None:
-        """`turns` is shared by all channels: how many threads they may take at once."""
+        """`turns` is shared by all channels and limits the threads that they use at once."""
         self.started = False
         self._first, self._go_on, self._ask = first, go_on, ask
         self._threads, self._turns = threads, turns
@@ -62,7 +62,7 @@ class Channel:
         self._closers: list[Callable[[str], None]] = []
 
     async def run(self) -> None:
-        """Let the answer go on until it is through. An error cuts the connection."""
+        """Call `go_on` and wait until the response is complete. An error closes the connection."""
         watcher = asyncio.get_running_loop().create_task(self._watch())
         try:
             await self._go_on(self, self._first)
@@ -82,21 +82,21 @@ class Channel:
         self.end("gone")
 
     def end(self, why: str) -> None:
-        """Tell the answer that the client is "gone" or the server is "draining"."""
+        """Tell the response to end because the client is "gone" or the server is "draining"."""
         self._ended = self._ended or why
         for close in self._closers:
             close(why)
 
-    # What an answer may do -----------------------------------------------------------------
+    # Methods for `on_loop` functions ----------------------------------------------------------
 
     def on_end(self, close: Callable[[str], None]) -> None:
-        """Have `close` called when it must end; at once when that was before."""
+        """Call `close` when the response must end; immediately if it must end already."""
         self._closers.append(close)
         if self._ended:
             close(self._ended)
 
     async def ask(self, extra: Mapping[str, Any]) -> Answer:
-        """Ask Django the same request again, with `extra` in its environ."""
+        """Call Django again with the same request, and with `extra` added to its environ."""
         async with self._turns:
             return await self._ask(extra)
 
@@ -106,14 +106,14 @@ class Channel:
             return await self._threads.run(work)
 
     async def answer(self, answer: Answer) -> None:
-        """Send a whole answer."""
+        """Send a complete response."""
         self.started = True
         await self._put(answer.start)
         await self._put({"type": "http.response.body", "body": answer.body})
 
     async def send(self, part: bytes) -> None:
-        """Send a part of the body, after status and headers of the first answer. Returns when there
-        is room for the next; TimeoutError when the client does not read for a minute."""
+        """Send a part of the body, before the first one also status and headers. Returns when there
+        is room for the next part; TimeoutError if the client does not read for a minute."""
         if not self.started:
             self.started = True
             await self._put(self._first.start)

@@ -1,4 +1,4 @@
-"""A child process of the supervisor: started, restarted with growing pauses, stopped for sure."""
+"""A child process of the supervisor: start, restart with increasing pauses, stop."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from project.env import BASE_DIR, data_dir
 log = structlog.get_logger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
-# Running this long means healthy: the next pause is short again.
+# A process that has run this long is healthy: the next pause is short again.
 _HEALTHY_AFTER = 30.0
 
 
 class Child:
-    """`python -m project.processes <role>` in a session of its own, so that Ctrl-C spares it."""
+    """`python -m project.processes <role>` in its own session, so that Ctrl-C does not reach it."""
 
     def __init__(self, role: str) -> None:
         self.role = role
@@ -47,12 +47,13 @@ class Child:
                 **os.environ,
                 "COMMONHOLD_ROLE": self.role,
                 "COMMONHOLD_SUPERVISOR": str(os.getpid()),
-                "COMMONHOLD_DATA_DIR": str(data_dir()),  # a relative one was relative to us
+                # a relative path is relative to the supervisor's folder
+                "COMMONHOLD_DATA_DIR": str(data_dir()),
             },
         )
 
     def tend(self) -> None:
-        """Start it again when it died and its pause is over."""
+        """Start it again if it has ended and the pause is over."""
         now = time.monotonic()
         if self._process is None:
             if now >= self._due:
@@ -67,13 +68,13 @@ class Child:
                 again_in_seconds=self._pause,
             )
             self.deaths += 1
-            self._kill_group()  # what it started itself
+            self._kill_group()  # the processes that it started
             self._process = None
             self._due = now + self._pause
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
 
     def stop(self, *, patience: float, hurried: Callable[[], bool]) -> None:
-        """SIGTERM, and SIGKILL to what is left after `patience` seconds or when `hurried`."""
+        """SIGTERM, then SIGKILL to its process group after `patience` seconds or when `hurried`."""
         process, self._process = self._process, None
         if process is None:
             return

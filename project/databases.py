@@ -11,8 +11,8 @@ from project.env import BadSetting, read_environment
 
 env = read_environment()
 
-# A request never waits longer than this for a statement or a lock; the client gets a 503 it can
-# retry instead of a timeout it cannot explain.
+# A request waits at most this long for a statement or a lock; the client then gets a 503 that it
+# can retry.
 STATEMENT_TIMEOUT_MS = env.statement_timeout_ms
 LOCK_TIMEOUT_MS = env.lock_timeout_ms
 
@@ -20,8 +20,8 @@ LOCK_TIMEOUT_MS = env.lock_timeout_ms
 def from_url(url: str | None) -> dict[str, Any]:
     """The settings of one database.
 
-    `url` is anything libpq understands (`postgresql://user@host/name?sslmode=require`). None
-    means the embedded server: its backend starts the cluster on the first connection.
+    `url` is any form that libpq accepts (`postgresql://user@host/name?sslmode=require`). None means
+    the embedded server: its backend starts the cluster on the first connection.
     """
     common: dict[str, Any] = {
         "ENGINE": "project.postgres",
@@ -33,10 +33,11 @@ def from_url(url: str | None) -> dict[str, Any]:
             f" -c lock_timeout={LOCK_TIMEOUT_MS}"
             " -c idle_in_transaction_session_timeout=60000"
             " -c timezone=UTC"
-            # Every role may set this one; project/postgres/session.py sets the others.
+            # Every role may set this parameter; project/postgres/session.py sets the others.
             " -c log_parameter_max_length_on_error=0",
             "application_name": env.commonhold_role or "commonhold",
-            # For the hand-written statements (state_admin/models/hot.py); Django's own never are.
+            # For the hand-written statements (state_admin/models/hot.py); Django's own are never
+            # prepared.
             "prepare_threshold": 2,
         },
     }
@@ -45,7 +46,8 @@ def from_url(url: str | None) -> dict[str, Any]:
     parts = _parse(url)
     options = {
         **common["OPTIONS"],
-        # A server that vanished without a goodbye is noticed in seconds, not in hours.
+        # A server that disappeared without closing its connections is detected in seconds, not
+        # hours.
         "connect_timeout": 5,
         "keepalives_idle": 30,
         "tcp_user_timeout": 20_000,
@@ -55,7 +57,7 @@ def from_url(url: str | None) -> dict[str, Any]:
             if k not in ("dbname", "user", "password", "host", "port", "options")
         },
     }
-    if "options" in parts:  # after ours: the last one wins
+    if "options" in parts:  # last, so that they override the options above
         options["options"] += f" {parts['options']}"
     return {
         **common,

@@ -21,7 +21,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 class BadSetting(Exception):
-    """A setting nobody can start with; the message is one sentence for the operator."""
+    """The server cannot start with a setting; the message is one sentence for the operator."""
 
 
 def _doc(text: str, *, default: str = "", secret: bool = False, **bounds: Any) -> msgspec.Meta:
@@ -351,7 +351,7 @@ def read_environment() -> Environment:
 
 
 def _read_secret(name: str) -> str:
-    """From the file that NAME_FILE names (the way of container secrets), else from NAME."""
+    """The file that NAME_FILE names, as container secrets do, else the value of NAME."""
     path = os.environ.get(f"{name}_FILE")
     if not path:
         return os.environ.get(name, "")
@@ -415,8 +415,8 @@ _SETTINGS = {setting.name: setting for setting in list_settings()}
 
 
 def data_dir() -> Path:
-    """Where the embedded PostgreSQL and generated secrets live. Created on first use, mode 0700; other
-    users lose the right to read or write a folder that was there before."""
+    """The folder of the embedded PostgreSQL and generated secrets. Created on first use with mode
+    0700; other users lose read and write permission to an existing folder."""
     path = Path(read_environment().commonhold_data_dir).expanduser().absolute()
     advice = "set COMMONHOLD_DATA_DIR to a folder that you own"
     try:
@@ -429,7 +429,7 @@ def data_dir() -> Path:
         raise BadSetting(f"Cannot use the data folder {path}; {advice}")
     if mode & stat.S_ISVTX:
         raise BadSetting(f"The data folder {path} is shared by all users; {advice}")
-    if mode & 0o066:  # passing through is allowed: PostgreSQL may run as another user (binaries.py)
+    if mode & 0o066:  # others may traverse it: PostgreSQL may run as another user (binaries.py)
         try:
             path.chmod(mode & 0o700)
         except OSError:
@@ -440,9 +440,9 @@ def data_dir() -> Path:
 
 
 def read_secret_key() -> str:
-    """SECRET_KEY, or one made on the first start and kept in the data folder.
+    """SECRET_KEY, or a key generated on the first start and stored in the data folder.
 
-    O_EXCL decides between processes that start together: the loser reads the winner's key.
+    O_EXCL decides between processes that start at once: the loser reads the winner's key.
     """
     configured = read_environment().secret_key
     if configured:

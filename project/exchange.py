@@ -1,4 +1,4 @@
-"""One request of the bridge: asked in a thread, answered on the event loop."""
+"""One request of the bridge: Django runs in a thread, and the event loop sends the response."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ log = structlog.get_logger(__name__)
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-# A client that does not take a part of our answer for so long is gone.
+# Seconds after which a client that does not read is disconnected.
 _STALLED = 60.0
 _CHUNK = 64 * 1024
 
 
 class Exchange:
-    """One request in a thread, and its answer on the loop."""
+    """One request: Django in a thread, the response on the event loop."""
 
     def __init__(
         self, application: Application, environ: dict[str, Any], receive: Receive, send: Send
@@ -35,7 +35,7 @@ class Exchange:
         self.gone = False
 
     async def ask(self, threads: Threads) -> Answer | None:
-        """What Django says; None when it was a stream, which has been sent."""
+        """The response of Django; None if it was streamed, and has therefore been sent."""
         self.threads = threads
         threads.submit(self._in_thread)
         return await self.done
@@ -99,7 +99,7 @@ class Exchange:
             self._wait(self.send({"type": "http.response.body", "body": chunk, "more_body": True}))
 
     def _wait(self, work: Awaitable[None]) -> None:
-        """Backpressure: the thread goes on when the loop has handed the chunk to the socket."""
+        """Backpressure: the thread continues when the loop has passed the chunk to the socket."""
 
         async def step() -> None:
             await work
@@ -120,7 +120,7 @@ class Exchange:
 
 
 def _chunks(response: Any) -> Iterator[bytes]:
-    """The parts of an answer; a file in large ones rather than Django's 4 KB."""
+    """The parts of a response; of a file in large chunks rather than Django's 4 KB."""
     file = getattr(response, "file_to_stream", None)
     if file is not None:
         return iter(functools.partial(file.read, _CHUNK), b"")

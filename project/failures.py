@@ -1,4 +1,4 @@
-"""Errors as logs show them: what kind and where, never the values that their texts quote.
+"""Errors as they are logged: their type and place, never the values that their texts quote.
 
 `duplicate key … Key (name)=(…) already exists`, `invalid literal for int(): …`, `KeyError: …`: the
 text of an error may quote anything, so it is left out unless PostgreSQL wrote it about itself.
@@ -12,9 +12,9 @@ from os import strerror
 
 import psycopg
 
-# Classes of SQLSTATE whose texts are about the server, the connection or the transaction, not about
-# data: connection, transaction state, authorization, unknown database, rollback, resources, object
-# state, operator intervention, system error, internal error.
+# Classes of SQLSTATE whose texts are about the server, the connection or the transaction and not
+# about data: connection, transaction state, authorization, unknown database, rollback, resources,
+# object state, operator intervention, system error, internal error.
 _ABOUT_THE_SERVER = ("08", "25", "28", "3D", "40", "53", "55", "57", "58", "XX")
 
 _CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
@@ -22,7 +22,7 @@ _CONTEXT = "\nDuring handling of the above exception, another exception occurred
 
 
 def describe_error(error: BaseException) -> str:
-    """One line: the class, and what is known to hold no value."""
+    """One line: the class of the error, and the parts of its text that contain no value."""
     name = type(error).__qualname__
     cause = error if isinstance(error, psycopg.Error) else error.__cause__
     if isinstance(cause, psycopg.Error):
@@ -33,7 +33,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def _describe_database_error(error: psycopg.Error) -> str:
-    if error.sqlstate is None:  # from the client: about the connection, or about a value
+    if error.sqlstate is None:  # raised by psycopg itself: about the connection, or about a value
         about_connection = isinstance(error, psycopg.OperationalError)
         return f": {_first_line(str(error))}" if about_connection and str(error) else ""
     places = {

@@ -1,7 +1,7 @@
-"""Passwords are hashed in one thread of low priority, so that sign-ins cannot stop other requests.
+"""Hashes passwords in one thread of low priority, so that sign-ins cannot delay other requests.
 
-A hash takes a processor for about half a second, and anybody may ask for one. Every hash and every
-check of a password passes through here, because Django's hasher does: sign-in, a new password, the
+A hash takes a CPU core for about half a second, and anyone can cause one. Every hash and every
+check of a password uses this queue, because Django's hasher does: sign-in, a new password, the
 confirmation of an action.
 """
 
@@ -22,9 +22,10 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from project.threads import lend_current_thread
 
-# Requests that wait for their hash in one process. Each waits for at most as many hashes.
+# Requests that wait for their hash in one process; also the number of hashes that one waits for at
+# most.
 MOST_WAITING = 8
-# Of the thread: other requests get the processor first.
+# Of the thread: other threads get the CPU first.
 _NICENESS = 10
 
 _rank: ContextVar[int] = ContextVar("rank", default=0)
@@ -36,7 +37,7 @@ class Busy(Exception):
 
 @contextlib.contextmanager
 def ranked(rank: int) -> Iterator[None]:
-    """Within, hashes wait behind all of a lower rank. Without it the rank is 0."""
+    """Context manager: hashes inside it wait behind all of a lower rank. The default rank is 0."""
     token = _rank.set(rank)
     try:
         yield
@@ -53,7 +54,7 @@ class _Job:
 
 
 class HashingQueue:
-    """A bounded queue in order of rank, then of arrival, and the one thread that works through it."""
+    """A bounded queue in order of rank, then of arrival, and the one thread that processes it."""
 
     def __init__(self, most_waiting: int) -> None:
         self._most_waiting = most_waiting
@@ -63,8 +64,8 @@ class HashingQueue:
         self._thread: threading.Thread | None = None
 
     def run(self, work: Callable[[], str], rank: int) -> str:
-        """The result of `work`. Busy: the queue is full of jobs that are not ranked behind this one,
-        or others took this one's place."""
+        """The result of `work`. Busy if the queue is full of jobs of the same or a lower rank, or
+        if such jobs displaced this one."""
         with self._changed:
             self._count += 1
             job = _Job(rank, self._count, work)
@@ -83,7 +84,7 @@ class HashingQueue:
         return job.result.result()
 
     def _work(self) -> None:
-        if sys.platform == "linux":  # elsewhere a thread has no priority of its own
+        if sys.platform == "linux":  # other systems have no priority per thread
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
         while True:
             with self._changed:
@@ -99,7 +100,7 @@ QUEUE = HashingQueue(MOST_WAITING)
 
 
 class QueuedPasswordHasher(PBKDF2PasswordHasher):
-    """Django's default hasher, by way of the queue."""
+    """Django's default hasher, executed by the queue."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         work = functools.partial(super().encode, password, salt, iterations)

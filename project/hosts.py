@@ -1,4 +1,4 @@
-"""Which host names this server answers to: the only reader of ALLOWED_HOSTS besides Django."""
+"""Which host names this server accepts: the only code that reads ALLOWED_HOSTS besides Django."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Notifies a worker of a committed change.
 
-A notification may be lost, because a sweep finds the rows of jobs that nobody works on. It must not
-delay a request or make it fail.
+A notification may be lost, because a sweep finds jobs that no worker has claimed. It must not delay
+a request or make it fail.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kombu import pools
 
 from project import broker
 
-# After a failed notification, requests do not wait for the same broker for so long.
+# After a failed notification, requests do not try the same broker again for this long.
 _PAUSE_SECONDS = 5.0
 
 log = structlog.get_logger(__name__)
@@ -38,7 +38,7 @@ def _send(task: str, args: tuple[Any, ...]) -> None:
     global _paused_until
     if time.monotonic() < _paused_until:
         return
-    # Celery takes a tenth of a second to import, which would delay the start of every process.
+    # Importing Celery takes 0.1 s, which would delay the start of every process.
     from project.celery import app
 
     try:
@@ -48,13 +48,14 @@ def _send(task: str, args: tuple[Any, ...]) -> None:
             app.send_task(task, args=args, producer=producer, retry=False, ignore_result=True)
     except Exception as error:
         _paused_until = time.monotonic() + _PAUSE_SECONDS
-        # An open connection does not check again whether the queue exists, which may have been dropped.
+        # An open connection does not check again whether the queue exists; it may have been
+        # dropped.
         _drop()
         log.warning("job.notification_failed", task=task, error=type(error).__name__)
 
 
 def _drop() -> None:
-    """Close the pools of notifications, and no others: a worker keeps its own."""
+    """Close the connection pools of notifications, but not those of a worker."""
     for group in (pools.producers, pools.connections):
         with suppress(Exception):  # never raise; another thread may have closed it first
             connection = broker.quick_connection()

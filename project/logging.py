@@ -1,7 +1,7 @@
-"""Logs as events: structlog for us and for the standard library, one line each.
+"""Structured logs: structlog for this code and for the standard library, one line per event.
 
-No bodies, no tokens, no values: events carry ids, counts and times. Texts of errors, and what
-libraries put into their messages, may quote values; both are left out.
+No bodies, tokens or values: events have ids, counts and times. Texts of errors, and the arguments
+of libraries' messages, may contain values; both are left out.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _OURS = ("project", "state_admin")
 
 
 def _add_role(_: Any, __: str, event: EventDict) -> EventDict:
-    """Which of the processes speaks: web, worker, beat or the supervisor."""
+    """Add the process that logs: web, worker, beat or the supervisor."""
     if _ROLE:
         event["role"] = _ROLE
     return event
 
 
 def _leave_out_values(_: Any, __: str, event: EventDict) -> EventDict:
-    """Of a library's record keep the template, not the arguments it would be filled with."""
+    """Keep the template of a library's message, without its arguments."""
     record: logging.LogRecord = event["_record"]
     arguments = event.pop("positional_args", None) or ()
     context = arguments if isinstance(arguments, Mapping) else {}
@@ -47,7 +47,8 @@ def _leave_out_values(_: Any, __: str, event: EventDict) -> EventDict:
 
 
 def _describe_request(record: logging.LogRecord) -> dict[str, Any]:
-    """The route rather than the path: a path may hold a key, or the secret of a login link."""
+    """The route rather than the path, because a path may contain a key or the secret of a login
+    link."""
     request = getattr(record, "request", None)
     match = getattr(request, "resolver_match", None)
     description = {
@@ -85,7 +86,8 @@ def logging_config(*, level: str, as_json: bool) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    # What libraries say below WARNING is for their own developers, and may hold whole statements.
+    # Libraries' messages below WARNING are for their own developers, and may contain whole
+    # statements.
     quiet = max(logging.WARNING, logging.getLevelNamesMapping().get(level, logging.WARNING))
     logging.config.dictConfig(
         {
@@ -118,7 +120,8 @@ def logging_config(*, level: str, as_json: bool) -> None:
 
 
 def log_crashes() -> None:
-    """Log what nobody caught, in any thread, in place of Python's own report, which quotes values."""
+    """Log uncaught exceptions of any thread, instead of Python's own report, which quotes
+    values."""
     log = structlog.get_logger(__name__)
 
     def crashed(kind: type[BaseException], error: BaseException, *_: Any) -> None:

@@ -1,7 +1,8 @@
-"""The ways in beside passwords: single sign-on by OpenID Connect and codes of an authenticator app.
+"""Sign-in methods beside passwords: single sign-on by OpenID Connect, and codes of an authenticator
+app.
 
-Both come from django-allauth, an extra (requirements-login.txt): what is not configured is neither
-needed nor imported. docs/guides/login.md.
+Both use django-allauth, an optional dependency (requirements-login.txt), which is neither needed
+nor imported unless one of them is configured. docs/guides/login.md.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from urllib.parse import urlsplit
 
 from project.env import BadSetting, read_environment
 
-_LONGEST_ISSUER = 200  # allauth's column for it
+_LONGEST_ISSUER = 200  # the length of allauth's column
 
 
 @dataclass(frozen=True)
 class SingleSignOn:
-    """The provider. `domains` are those whose new people get in, as `role` of `workspace`."""
+    """The provider. New users of `domains` become members of `workspace` with the role `role`."""
 
     issuer: str
     client_id: str
@@ -59,7 +60,7 @@ def single_sign_on() -> SingleSignOn | None:
 
 
 def apps(sso: SingleSignOn | None, codes: str) -> list[str]:
-    """What INSTALLED_APPS needs for them: nothing where neither is on."""
+    """The entries of INSTALLED_APPS for them; none if both are off."""
     extras = ["allauth.socialaccount"] if sso else []
     extras += ["allauth.mfa"] if codes != "off" else []
     if not extras:

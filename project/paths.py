@@ -19,12 +19,13 @@ from django.urls.converters import StringConverter
 from django.views import View
 
 # In the environ: the path as the client sent it. Without it (Django's test client) the path is
-# already decoded, and every slash separates.
+# already decoded, and every slash is a separator.
 RAW_PATH = "commonhold.raw_path"
 
 
 def encode_path(request: HttpRequest) -> None:
-    """Let an API request be resolved by its percent-encoded path. `request.path` stays decoded."""
+    """Make Django resolve an API request by its percent-encoded path. `request.path` remains
+    decoded."""
     if not request.path_info.startswith(settings.API_PREFIX):
         return
     raw = request.META.get(RAW_PATH)
@@ -62,8 +63,8 @@ register_converter(TailConverter, "tail")
 def shadowing(
     view: type[View], shadowed: type[View], **kwargs: str
 ) -> Callable[..., HttpResponseBase]:
-    """`view` at a path that is also the address of one thing of `shadowed`, which `kwargs` name:
-    the methods that `view` does not have are for that thing."""
+    """A view at a path that is also the URL of a resource of `shadowed`, which `kwargs` identify:
+    methods that `view` does not have are passed to `shadowed`."""
     own, other = view.as_view(), shadowed.as_view()
 
     @functools.wraps(own)

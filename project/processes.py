@@ -1,6 +1,6 @@
-"""The processes of one Commonhold. `python -m project.processes web|worker|beat` is one of them.
+"""The processes of a Commonhold server. `python -m project.processes web|worker|beat` runs one.
 
-Each dies with the process that started it, even when that one is killed with -9.
+Each ends with the process that started it, even if that is killed with -9.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ def main(role: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent()
     if os.environ.get("COMMONHOLD_SUPERVISOR", str(os.getppid())) != str(os.getppid()):
-        sys.exit("The supervisor is gone.")  # it died before we could ask the kernel
-    # Imported late: imports take long, and until now this process would have outlived its parent.
+        sys.exit("The supervisor is gone.")  # it ended before the kernel was asked to report it
+    # Imported late: imports take long, and before die_with_parent this process could outlive its
+    # parent.
     from project.env import BadSetting
 
     try:
@@ -31,7 +32,7 @@ def main(role: str) -> None:
 
             serve()
         else:
-            # Not in the web process, which starts without Celery.
+            # Not in the web process, which does not import Celery at its start.
             from project import celery
 
             celery.run(role)

@@ -1,4 +1,4 @@
-"""Starts granian with our application: the only place that knows the web server."""
+"""Starts granian with the application: the only module that depends on the web server."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from granian.http import HTTP1Settings
 
 from project.parents import die_with_parent
 
-# Seconds between SIGTERM and the end of requests that still run.
+# Seconds between SIGTERM and the abort of requests that are still running.
 DRAIN_SECONDS = 10
-# Connections of one worker. Open streams count, so it is far above the requests it can serve.
+# Connections of one worker. Open streams count, so the limit is far above the concurrent requests.
 _CONNECTIONS = 4096
 # File descriptors of a worker that are not client connections: databases, logs, pipes.
 _OTHER_FILES = 256
-# Read buffer of a connection. It bounds the headers of a request (431 beyond) and a part of a body.
+# Read buffer of a connection. It limits the headers of a request (beyond: 431) and a part of a
+# body.
 _BUFFER_BYTES = 64 * 1024
 
 
 def load(target: str) -> Any:
-    """Import `module:name` in a fresh web worker.
+    """Import `module:name` in a new web worker.
 
-    The worker was forked with the parent's signal handlers: a SIGTERM during the import would be
-    swallowed. By default it kills, which is right before the first request.
+    The worker inherits the parent's signal handlers, with which a SIGTERM during the import would
+    be lost. The default action is to end the process, which is right before the first request.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor handles Ctrl-C
     die_with_parent()
     module, _, name = target.partition(":")
     return getattr(importlib.import_module(module), name)
@@ -52,10 +53,11 @@ def _connections() -> int:
 
 
 def serve(target: str = "project.asgi:application", **options: Any) -> None:
-    """Serve until SIGTERM. `options` are granian's; they win over the settings.
+    """Serve until SIGTERM. `options` are granian's and override the settings.
 
-    Django is imported before the workers are forked: they start at once and share its memory. It
-    must not connect or start threads here; `project.asgi`, imported by each worker, does.
+    Django is imported before the workers are forked, so that they start quickly and share its
+    memory. It must not connect or start threads here; `project.asgi`, imported by each worker,
+    does.
     """
     importlib.import_module("project.wsgi")
     gc.freeze()
@@ -65,7 +67,8 @@ def serve(target: str = "project.asgi:application", **options: Any) -> None:
             "address": settings.HOST,
             "port": settings.PORT,
             "interface": Interfaces.ASGI,
-            # With "auto", granian detects HTTP/2 by the first bytes, and waits for them without a timeout.
+            # With "auto", granian detects HTTP/2 by the first bytes, for which it waits without a
+            # timeout.
             "http": HTTPModes.http1,
             "loop": Loops.uvloop,
             "workers": settings.WEB_WORKERS,

@@ -66,8 +66,8 @@ MIDDLEWARE = [
 ]
 API_PREFIX = "/api/"
 API_DOCS_PATH = "/api/docs"  # a page
-# Served at /api/schema. Generating it takes a second: `manage.py write_docs` does, and a test compares
-# it with the code.
+# Served at /api/schema. `manage.py write_docs` generates it, which takes a second, and a test
+# compares it with the code.
 API_DOCUMENT = BASE_DIR / "docs" / "openapi.json"
 CORS_ALLOWED_ORIGINS = env.cors_origins
 CORS_URLS_REGEX = f"^{API_PREFIX}"
@@ -87,7 +87,7 @@ CORS_ALLOW_HEADERS = [
 CORS_EXPOSE_HEADERS = ["ETag", "RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID"]
 if CORS_ALLOWED_ORIGINS:
     MIDDLEWARE.insert(2, "corsheaders.middleware.CorsMiddleware")
-# The checks look for Django's own layers by name; ours are subclasses of them.
+# These checks look for Django's own middleware by name, which is subclassed here.
 SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]
 
 ROOT_URLCONF = "project.urls"
@@ -134,7 +134,8 @@ AUTH_PASSWORD_VALIDATORS = [
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-# Ways in beside passwords (docs/guides/login.md); the extra is there only where one is on.
+# Sign-in methods beside passwords (docs/guides/login.md); the packages are needed only if one is
+# on.
 OIDC = login.single_sign_on()
 LOGIN_TOTP = env.login_totp
 if _login_apps := login.apps(OIDC, LOGIN_TOTP):

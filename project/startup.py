@@ -1,4 +1,4 @@
-"""What must hold before the first process starts, in order. Each failure is one sentence."""
+"""The checks and preparations before the first process starts. Each failure is one sentence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _MIGRATION_LOCK = 0x5747_0002
 
 
 class Claim:
-    """The data folder is ours as long as this lives; the kernel ends it with the process."""
+    """A lock on the data folder, held as long as this object exists; the kernel releases it with
+    the process."""
 
     def __init__(self) -> None:
         self.folder = data_dir()
@@ -36,7 +37,8 @@ class Claim:
                 f"Commonhold already runs from {self.folder} (process {self._content()}); stop it "
                 "first, or set COMMONHOLD_DATA_DIR and PORT for a second one"
             ) from None
-        # A number left behind means the last run was killed: its children may still be leaving.
+        # A number that remains means that the last run was killed: its children may still be
+        # ending.
         self.was_killed = bool(self._content())
         self._write(str(os.getpid()))
 
@@ -53,7 +55,8 @@ class Claim:
 
 
 def check_port(*, patience: float = 0.0) -> None:
-    """BadSetting unless HOST and PORT can be bound; waits `patience` seconds for one in use."""
+    """Raise BadSetting unless HOST and PORT can be bound; waits up to `patience` seconds for a port
+    in use."""
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -90,7 +93,8 @@ def killed_run_patience(claim: Claim) -> float:
 
 
 def reach_database() -> None:
-    """Start or reach a PostgreSQL that is safe to use. The message never contains the password."""
+    """Connect to a PostgreSQL that is safe to use, starting the embedded one. The message of an
+    error never contains the password."""
     try:
         connection.ensure_connection()
     except OperationalError as error:
@@ -114,17 +118,17 @@ def _why_no_database(message: str) -> str:
 
 
 def _last_line(output: str) -> str:
-    """libpq's reason: the last line that is no hint, after the address it repeats."""
+    """libpq's reason: the last line that is not a hint, without the address that it repeats."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     reasons = [line for line in lines if "failed:" in line or "error" in line.lower()] or lines
     return (reasons or ["no reason given"])[-1].rpartition("failed: ")[2].rstrip(".")
 
 
 def migrate() -> bool:
-    """Bring the tables up to date; whether there was anything to do. One machine at a time.
+    """Apply the migrations; returns whether there were any. One machine at a time.
 
-    The lock is tried, not waited for: lock_timeout would end a wait that a long migration of
-    another machine makes necessary.
+    The lock is polled, because lock_timeout would end a wait, and a migration on another machine
+    may take longer.
     """
     with connection.cursor() as cursor:
         while True:
@@ -140,7 +144,7 @@ def migrate() -> bool:
                 call_command("migrate", interactive=False, verbosity=0, database=DEFAULT_DB_ALIAS)
             return bool(due)
         finally:
-            # Also ends the lock and the missing timeout.
+            # Also releases the lock and restores the timeout.
             connection.close()
 
 
@@ -148,9 +152,9 @@ def migrate() -> bool:
 
 
 def collect_static() -> bool:
-    """Collect and compress the static files when one changed; whether it did."""
+    """Collect and compress the static files if any has changed; returns whether one has."""
     if settings.DEBUG:
-        return False  # whitenoise finds them where they are
+        return False  # whitenoise serves them from their source folders
     root = Path(settings.STATIC_ROOT)
     stamp = root / ".stamp"
     fingerprint = _fingerprint()
@@ -170,7 +174,8 @@ def collect_static() -> bool:
 
 
 def _fingerprint() -> str:
-    """Of names and contents: file times do not survive a checkout or an image layer."""
+    """A digest of names and contents, because file times are not kept by a checkout or an image
+    layer."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(settings.STORAGES["staticfiles"]["BACKEND"].encode())
     for finder in get_finders():

@@ -1,7 +1,7 @@
-"""Runs everything: PostgreSQL, web, worker and beat, from one command until Ctrl-C.
+"""Runs all processes: PostgreSQL, web, worker and beat, from one command until Ctrl-C.
 
-Nothing outlives it: children die with it even when it is killed, and a PostgreSQL left behind by
-a kill is taken over by the next start.
+None of them outlives it: children end with it even if it is killed, and a PostgreSQL that remains
+after a kill is used by the next start.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from state_admin.services.bootstrap import ensure_first_run
 log = structlog.get_logger(__name__)
 
 _READY_TIMEOUT = 60.0
-# How often PostgreSQL, which is no child, is looked after; a child's end wakes us at once.
+# How often PostgreSQL, which is not a child, is checked; the end of a child wakes the supervisor at
+# once.
 _TICK = 1.0
-# A job may finish for this long; one that is cut off starts again later.
+# A job may run this much longer at a stop; one that is aborted is repeated later.
 _WORKER_SECONDS = 15.0
-# A web process that dies this often before it ever answered is misconfigured, not unlucky.
+# A web process that ends this often before its first response is misconfigured.
 _HOPELESS = 4
 
 
 def run(*, say: Callable[[str], Any], fresh_login: bool = False) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP. BadSetting when it cannot start."""
+    """Serve until SIGINT, SIGTERM or SIGHUP. Raises BadSetting if it cannot start."""
     Supervisor(say, fresh_login).run()
 
 
@@ -50,7 +51,7 @@ class Supervisor:
         self.children = [Child("web"), Child("worker"), Child("beat")]
         self.asked_to_stop = 0
         self._interruptible = True
-        # Python writes a byte here for each signal, so that a pause ends with it.
+        # Python writes a byte here for each signal, which ends a pause.
         self._signals, self._wakeup = socket.socketpair()
         self._signals.setblocking(False)
         self._wakeup.setblocking(False)
@@ -80,7 +81,7 @@ class Supervisor:
 
     def _on_signal(self, *_: Any) -> None:
         self.asked_to_stop += 1
-        if self._interruptible:  # nothing of ours runs yet: leave what we are doing
+        if self._interruptible:  # no child runs yet: abort the start
             raise KeyboardInterrupt
 
     def _prepare(self, claim: startup.Claim) -> str:
@@ -97,7 +98,8 @@ class Supervisor:
         return _welcome(first.login_url, first.token, str(claim.folder))
 
     def _wait_until_ready(self) -> None:
-        """Web alone first: four imports at once would make the person at the shell wait."""
+        """Start the web process alone first: four processes that import at once would delay the
+        first page."""
         web = self.children[0]
         deadline = time.monotonic() + _READY_TIMEOUT
         while not self.asked_to_stop and not answers():
@@ -119,12 +121,13 @@ class Supervisor:
                 embedded().acquire()
 
     def _pause(self, seconds: float) -> None:
-        """Wait that long, or until a signal comes."""
+        """Wait for so many seconds, or until a signal arrives."""
         if select.select([self._signals], [], [], seconds)[0]:
             self._signals.recv(4096)
 
     def _stop(self) -> None:
-        """Web first, so that nothing new comes in; PostgreSQL last, because all others need it."""
+        """Stop web first, so that no new requests arrive, and PostgreSQL last, because all others
+        need it."""
         if any(child.running for child in self.children):
             self.say("\nStopping …")
         before = max(self.asked_to_stop, 1)
@@ -143,7 +146,8 @@ def _is_embedded() -> bool:
 
 
 def answers() -> bool:
-    """Whether /healthz answers. Asked as a proxy would, so that no redirect to https is in the way."""
+    """Whether /healthz responds. The request has the headers of a proxy, so that it is not
+    redirected to https."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.HOST, settings.HOST)  # noqa: S104
     headers = {"Host": urlsplit(settings.SITE_URL).netloc, "X-Forwarded-Proto": "https"}
     client = http.client.HTTPConnection(host, settings.PORT, timeout=2)

@@ -1,4 +1,4 @@
-"""The root of all paths. The API and the pages name their own."""
+"""The root of all URL patterns. The API and the pages define their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Django as a WSGI application: what project/bridge.py runs in its threads."""
+"""Django as a WSGI application, which project/bridge.py runs in its threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Django's database engine `project.postgres`: PostgreSQL, and without DATABASE_URL an embedded one.
+"""Django's database engine `project.postgres`: PostgreSQL, by default an embedded one.
 
-`base` is what Django loads, `cluster` starts and stops the server, `binaries` finds its programs.
+`base` is the module that Django loads, `cluster` starts and stops the server, `binaries` finds its
+programs.
 """

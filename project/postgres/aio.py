@@ -1,4 +1,4 @@
-"""A connection for the event loop: to Django's default database, by the same settings."""
+"""An async connection to Django's default database, with the same settings."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from project.postgres.session import hide_values
 
 
 async def connect(name: str) -> psycopg.AsyncConnection[Any]:
-    """Open one in autocommit. `name` tells it from others in pg_stat_activity.
+    """Open a connection in autocommit mode. `name` identifies it in pg_stat_activity.
 
-    The embedded server is started when it is down. psycopg.OperationalError: try again.
+    Starts the embedded server if it is down. psycopg.OperationalError: try again.
     """
     default = connections["default"]
     params = dict(default.get_connection_params())
-    for key in ("context", "cursor_factory", "prepare_threshold"):  # for Django's own connections
+    # options of Django's connections only
+    for key in ("context", "cursor_factory", "prepare_threshold"):
         params.pop(key, None)
     params["application_name"] = name
     if default.settings_dict.get("EMBEDDED"):

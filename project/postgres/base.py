@@ -1,8 +1,8 @@
-"""Django's PostgreSQL backend with three additions: an embedded server, no dead connections, and
-none to a server that is not safe to use.
+"""Django's PostgreSQL backend with three additions: an embedded server, detection of dead
+connections, and refusal of servers that are not safe to use.
 
-The embedded server is started by whoever connects first (manage.py, pytest, a worker): a hook in
-manage.py would miss pytest, which reads the settings before any of our code runs.
+The first process that connects starts the embedded server (manage.py, pytest, a worker). A hook in
+manage.py would not cover pytest, which reads the settings before any other code runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from project.postgres import session
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
 
-# Longer than a restart, shorter than a client's patience.
+# Longer than a restart, shorter than usual timeouts of clients.
 _RESTART_PATIENCE = 15.0
 _RESTARTING = ("starting up", "shutting down", "in recovery mode", "not yet accepting")
 
@@ -40,9 +40,11 @@ def embedded() -> Cluster:
 def connect_embedded(
     connect: Callable[[dict[str, Any]], Connection], params: dict[str, Any]
 ) -> Connection:
-    """`connect(params)` on the embedded server: started when down, waited for when restarting.
+    """`connect(params)` on the embedded server. Starts it if it is down, and waits if it is
+    restarting.
 
-    Makes the database `dbname` when it is missing, except test databases: the runner makes those.
+    Creates the database `dbname` if it is missing, except test databases, which the test runner
+    creates.
     """
     cluster = embedded()
     cluster.acquire()
@@ -66,7 +68,7 @@ def connect_embedded(
 
 def _create_database(name: str, params: dict[str, Any]) -> None:
     where = {key: params[key] for key in ("host", "port", "user")}
-    # The suppressed errors mean that another process was first.
+    # The suppressed errors mean that another process created it first.
     with (
         contextlib.suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation),
         psycopg.connect(**where, dbname="postgres", autocommit=True) as connection,
@@ -77,7 +79,7 @@ def _create_database(name: str, params: dict[str, Any]) -> None:
 class DatabaseWrapper(base.DatabaseWrapper):
     """`EMBEDDED: True` in DATABASES means the cluster in the data folder.
 
-    OperationalError caused by session.UnsafeServer: the server must not be used.
+    Raises OperationalError caused by session.UnsafeServer if the server must not be used.
     """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
@@ -88,12 +90,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return connection
 
     def close_if_unusable_or_obsolete(self) -> None:
-        """Called by Django before and after every request and task: drop a connection that died.
+        """Called by Django before and after every request and task: drop a connection that is dead.
 
-        Django itself notices only after a query failed through its own cursor; our hot paths use
-        psycopg's. An idle connection has nothing to say, so bytes waiting on its socket are the
-        server's goodbye: one poll, microseconds, and no request fails after a restart. (A rare
-        harmless message costs a reconnect.)
+        Django notices only after a query failed through its own cursor, but the hot paths use
+        psycopg's. A server sends nothing on an idle connection except when it closes it, so one
+        poll of the socket, which takes microseconds, keeps requests from failing after a restart.
+        (A notice, which is rare, causes a reconnect.)
         """
         if self.connection is not None and not self.in_atomic_block and is_dead(self.connection):
             self.close()
@@ -101,7 +103,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def is_dead(connection: psycopg.Connection[Any]) -> bool:
-    """Whether an idle connection is closed, or has bytes waiting: the server's goodbye."""
+    """Whether an idle connection is closed, or has data to read, as when the server has closed
+    it."""
     if connection.closed:
         return True
     waiting = select.poll()

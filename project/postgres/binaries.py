@@ -1,4 +1,4 @@
-"""Where PostgreSQL's programs are, and as whom they run (PostgreSQL refuses to be root)."""
+"""Finds PostgreSQL's programs, and the user to run them as (PostgreSQL refuses to run as root)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _ELSEWHERE = (
 
 
 class ClusterError(Exception):
-    """The embedded PostgreSQL cannot run here; the message is a sentence for the operator."""
+    """The embedded PostgreSQL cannot run on this machine; the message is a sentence for the
+    operator."""
 
 
 def find() -> Path:
@@ -56,17 +57,17 @@ def find() -> Path:
 
 @dataclass(frozen=True)
 class Identity:
-    """How to start a program of PostgreSQL: a command prefix, or another user's ids."""
+    """How to start a program of PostgreSQL: with a command prefix, or with another user's ids."""
 
     prefix: tuple[str, ...] = ()
     uid: int | None = None
     gid: int | None = None
 
     def popen_options(self) -> dict[str, Any]:
-        # PG* variables of the caller's shell (PGPORT, PGDATA …) are meant for other servers.
+        # PG* variables of the shell (PGPORT, PGDATA …) are meant for other servers.
         env = {k: v for k, v in os.environ.items() if not k.startswith("PG")}
         options: dict[str, Any] = {"env": env, "cwd": "/", "stdin": subprocess.DEVNULL}
-        options["start_new_session"] = True  # Ctrl-C is for us; the server is stopped last
+        options["start_new_session"] = True  # Ctrl-C must not reach it: it is stopped last
         if self.uid is not None:
             options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
         return options
@@ -83,11 +84,11 @@ class Identity:
 
 
 def identity() -> Identity:
-    """As whom PostgreSQL runs: ourselves, or when we are root, someone it accepts.
+    """The user as which PostgreSQL runs: the current one or, for root, one that PostgreSQL accepts.
 
-    A user namespace first: nothing to create, works in a 0700 folder. Where namespaces are
-    forbidden (some containers), the user `postgres` or `nobody`; then the folder must be reachable
-    for that user. EMBEDDED_PG_ROOT=setuid chooses the second way.
+    A user namespace is tried first: it needs no other user, and works in a folder with mode 0700.
+    If namespaces are not permitted (some containers), the user `postgres` or `nobody`, for whom the
+    folder must be reachable. EMBEDDED_PG_ROOT=setuid skips the namespace.
     """
     if os.geteuid() != 0:
         return Identity()

@@ -1,9 +1,9 @@
 """The embedded PostgreSQL: one server per folder, shared by every process that needs it.
 
-Two locks, both dropped by the kernel when their process dies, so nothing is ever counted wrong:
-`start.lock` (exclusive) serialises starting and stopping; `users.lock` is held shared by each
-user, and whoever gets it exclusively was the last one and stops the server. A server whose users
-were all killed keeps running and is adopted by the next one.
+There are two locks, which the kernel releases when their process ends, so that no count can be
+wrong: `start.lock` (exclusive) serializes starting and stopping. `users.lock` is held shared by
+each user; a process that gets it exclusively was the last user and stops the server. A server whose
+users were all killed keeps running and is used by the next one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Cluster(Server):
         self._mutex = threading.RLock()
 
     def acquire(self) -> None:
-        """Make sure the server answers, and count this process among its users until it ends."""
+        """Make sure that the server accepts connections, and register this process as its user
+        until it ends."""
         with self._mutex:
             if self._users is not None and self.is_up():
                 return
@@ -44,7 +45,8 @@ class Cluster(Server):
                     self.bring_up()
 
     def release(self) -> None:
-        """Leave; the last user stops the server. A forked child leaves nothing: it never entered."""
+        """Unregister this process; the last user stops the server. A forked child was never
+        registered."""
         with self._mutex:
             if self._users is None or self._owner != os.getpid():
                 return

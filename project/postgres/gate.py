@@ -13,17 +13,17 @@ log = structlog.get_logger(__name__)
 
 
 def refuse_unsafe_server() -> None:
-    """BadSetting when DATABASE_URL names a server that is not safe to use.
+    """Raise BadSetting if DATABASE_URL names a server that is not safe to use.
 
-    An unreachable server is no reason to refuse: it may be restarting, and every later connection
-    is checked as well (session.prepare). Neither is a server that logs values, which is reported.
-    The embedded server needs no check here: its settings are on its command line.
+    An unreachable server is not refused: it may be restarting, and every later connection is
+    checked too (session.prepare). A server that logs values is not refused either, but reported.
+    The embedded server needs no check: its settings are on its command line.
     """
     default = connections[DEFAULT_DB_ALIAS]
     if default.settings_dict.get("EMBEDDED"):
         return
     try:
-        # Closed again at once: the web server forks after this.
+        # Closed immediately, because the web server forks after this.
         with default.get_new_connection(default.get_connection_params()) as connection:
             connection.autocommit = True
             leaks = find_log_leaks(connection)

@@ -1,4 +1,4 @@
-"""One PostgreSQL server in one folder: whether it lives, how it starts and stops. No locks here."""
+"""One PostgreSQL server in one folder: its state, start and stop. No locks here."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from project.postgres.binaries import ClusterError
 from project.postgres.session import PRIVATE_LOG
 
 PORT = 5432
-# The shortest limit of sockaddr_un among the systems we run on (macOS: 104 with the final zero).
+# The shortest limit of sockaddr_un among the supported systems (macOS: 104 with the final zero).
 _LONGEST_SOCKET_PATH = 103
-# Above Linux's largest pid: PostgreSQL sees a dead owner, never a live stranger.
+# Above Linux's largest pid, so that PostgreSQL never takes another process for the owner.
 _NOBODYS_PID = "4194305"
-# Crash recovery after kill -9 replays at most max_wal_size; minutes on a slow disk.
+# Crash recovery after kill -9 replays at most max_wal_size, which takes minutes on a slow disk.
 _START_TIMEOUT = 300.0
 _STOP_TIMEOUT = 60.0
 _LOG_LIMIT = 10 * 1024 * 1024
 
-# Rewritten at every start and included last; lines after the include in postgresql.conf win.
+# Written at every start and included last; lines after the include in postgresql.conf override it.
 _CONF = """\
 # Written by Commonhold at every start. Your own settings go after the include in postgresql.conf.
 shared_buffers = 256MB
@@ -41,7 +41,7 @@ max_wal_size = 2GB
 timezone = 'UTC'
 log_timezone = 'UTC'
 """
-# On the command line, because no configuration file may weaken them.
+# On the command line, so that no configuration file can disable them.
 _ALWAYS = (
     "fsync=on",
     "synchronous_commit=on",
@@ -53,7 +53,7 @@ _ALWAYS = (
 
 
 def _open_private(path: str, flags: int) -> int:
-    """Open a file that only its owner may read, whatever its mode was before."""
+    """Open a file that only its owner may read; an existing file gets this mode too."""
     descriptor = os.open(path, flags, 0o600)
     os.fchmod(descriptor, 0o600)
     return descriptor
@@ -70,7 +70,7 @@ class Server:
 
     @property
     def socket_folder(self) -> Path:
-        """`folder/run`, or a short private folder when that path is too long for a socket."""
+        """`folder/run`, or a short private folder if that path is too long for a socket."""
         folder = self.folder / "run"
         if len(os.fsencode(folder / f".s.PGSQL.{PORT}")) > _LONGEST_SOCKET_PATH:
             digest = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]
@@ -84,14 +84,15 @@ class Server:
         if self._status() != "ready" or not self._listens():
             return False
         if self.postmaster() is None:
-            # Either it is dying and its socket goes with it, or it runs in another container that
-            # shares the folder and is none of ours to replace.
+            # Either the server is ending and its socket will disappear, or it runs in another
+            # container that shares the folder and must not be replaced.
             time.sleep(0.2)
             return self._listens()
         return True
 
     def postmaster(self) -> int | None:
-        """The pid of this cluster's live server: not a dead one's, a zombie's or a reused number."""
+        """The pid of this cluster's running server; None for a dead one, a zombie and a reused
+        pid."""
         try:
             pid = int(self._pidfile()[0])
         except (OSError, ValueError, IndexError):
@@ -101,9 +102,10 @@ class Server:
         return pid if ours and state not in "ZX" else None
 
     def _process(self, pid: int) -> tuple[str, bytes]:
-        """Its state letter (X: gone) and its command line, which is empty as soon as it is dying."""
+        """The process's state letter (X: gone) and its command line, which is empty once it is
+        ending."""
         if self._child is not None:
-            self._child.poll()  # reap it if it died, else it looks alive
+            self._child.poll()  # reap it if it has ended, or it appears to be alive
         if sys.platform == "linux":
             try:
                 state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -123,7 +125,7 @@ class Server:
         return (self.data / "postmaster.pid").read_text().splitlines()
 
     def _status(self) -> str | None:
-        """starting, stopping, ready, standby as the server wrote it; None when it wrote nothing."""
+        """starting, stopping, ready or standby, as in the server's pid file; None without one."""
         try:
             return self._pidfile()[7].strip() or None
         except (OSError, IndexError):
@@ -135,7 +137,7 @@ class Server:
             probe.settimeout(1)
             probe.connect(str(self.socket_folder / f".s.PGSQL.{PORT}"))
         except OSError as error:
-            # A full backlog is a busy server, not a dead one.
+            # Any other error, such as a full backlog, means that the server runs.
             return error.errno not in (errno.ENOENT, errno.ECONNREFUSED)
         else:
             return True
@@ -145,7 +147,7 @@ class Server:
     # Start and stop ------------------------------------------------------------------------
 
     def bring_up(self) -> None:
-        """Start the server, or wait for one that is starting or still stopping."""
+        """Start the server, or wait for one that is starting or stopping."""
         who, programs = binaries.identity(), binaries.find()
         if not (self.data / "PG_VERSION").exists():
             self._initialise(who, programs)
@@ -160,7 +162,7 @@ class Server:
                 if self.is_up():
                     return
                 if self._status() == "ready" and not self._listens():
-                    os.kill(pid, signal.SIGINT)  # its socket was swept away: nobody can use it
+                    os.kill(pid, signal.SIGINT)  # its socket was deleted: no client can connect
             elif child is None:
                 child = self._spawn(who, programs)
             elif child.poll() is not None:
@@ -170,11 +172,12 @@ class Server:
         raise ClusterError(f"PostgreSQL is not ready after {_START_TIMEOUT:.0f} s; see {self.log}")
 
     def _initialise(self, who: binaries.Identity, programs: Path) -> None:
-        """initdb beside, then rename: a killed initdb leaves nothing that looks like a cluster."""
+        """Run initdb in a temporary folder, then rename it, so that a killed initdb leaves no
+        partial cluster."""
         draft = self.folder / "pg.init"
         shutil.rmtree(draft, ignore_errors=True)
         if who.uid is not None:
-            for folder in (self.folder, self.folder.parent):  # passable for that user, not readable
+            for folder in (self.folder, self.folder.parent):  # that user may traverse, not read it
                 folder.chmod(folder.stat().st_mode | 0o011)
         self._private_folder(draft, who)
         for locale in ("--locale=C.UTF-8", "--no-locale"):  # older macOS has no C.UTF-8
@@ -189,7 +192,7 @@ class Server:
             raise ClusterError(f"PostgreSQL cannot create its files: {reason}")
         with (draft / "postgresql.conf").open("a") as conf:
             conf.write("\ninclude_if_exists = 'commonhold.conf'\n")
-        os.sync()  # initdb ran without: one sync is cheaper than hundreds
+        os.sync()  # initdb ran without syncing: one sync is cheaper than hundreds
         draft.rename(self.data)
 
     def _check_version(self, who: binaries.Identity, programs: Path) -> None:
@@ -214,8 +217,8 @@ class Server:
     def _spawn(self, who: binaries.Identity, programs: Path) -> subprocess.Popen[bytes]:
         (self.socket_folder / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
         with contextlib.suppress(OSError):
-            # Keep the shared memory line: by it PostgreSQL refuses to start while a backend of
-            # the dead server still writes.
+            # Keep the shared memory line, because of which PostgreSQL refuses to start while a
+            # backend of the dead server still writes.
             pidfile = self.data / "postmaster.pid"
             pidfile.write_text("\n".join([_NOBODYS_PID, *self._pidfile()[1:]]) + "\n")
         if self.log.exists() and self.log.stat().st_size > _LOG_LIMIT:
@@ -243,13 +246,14 @@ class Server:
             )
 
     def stop(self) -> None:
-        """Fast shutdown (open transactions roll back); SIGQUIT when it takes over a minute."""
+        """Fast shutdown, which rolls back open transactions; SIGQUIT if it takes more than a
+        minute."""
         pid = self.postmaster()
         if pid is None:
             return
         os.kill(pid, signal.SIGINT)
         deadline = time.monotonic() + _STOP_TIMEOUT
-        while self._process(pid)[0] not in "ZX":  # its pid file goes before it does
+        while self._process(pid)[0] not in "ZX":  # its pid file is deleted before it ends
             if time.monotonic() > deadline:
                 os.kill(pid, signal.SIGQUIT)
                 return

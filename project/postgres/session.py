@@ -1,6 +1,6 @@
-"""What every connection of ours requires of its server: durable writes, and no values in its log.
+"""What every connection requires of its server: durable writes, and no values in its log.
 
-The settings are read over the connection itself, so those of its role and database count too.
+The settings are read over the connection itself, so those of its role and database are included.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import psycopg
 
 OLDEST: Final = 15
 
-# Server settings under which PostgreSQL logs neither statements nor parameters, nor messages that
-# quote them: "log" leaves out ERROR and WARNING, whose texts quote the input, and "terse" leaves out
-# DETAIL and CONTEXT. What the server itself reports (LOG, FATAL, PANIC) is still logged.
+# Settings with which PostgreSQL logs neither statements nor parameters, nor messages that quote
+# them: "log" leaves out ERROR and WARNING, whose texts quote the input, and "terse" leaves out
+# DETAIL and CONTEXT. Reports about the server itself (LOG, FATAL, PANIC) are still logged.
 PRIVATE_LOG: Final = {
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
@@ -34,7 +34,8 @@ _LEAKS: Final = f"""
 SELECT name, current_setting(name, true) FROM (VALUES {_REQUIRED}) AS required(name, value)
 WHERE current_setting(name, true) <> value
 """
-# Without the privilege (a superuser has it) the setting stays as it is: find_log_leaks reports it.
+# Without the privilege, which superusers have, the setting is not changed and find_log_leaks
+# reports it.
 _HIDE: Final = f"""
 SELECT set_config(name, value, false) FROM (VALUES {_REQUIRED}) AS required(name, value)
 WHERE current_setting(name, true) <> value AND has_parameter_privilege(name, 'SET')
@@ -63,13 +64,14 @@ _REMEDIES = {
 
 
 class UnsafeServer(psycopg.OperationalError):
-    """The server could lose or misread acknowledged writes. The message says what to change."""
+    """The server could lose or misinterpret acknowledged writes. The message says what to
+    change."""
 
 
 def prepare(connection: psycopg.Connection[Any]) -> None:
-    """Make a new connection fit for use: outside of any transaction, and left in the same mode.
+    """Prepare a new connection, outside any transaction; its autocommit mode is restored.
 
-    UnsafeServer: the server must not be used; the connection is closed then.
+    UnsafeServer if the server must not be used; the connection is then closed.
     """
     autocommit = connection.autocommit
     try:
@@ -88,7 +90,7 @@ async def hide_values(connection: psycopg.AsyncConnection[Any]) -> None:
 
 
 def check_server(connection: psycopg.Connection[Any]) -> None:
-    """UnsafeServer unless the version, the encoding and the durability settings are as required."""
+    """Raise UnsafeServer unless version, encoding and durability settings are as required."""
     major = connection.info.server_version // 10_000
     if major < OLDEST:
         raise UnsafeServer(

@@ -83,7 +83,7 @@ _WIDTH: Final = 100
 
 
 def client_classes() -> str:
-    """The source of the module."""
+    """The source code of the module."""
     _, components = msgspec.json.schema_components(_CLASSES)
     nested = [name for name in components if name not in {*_NAMES, "Problem", "Fault"}]
     parts = [_HEADER]
@@ -129,7 +129,7 @@ def _field(name: str, kind: str, default: str = "") -> Iterator[str]:
     if len(line) <= _WIDTH:
         yield line
         return
-    # As ruff formats it.
+    # Wrapped as ruff formats it.
     start, _, rest = line.partition("[")
     inner, _, end = rest.rpartition("]")
     yield f"{start}["

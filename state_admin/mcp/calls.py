@@ -1,7 +1,7 @@
-"""A tool call as a call of the API, and the API's answer as the tool's result.
+"""Translates a tool call into a call of the API, and the API's response into the tool's result.
 
-Arguments are taken from the body as it came, so that a stored value keeps its exact spelling and
-duplicate keys are refused as everywhere; what the SDK parsed has lost both.
+Arguments are read from the body as it was sent, so that a stored value keeps its exact spelling and
+duplicate keys are refused as everywhere; the arguments that the SDK has parsed lack both.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from state_admin.services.errors import BadRequest, Invalid, Problem, Unavailabl
 from .host import Answer, Caller, Message
 from .tools import Tool
 
-# What a model can read at once, and more. The whole answer goes over the wire twice: as text, which
-# is exact, and parsed.
+# More than a model can read at once. The result is sent twice: as text, which is exact, and parsed.
 MOST_BYTES = 1024 * 1024
 
 _MEDIA_TYPES: dict[str, str] = {kind: media_type for media_type, kind in PATCH_TYPES.items()}
@@ -30,7 +29,7 @@ _ARGUMENTS = "/params/arguments"
 
 
 def arguments_in(body: bytes) -> dict[str, Raw]:
-    """The arguments of a tools/call, each with its exact text. BadRequest, Invalid."""
+    """The arguments of a tools/call, each with its exact text. Raises BadRequest, Invalid."""
     try:
         params = values.members(values.read(body)).get("params", _EMPTY)
         arguments = values.members(params).get("arguments", _EMPTY)
@@ -43,9 +42,10 @@ def arguments_in(body: bytes) -> dict[str, Raw]:
 
 
 def check_arguments(tool: Tool, arguments: Mapping[str, Raw]) -> None:
-    """Invalid, with a pointer into the arguments to each fault. Unavailable: call it again."""
+    """Raise Invalid with the JSON pointer of each invalid argument. Raises Unavailable if the
+    validator is busy; the client may retry."""
     properties, needed = tool.takes["properties"], tool.takes["required"]
-    # By name: the library points at the whole for these two.
+    # Checked here, because the validator reports both errors without the name of the argument.
     faults = [
         Fault(values.pointer_of(n), "unknown argument") for n in arguments if n not in properties
     ]
@@ -69,7 +69,7 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Raw]) -> None:
 
 
 def request_of(tool: Tool, arguments: Mapping[str, Raw], caller: Caller) -> tuple[Message, bytes]:
-    """The call of the API that a tool call is, as an ASGI scope and a body."""
+    """The API call of a tool call, as an ASGI scope and a body."""
     place = {name: quote(arguments[name].value, safe="") for name in tool.in_path}
     asked = {name: arguments[name].value for name in tool.query if name in arguments}
     headers = {}
@@ -95,7 +95,7 @@ def request_of(tool: Tool, arguments: Mapping[str, Raw], caller: Caller) -> tupl
 
 
 def result_of(answer: Answer) -> CallToolResult:
-    """What the tool says: the API's answer, or its problem as an error that the model can read."""
+    """The tool's result: the response of the API, or its problem document as an error."""
     body = answer.body
     if answer.start["status"] >= 400:
         return _failed(body.decode())

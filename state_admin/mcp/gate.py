@@ -1,4 +1,4 @@
-"""Who may ask at all: the host and the origin of a request, and its token. Before a byte is parsed."""
+"""Checks the host, the origin and the token of a request, before its body is parsed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}\Z")
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request is not served."""
+    """The response to a request that is not permitted."""
 
     problem: Problem
     request_id: str
@@ -38,7 +38,8 @@ class Refusal:
 
 
 class Gate:
-    """Lets a request through with its Caller in the scope, or says why not."""
+    """Accepts a request and stores its Caller in the scope, or returns the reason for the
+    refusal."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -69,7 +70,7 @@ class Gate:
 
 
 def _actor(authorization: str, request_id: str) -> Actor:
-    """Whose token it is. Does not count as a call: what it is then used for does."""
+    """The actor of the token. Does not count against the rate limit; the calls made with it do."""
     scheme, _, presented = authorization.partition(" ")
     if scheme.lower() != "bearer" or not presented:
         raise Unauthenticated(
@@ -82,7 +83,8 @@ def _actor(authorization: str, request_id: str) -> Actor:
 
 
 def _is_welcome(origin: str | None, place: str, scheme: str) -> bool:
-    """Only browsers send an origin: it must be this site, or one whose forms are taken."""
+    """Whether the Origin header, which only browsers send, is this site or one whose forms are
+    accepted."""
     if origin is None:
         return True
     return origin in {f"{scheme}://{place}", settings.SITE_URL, *settings.CSRF_TRUSTED_ORIGINS}

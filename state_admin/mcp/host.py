@@ -1,4 +1,4 @@
-"""What the web server lends to this endpoint, and who is calling."""
+"""The interface of the web server for this endpoint, and the client of a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class Answer(Protocol):
-    """What the API said, whole."""
+    """A complete response of the API."""
 
     @property
     def start(self) -> Message: ...
@@ -26,37 +26,38 @@ class Answer(Protocol):
 
 
 class Host(Protocol):
-    """project/bridge.py."""
+    """The part of project/bridge.py that this package uses."""
 
-    draining: asyncio.Event  # set when the process is told to end
+    draining: asyncio.Event  # set when the process has to end
 
     async def ask(self, scope: Message, body: bytes = b"") -> Answer:
-        """Ask Django a request, in one of its threads. Never raises for what the API refuses."""
+        """Run a request in Django, in one of its threads. Refusals are responses, not
+        exceptions."""
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """The result of `work`, which may touch the database."""
+        """The result of `work`, which may use the database."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who sent the request that is being answered, and what it came with."""
+    """The client that sent the request, and the request's ASGI scope."""
 
     actor: Actor
     scope: Message
 
-    KEY = "commonhold.caller"  # where it stands in the ASGI scope
+    KEY = "commonhold.caller"  # its key in the ASGI scope
 
     @property
     def token(self) -> str:
-        """The secret, as it was presented."""
+        """The token as it was sent."""
         sent: bytes = next(text for name, text in self.scope["headers"] if name == b"authorization")
         return sent.decode("latin-1").partition(" ")[2].strip()
 
     def scope_of(
         self, method: str, path: str, query: str, headers: Mapping[str, str], length: int
     ) -> Message:
-        """The scope of a call of the API on the caller's behalf: with their token, under the id of
-        their request. `path` and `query` are percent-encoded."""
+        """The ASGI scope of a call of the API on the client's behalf, with its token and the id of
+        its request. `path` and `query` are percent-encoded."""
         kept = (b"authorization", b"host", b"run-id", b"x-forwarded-for", b"x-forwarded-proto")
         sent = [(name, text) for name, text in self.scope["headers"] if name in kept]
         sent += [(name.encode(), text.encode()) for name, text in headers.items()]

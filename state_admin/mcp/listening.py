@@ -1,7 +1,9 @@
-"""subscriptions/listen: tells a client that entries changed, fed by the process's one reader.
+"""subscriptions/listen: notifies a client that entries changed, from the process's reader of the
+feed.
 
-Only in the era without sessions, where the answer of one request is the stream. A session of the
-older era would live in one of several processes (docs/adr/0013).
+Only in the protocol versions without sessions, where the response of one request is the stream. A
+session of the older versions would exist in only one of several processes
+(docs/adr/0013-mcp-calls-the-api.md).
 """
 
 from __future__ import annotations
@@ -39,24 +41,24 @@ from .resources import Address, address_in, spend
 
 log = structlog.get_logger(__name__)
 
-# Open streams of one process, with one token and in all; resources of one stream, and the bytes of
-# its request, which is held as long as the stream is open.
+# Limits: open streams of one process, with one token and in total; resources of one stream; and the
+# bytes of its request, which is kept in memory while the stream is open.
 MOST_OF_ONE = 100
 MOST = 1000
 MOST_RESOURCES = 256
 MOST_BYTES = 512 * 1024
-# Seconds between two looks at whether those who listen still may.
+# Seconds between two checks whether the tokens of open streams are still valid.
 _RECHECK = 2.0
-# Seconds after which a quiet stream looks up; the SDK keeps the connection alive by itself.
+# Seconds for which a stream waits for changes at a time; the SDK keeps the connection alive.
 _PATIENCE = 60.0
 
 
 class Listening:
-    """The open streams of this process. All on the event loop."""
+    """The open streams of this process. Used on the event loop only."""
 
     def __init__(self, host: Host, hub: Hub) -> None:
         self.host, self.hub = host, hub
-        self._open: dict[Subscription, str] = {}  # and the token's id
+        self._open: dict[Subscription, str] = {}  # with the id of its token
         self._by_token: Counter[str] = Counter()
         self._guard: asyncio.Task[None] | None = None
         self._drain: asyncio.Task[None] | None = None
@@ -68,9 +70,9 @@ class Listening:
         caller: Caller,
         size: int,
     ) -> SubscriptionsListenResult:
-        """Stream notifications until the client disconnects, the token is revoked or the server stops.
-        `size`: bytes of the request. Only subscriptions to resources have an effect: the list of tools
-        never changes, and clients read the list of entries when they need it."""
+        """Stream notifications until the client disconnects, the token is revoked or the server
+        stops. `size`: bytes of the request. Only subscriptions to resources have an effect: the
+        list of tools never changes, and clients read the list of entries when they need it."""
         addresses = _addresses(params.notifications.resource_subscriptions or ())
         if size > MOST_BYTES or len(addresses) > MOST_RESOURCES:
             raise MCPError(INVALID_PARAMS, f"At most {MOST_RESOURCES} resources in one stream")
@@ -143,13 +145,14 @@ class Listening:
             listener.close("draining")
 
     async def _watch(self) -> None:
-        """While streams are open: end those whose token has ended."""
+        """While there are open streams, end those whose token is no longer valid."""
         while self._open:
             await asyncio.sleep(_RECHECK)
             seen = dict(self._open)
             try:
                 live = await self.host.in_thread(functools.partial(_live, set(seen.values())))
-            except django.db.Error as error:  # nobody can say: they stay until it is known
+            # the tokens cannot be checked now: keep the streams until they can
+            except django.db.Error as error:
                 log.warning("streams.unchecked", error=describe_error(error))
                 continue
             for listener, token in seen.items():
@@ -158,7 +161,7 @@ class Listening:
 
 
 def _addresses(uris: Iterable[str]) -> dict[Address, set[str]]:
-    """The entries that URIs name, with all spellings of each. Those that name none are left out."""
+    """The entries of the URIs, with all spellings of each. URIs of other resources are left out."""
     addresses: dict[Address, set[str]] = {}
     for uri in uris:
         address = address_in(uri)
@@ -168,7 +171,8 @@ def _addresses(uris: Iterable[str]) -> dict[Address, set[str]]:
 
 
 def _changed(rows: Iterable[FeedRow], addresses: dict[Address, set[str]]) -> list[str]:
-    """The URIs of what changed, each once: a client reads again, it does not count."""
+    """The URIs of changed entries without duplicates, because a client only needs to read them
+    again."""
     seen = dict.fromkeys((row.namespace, row.key) for row in rows)
     return [uri for address in seen for uri in sorted(addresses[address])]
 

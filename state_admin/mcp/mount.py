@@ -1,7 +1,6 @@
-"""An MCP server as an ASGI application: the gate before it, both protocol eras behind.
+"""An MCP server as an ASGI application: the access check, then both versions of the transport.
 
-Knows nothing of Django, so that the server of the conformance suite stands on the same mount
-(compat/mcp).
+Does not depend on Django, so that the server of the conformance suite can use it too (compat/mcp).
 """
 
 from __future__ import annotations
@@ -29,15 +28,17 @@ from .host import Caller, Message, Receive, Send
 Gate = Callable[[Message], Awaitable[Any]]
 
 PATH = "/mcp"
-# A client that does not take a part of our answer for so long is gone.
+# Seconds after which a client that does not read is disconnected.
 _STALLED = 60.0
 
 
 class Mount:
-    """Serves `server` at PATH to whom `gate` lets through: it answers None, or a refusal (gate.py).
+    """Serves `server` at PATH to requests for which `gate` returns None and not a refusal
+    (gate.py).
 
-    `sessions`: keep the sessions of the older era, in this process. Without, each request of either
-    era stands alone, whichever process it meets, and the answer of a call is plain JSON.
+    `sessions`: keep the sessions of the older protocol versions, in this process. Without it each
+    request is independent and can be served by any process, and the response to a call is plain
+    JSON.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Mount:
         return await self.manager.handle_request(scope, receive, _patient(scope, send))
 
     async def _live(self) -> None:
-        """Start the manager with the first request. It lives as long as the process."""
+        """Start the session manager with the first request. It runs until the process ends."""
         if self._life is None:
 
             async def live() -> None:

@@ -1,6 +1,6 @@
 """Entries as resources: commonhold://entry/{namespace}/{key}.
 
-A resource is the value alone, as JSON text; what else is known of it stands in `_meta`.
+A resource is the value alone, as JSON text; the other fields of the entry are in `_meta`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def uri_of(namespace: str, key: str) -> str:
 
 
 def address_in(uri: str) -> Address | None:
-    """Namespace and key of a URI, or None for one that is none of ours."""
+    """Namespace and key of a URI; None for other resources."""
     namespace, slash, key = uri.removeprefix(_ROOT).partition("/")
     if not (uri.startswith(_ROOT) and slash):
         return None
@@ -59,13 +59,14 @@ def address_in(uri: str) -> Address | None:
         address = unquote(namespace, errors="strict"), unquote(key, errors="strict")
         scopes.check_name(address[0])
         scopes.check_key(address[1])
-    except ValueError:  # not UTF-8, or not legal
+    except ValueError:  # not UTF-8, or not a valid name or key
         return None
     return address
 
 
 def list_entries(caller: Caller, cursor: str | None) -> ListResourcesResult:
-    """A page of what the caller sees, newest entry first. In a thread; counts as one call."""
+    """A page of the entries that the client may see, newest first. Runs in a thread; counts as one
+    call."""
     spend(caller)
     rows = Entry.objects.visible_to(caller.actor).live().open()
     rows = rows.filter(namespace__unregistered_at=None).select_related("namespace")
@@ -89,7 +90,8 @@ def list_entries(caller: Caller, cursor: str | None) -> ListResourcesResult:
 
 
 def spend(caller: Caller) -> None:
-    """Count a call that does not go through the API against the token's limit. MCPError beyond."""
+    """Count a call that does not go through the API against the token's rate limit. Raises MCPError
+    beyond it."""
     try:
         actors.admit_token(caller.token)
     except Problem as problem:
@@ -97,7 +99,7 @@ def spend(caller: Caller) -> None:
 
 
 def read_request(uri: str, caller: Caller) -> Message:
-    """The call of the API that reads a resource. MCPError for a URI that is none of ours."""
+    """The API call that reads a resource. Raises MCPError for the URI of another resource."""
     address = address_in(uri)
     if address is None:
         raise _absent(uri)
@@ -106,7 +108,7 @@ def read_request(uri: str, caller: Caller) -> Message:
 
 
 def read_result(uri: str, answer: Answer) -> ReadResourceResult:
-    """What the API said, as the contents of the resource."""
+    """The response of the API as the contents of the resource."""
     if answer.start["status"] == 404:
         raise _absent(uri)
     raw = values.read(answer.body)
@@ -128,7 +130,7 @@ def read_result(uri: str, answer: Answer) -> ReadResourceResult:
 
 
 def _absent(uri: str) -> MCPError:
-    # One answer for what is absent, hidden, and never could be.
+    # The same error whether the resource is missing, hidden or cannot exist.
     return MCPError(INVALID_PARAMS, "Resource not found", {"uri": uri})
 
 

@@ -1,4 +1,4 @@
-"""The MCP server: what it says of itself, and who does what it is asked."""
+"""The MCP server: its name and instructions, and its handlers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .tools import TOOLS, Tool
 
 Context = ServerRequestContext[Any, Request]
 
-# A larger body is read in a thread.
+# A larger body is parsed in a thread.
 _SMALL = 64 * 1024
 _INSTRUCTIONS = """\
 Commonhold stores the shared state of agents: versioned JSON values in typed namespaces, and threads, \
@@ -35,7 +35,7 @@ lists the arguments that are not valid, `hint` says what to do."""
 
 
 def build(host: Host, hub: Hub) -> Mount:
-    """The application that answers at /mcp."""
+    """The application that serves /mcp."""
     server: Server[Any] = Server(
         "commonhold",
         version=__version__,
@@ -108,7 +108,7 @@ def _handlers(host: Host, listening: Listening) -> dict[str, Any]:
 
 
 def _request(ctx: Context) -> Request:
-    return cast(Request, ctx.request)  # it came over HTTP
+    return cast(Request, ctx.request)  # the transport is always HTTP
 
 
 def _caller(ctx: Context) -> Caller:

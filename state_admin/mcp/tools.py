@@ -1,7 +1,8 @@
-"""The tools: operations of the contract, described for a model that has to choose one of them.
+"""The tools: operations of the contract, described for a model that has to choose one.
 
-Each tool has the title, arguments, role, limits and results of its operation, without the members that
-a model does not need. Only the description is its own, because those of operations explain HTTP.
+Each tool has the title, arguments, role, limits and results of its operation, without the members
+that a model does not need. Only the description is different, because those of operations explain
+HTTP.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from state_admin.domain.schemas import Validator, compile_schema
 
 Schema = dict[str, Any]
 
-# The tool that finds the value of a path parameter.
+# The tool with which a model finds the value of a path parameter.
 _FINDERS: Final = {
     "namespace": "list_namespaces",
     "thread_id": "list_threads",
@@ -60,9 +61,8 @@ _DONE: Final[Schema] = {
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool. `offers`: the query parameters and members of the body that it takes, besides the
-    parameters of the path and what its headers need. `destroys`: it replaces or removes something.
-    """
+    """One tool. `offers`: the query parameters and members of the body that it accepts, besides the
+    path parameters and what its headers need. `destroys`: it replaces or removes data."""
 
     name: str
     description: str
@@ -137,7 +137,7 @@ def _path_argument(name: str) -> Schema:
 
 
 def _schema_of(kind: Any) -> Schema:
-    """The JSON Schema of a struct, without references: not every client of MCP resolves them."""
+    """The JSON Schema of a struct without references, which not every MCP client resolves."""
     (schema, _), components = msgspec.json.schema_components([kind, Problem])
 
     def inline(part: Any) -> Any:
@@ -160,7 +160,7 @@ _ALL: Final = (
     Tool(
         "list_namespaces",
         "The namespaces of shared state, each with its JSON Schema, default and description. Start"
-        " here to learn what is kept and how a value must look.",
+        " here to learn what is stored and which values are valid.",
         OPERATIONS["list_namespaces"],
         ("prefix", *_PAGED),
     ),
@@ -172,74 +172,75 @@ _ALL: Final = (
     ),
     Tool(
         "get_state",
-        "One entry: its value, version, who wrote it and when. Without an entry the namespace's"
-        " default comes, with version 0 and exists false.",
+        "One entry: its value, its version, who wrote it and when. If there is no entry, the result"
+        " is the namespace's default with version 0 and exists false.",
         OPERATIONS["read_entry"],
         ("at_version", "at"),
     ),
     Tool(
         "put_state",
-        "Write a whole value. With expected_version it refuses when somebody wrote in between:"
-        " read again, redo your change, repeat. To change a part, patch_state is safer.",
+        "Write a whole value. With expected_version it fails if the entry was changed since you read"
+        " it: read it again, apply your change to the new value, and write again. To change a part"
+        " of a value, patch_state is safer.",
         OPERATIONS["write_entry"],
         ("value", "ttl_seconds", "tags"),
         destroys=True,
     ),
     Tool(
         "patch_state",
-        "Change a part of a value on the server: nobody's change in between is lost. A missing"
+        "Change a part of a value on the server, so that no concurrent change is lost. A missing"
         " entry starts from the default.",
         OPERATIONS["patch_entry"],
         destroys=True,
     ),
     Tool(
         "delete_state",
-        "Delete an entry. Its history stays, restore_state brings it back.",
+        "Delete an entry. Its history is kept, and restore_state can restore it.",
         OPERATIONS["delete_entry"],
         destroys=True,
     ),
     Tool(
         "search_state",
         "Find entries of any namespace by words in their values, by conditions, or both. A page may"
-        " be short: there is more as long as there is a next_cursor.",
+        " be short: there are more pages as long as there is a next_cursor.",
         OPERATIONS["search"],
         ("text", "where", "namespace", "prefix", "include", *_PAGED),
     ),
     Tool(
         "entry_history",
-        "Every kept version of an entry, newest first: who changed it, when and why.",
+        "Every retained version of an entry, newest first: who changed it, when and why.",
         OPERATIONS["read_history"],
         ("include", *_PAGED),
     ),
     Tool(
         "restore_state",
-        "Write a new version equal to an old one.",
+        "Write an old version of an entry again, as a new version.",
         OPERATIONS["restore_entry"],
         ("version",),
         destroys=True,
     ),
     Tool(
         "list_threads",
-        "Conversations, newest first.",
+        "Threads (conversations), newest first.",
         OPERATIONS["list_threads"],
         ("resource_id", "prefix", *_PAGED),
     ),
     Tool(
         "get_thread",
-        "A thread: title, metadata, how many messages, its newest revision, its runs.",
+        "A thread: title, metadata, number of messages, newest revision, runs.",
         OPERATIONS["get_thread"],
     ),
     Tool(
         "list_messages",
-        "The messages of a thread as they were sent, whole. For what a model should see of a long"
-        " conversation take read_context.",
+        "The messages of a thread as they were sent. To continue a long conversation, use"
+        " read_context.",
         OPERATIONS["list_messages"],
         ("after", "order", "visibility", *_PAGED),
     ),
     Tool(
         "read_context",
-        "What a model should see of a thread: the beginning as a summary where it was compacted,"
-        " then the rest, within max_tokens, never cut between a tool call and its result.",
+        "The messages of a thread that a model should see, within max_tokens: a summary in place of"
+        " compacted messages, then the newest ones. A tool call is not separated from its result.",
         OPERATIONS["read_context"],
         ("max_tokens",),
     ),
@@ -251,26 +252,26 @@ _ALL: Final = (
     ),
     Tool(
         "get_thread_state",
-        "The typed state of a thread, key by key, now or at a past revision.",
+        "The typed state of a thread by key, now or at a past revision.",
         OPERATIONS["read_state"],
         ("revision",),
     ),
     Tool(
         "get_run",
-        "A run of an agent: its status, what it waits for, how far it is, why it is stuck.",
+        "A run of an agent: its status, what it waits for, its progress, and why it is stuck.",
         OPERATIONS["get_run"],
     ),
     Tool(
         "list_tickets",
-        "Questions of suspended runs to a person, newest first: what is asked, for which tool call,"
-        " and the response_schema that an answer must fit.",
+        "Tickets, newest first: questions of suspended runs to a person, each with its tool call"
+        " and the response_schema that an answer must match.",
         OPERATIONS["list_tickets"],
         ("status", *_PAGED),
     ),
     Tool(
         "decide_ticket",
         "Decide a ticket, so that its run resumes or is cancelled. The first decision wins and"
-        " cannot be taken back: decide only as a person instructed you.",
+        " cannot be undone: decide only as a person instructed you.",
         OPERATIONS["decide_ticket"],
         ("action", "payload"),
         destroys=True,

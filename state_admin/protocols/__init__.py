@@ -1,1 +1,1 @@
-"""Other people's protocols over the same services: AG-UI, the AI SDK, the Agent Protocol."""
+"""Other protocols for the same services: AG-UI, the AI SDK, the Agent Protocol."""

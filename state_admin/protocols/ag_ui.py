@@ -1,7 +1,7 @@
-"""A thread as AG-UI events: GET for whoever looks on, POST for an AG-UI client's run.
+"""A thread as AG-UI events: GET to observe it, POST for the run of an AG-UI client.
 
-What AG-UI's clients send with a run (state, messages, tools, context) is not stored: agents write
-by commits, people through /api/v1.
+What AG-UI clients send with a run (state, messages, tools, context) is not stored: agents write
+with commits, people through /api/v1.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from . import ag_ui_events, parts
 from .ag_ui_events import Event
 from .following import answer_stream, event
 
-# Messages of a snapshot: the newest.
+# The newest messages that a snapshot contains.
 MOST_MESSAGES = 500
 _GOING = (RunStatus.CREATED, RunStatus.RUNNING)
 
 
 class _Thread:
-    """What one client knows of a thread: its state, and how much of its log."""
+    """What one client has received of a thread: its state, and how many of its messages."""
 
     def __init__(self, actor: Actor, thread_id: str) -> None:
         self.actor, self.thread_id = actor, thread_id
@@ -59,7 +59,7 @@ class _Thread:
         return [*ag_ui_events.state_change(before, self._state), *events]
 
     def _read_state(self) -> JSON:
-        """The reference's persisted state: what is not persistent does not leave the server."""
+        """The persistent state, as in the reference implementation; other keys are not sent."""
         snapshot = snapshots.read_snapshot(actor=self.actor, thread_id=self.thread_id)
         state = {row.key: values.load(row.value) for row in snapshot.rows if row.persistent}
         return {"revision": snapshot.revision, "extensions": state}
@@ -82,11 +82,11 @@ class _Thread:
 
 
 class Onlooker(_Thread):
-    """Everything that happens to a thread, over all its runs."""
+    """The events of a thread, over all its runs."""
 
     def __init__(self, actor: Actor, thread_id: str) -> None:
         super().__init__(actor, thread_id)
-        self._open = ""  # the run whose beginning was told, and not yet its end
+        self._open = ""  # the run for which RUN_STARTED was sent, and RUN_FINISHED was not
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
         thread = threads.read_thread(self.actor, self.thread_id)
@@ -99,7 +99,7 @@ class Onlooker(_Thread):
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
         thread = threads.find_thread(self.actor, self.thread_id)
         runs = self._runs(thread, rows)
-        # What a run did stands between its beginning and its end.
+        # The events of a run must be between its start and its end.
         last = runs[-1:] if runs and runs[-1]["type"] != "RUN_STARTED" else []
         return _encode([*runs[: len(runs) - len(last)], *self._news(thread), *last])
 
@@ -119,8 +119,8 @@ class Onlooker(_Thread):
         ]
 
     def _tell_run(self, run: Run, started: bool, ended: bool) -> list[Event]:
-        """`started`, `ended`: whether the changes say so. A run that asks people something ends for
-        AG-UI, and begins again with their answer."""
+        """The events of a run's change. `started`, `ended`: whether changes of these kinds arrived.
+        A run that waits for a decision ends for AG-UI, and starts again after it."""
         events = []
         going = run.status in _GOING
         if self._open != run.public_id and (started or going):
@@ -133,8 +133,8 @@ class Onlooker(_Thread):
 
 
 class Participant(_Thread):
-    """One run from its beginning to its end, as an AG-UI client expects of an agent: the run it
-    names, else the one that is going on; when there is none, the thread as it is."""
+    """One run from its start to its end, as AG-UI clients expect it of an agent: the run that the
+    request names, else the active one; without one, the current state of the thread."""
 
     def __init__(self, actor: Actor, thread_id: str, run_id: str) -> None:
         super().__init__(actor, thread_id)

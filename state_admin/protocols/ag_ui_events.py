@@ -1,4 +1,4 @@
-"""A thread in the words of AG-UI 1.0: its state, messages and runs as events. Pure shapes."""
+"""A thread as AG-UI 1.0 events: its state, messages and runs. Converts data only."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _REFUSED = frozenset({"__proto__", "constructor", "prototype"})
 
 
 def state_change(before: JSON, after: JSON) -> list[Event]:
-    """STATE_DELTA from one state to the next: applied here first, and sent only if it gives exactly
-    the new one and is the shorter way. Else STATE_SNAPSHOT. [] when they are the same."""
+    """STATE_DELTA from one state to the next, if applying it here gives exactly the new state and
+    it is shorter; otherwise STATE_SNAPSHOT. [] if both states are equal."""
     operations = diffs.json_patch(before, after)
     if not operations:
         return []
@@ -48,7 +48,7 @@ def messages_snapshot(log: Sequence[ThreadMessage]) -> Event:
 
 
 def show(message: ThreadMessage) -> Iterator[dict[str, JSON]]:
-    """A message as AG-UI's clients keep it; reasoning is a message of its own before it."""
+    """A message in AG-UI's format; reasoning is a separate message before it."""
     thoughts = [part.text for part in message.parts if isinstance(part, Reasoning)]
     if thoughts:
         yield {"id": f"{message.id}:reasoning", "role": "reasoning", "content": "\n".join(thoughts)}
@@ -95,7 +95,7 @@ def _parts(message: ThreadMessage) -> Iterator[dict[str, JSON]]:
 
 
 def message_events(log: Sequence[ThreadMessage]) -> list[Event] | None:
-    """New messages as events of their kinds. None: they hold what only a snapshot can say."""
+    """New messages as events. None if they contain something that only a snapshot can represent."""
     events: list[Event] = []
     for message in log:
         if not message.is_plain or message.failed:
@@ -136,7 +136,7 @@ def message_events(log: Sequence[ThreadMessage]) -> list[Event] | None:
 
 
 def run_started(thread_id: str, run_id: str, above: str = "") -> Event:
-    """`above`: the run that started it."""
+    """The event RUN_STARTED. `above`: the parent run."""
     parent = {"parentRunId": above} if above else {}
     about = {"threadId": thread_id, "runId": run_id, "protocolVersion": VERSION}
     return {"type": "RUN_STARTED", **about, **parent}
@@ -145,7 +145,8 @@ def run_started(thread_id: str, run_id: str, above: str = "") -> Event:
 def run_finished(
     thread_id: str, run_id: str, run: Run | None = None, tickets: Sequence[Ticket] = ()
 ) -> Event:
-    """How a run that is done or waiting ends for AG-UI; without a run: nothing is going on."""
+    """The event for a run that is done or waits; without a run: for a thread without an active
+    run."""
     about = {"threadId": thread_id, "runId": run_id}
     if run is not None and run.status == RunStatus.WAITING:
         interrupts = [_interrupt(ticket) for ticket in tickets]

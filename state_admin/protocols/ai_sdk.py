@@ -1,5 +1,5 @@
-"""A thread for the AI SDK (v6): its messages as UIMessage[], and the reply that is being made as a
-UI message stream that a client may join at any time."""
+"""A thread for the AI SDK (v6): its messages as UIMessage[], and the current reply as a UI message
+stream that a client may join at any time."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from .answers import answer
 from .following import answer_stream, event
 from .parts import ThreadMessage, ToolCall
 
-# Messages of the log that are looked at: the newest.
+# The newest messages of the thread that are read.
 MOST_MESSAGES = 500
 _HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 _DONE = b"data: [DONE]\n\n"
 
 
 def read_log(thread: Thread, **where: Any) -> list[ThreadMessage]:
-    """The newest messages that are not internal, in order. A log that is cut begins with a message
-    that nobody needs the one before of."""
+    """The newest messages that are not internal, in order. If older ones are left out, the first
+    one does not depend on them."""
     rows = Message.objects.filter(thread=thread, **where).external().select_related("run")
     log = [parts.read(row) for row in rows.order_by("-seq")[:MOST_MESSAGES]][::-1]
     if len(log) == MOST_MESSAGES:
@@ -42,22 +42,22 @@ def read_log(thread: Thread, **where: Any) -> list[ThreadMessage]:
 
 
 def read_tickets(thread: Thread, log: Sequence[ThreadMessage]) -> dict[str, Ticket]:
-    """The newest ticket about each tool call of a log."""
+    """The newest ticket of each tool call in the messages."""
     calls = [call.id for message in log for call in message.calls]
     tickets = Ticket.objects.filter(run__thread=thread, tool_call_id__in=calls).order_by("pk")
     return {ticket.tool_call_id: ticket for ticket in tickets}
 
 
 class Reply:
-    """One client that hears the reply of a run: from its beginning, and then as it grows."""
+    """The reply of a run for one client: from its beginning, then as it grows."""
 
     def __init__(self, actor: Actor, run: Run) -> None:
         self.actor, self.run, self.over = actor, run, False
         self.thread_id = run.thread.public_id
         self._seq = 0
         self._state: JSON = None
-        self._calls: set[str] = set()  # those told
-        self._asked: set[str] = set()  # tickets told
+        self._calls: set[str] = set()  # calls that were sent
+        self._asked: set[str] = set()  # tickets that were sent
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
         thread = threads.find_thread(self.actor, self.thread_id)
@@ -75,9 +75,8 @@ class Reply:
         return _encode([{"type": "error", "errorText": CLOSED[why].detail}], over=True)
 
     def _news(self, thread: Thread) -> list[ui_messages.Shape]:
-        self.run.refresh_from_db(
-            fields=["status", "termination_reason"]
-        )  # first: what it did before it ended is there
+        # Before the messages are read, so that all messages of an ended run are sent before its end.
+        self.run.refresh_from_db(fields=["status", "termination_reason"])
         events = [*self._state_news(), *self._messages(thread)]
         if not self.over:
             events += self._questions()
@@ -116,7 +115,8 @@ class Reply:
             if ticket.public_id in self._asked or not ticket.tool_call_id:
                 continue
             self._asked.add(ticket.public_id)
-            if ticket.tool_call_id not in self._calls:  # the run waits before it has said so
+            # the run waits, but its message with the call is not stored yet
+            if ticket.tool_call_id not in self._calls:
                 call = ToolCall(ticket.tool_call_id, ticket.tool_name, ticket.arguments or "null")
                 events.append(ui_messages.tool_call(call))
                 self._calls.add(call.id)

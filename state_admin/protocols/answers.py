@@ -1,4 +1,4 @@
-"""Answers of the protocols: JSON whose numbers keep their spelling."""
+"""JSON responses of the protocols, in which numbers keep their spelling."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""A thread followed live for one client, in whatever protocol: the change feed says when to look,
-a Teller says what that means.
+"""Streams a thread to one client in any protocol: the change feed triggers it, and a Teller encodes
+the events.
 
-Changes that come together are told together, so a slow client costs one state, never a queue of
-them; what waits for it in the hub is bounded, and beyond that it is dropped and comes back.
+Changes that arrive together are encoded together, so that a slow client gets one state and not a
+queue of them. The buffer in the hub is bounded; a client that exceeds it is disconnected and
+reconnects.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Teller(Protocol):
 
 
 class ThreadStream:
-    """`after`: where the client left off, or None."""
+    """`after`: the position at which the client stopped, or None."""
 
     def __init__(
         self, hub: Hub, actor: Actor, thread_id: str, teller: Teller, after: Position | None
@@ -59,13 +60,14 @@ class ThreadStream:
         self._closed = ""
 
     def close(self, why: str) -> None:
-        """End it soon: the last words tell why. The first reason stays."""
+        """End it soon, with a closing event that contains the reason. The first reason is kept."""
         self._closed = self._closed or why
         if self._listener is not None:
             self._listener.close(why)
 
     async def run(self, channel: Channel) -> None:
-        """Until it is over or closed. Unready, django.db.Error, NotFound: nothing was sent yet."""
+        """Stream until it is complete or closed. Raises Unready, django.db.Error and NotFound only
+        if nothing was sent yet."""
         channel.on_end(self.close)
         try:
             await self._stream(channel)
@@ -82,7 +84,7 @@ class ThreadStream:
     async def _stream(self, channel: Channel) -> None:
         async with self.hub.subscribe(self.actor, self.filters) as listener:
             self._listener = listener
-            if self._closed:  # while it was subscribing
+            if self._closed:  # closed while it was subscribing
                 return
             start, at = listener.start, self.hub.reached(self.actor.workspace_id)[1]
             position = max(start, self.after or start)
@@ -107,14 +109,16 @@ class ThreadStream:
         return self.teller.begin(missed(self.actor, self.filters, self.after, until))
 
     async def _send(self, channel: Channel, work: Callable[[], bytes], mark: bytes) -> None:
-        """The mark behind what it stands for: cut in between, the client hears it again."""
+        """Send the events with their position after them: if the connection is lost in between,
+        they are repeated."""
         await channel.send(await channel.in_thread(work) + mark)
 
 
 def missed(
     actor: Actor, filters: FeedFilter, after: Position | None, until: Position
 ) -> list[FeedRow]:
-    """The beginnings and ends of runs behind `after`: the rest shows in what the thread is now."""
+    """The starts and ends of runs after `after`. The other changes are part of the current
+    state."""
     rows: list[FeedRow] = []
     while after is not None:
         page = feed_sql.read_page(actor, after=after, until=until, filters=filters, limit=_PAGE)
@@ -126,14 +130,14 @@ def missed(
 def answer_stream(
     view: Endpoint, thread_id: str, teller: Teller, *, headers: dict[str, str] | None = None
 ) -> HttpResponse:
-    """A response that goes on as server-sent events. A server that cannot stream tells how the
-    thread is, and ends."""
+    """A response that continues as server-sent events. A server that cannot stream sends the
+    current state and ends."""
     request, actor = view.request, view.actor
     check_live(actor)
     after = _read_cursor(request, actor)
     response = Response(content_type="text/event-stream; charset=utf-8", headers=headers)
     response["Cache-Control"] = "no-store"
-    response["X-Accel-Buffering"] = "no"  # nginx would hold events back
+    response["X-Accel-Buffering"] = "no"  # nginx would buffer the events
     hub: Hub | None = request.META.get(ENVIRON)
     if hub is None:
         end = feed_sql.read_end(actor.workspace_id)
@@ -166,8 +170,8 @@ def _mark(position: Position, at: datetime) -> bytes:
 
 
 def _read_cursor(request: Request, actor: Actor) -> Position | None:
-    """Where `Last-Event-ID` says the client left off. BadRequest, or Gone when changes behind it
-    may be gone."""
+    """The position in `Last-Event-ID`. Raises BadRequest, or Gone if changes after it may have been
+    deleted."""
     cursor: str = request.META.get("HTTP_LAST_EVENT_ID", "")
     if not cursor:
         return None

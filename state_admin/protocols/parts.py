@@ -1,7 +1,7 @@
-"""What a stored message says, whatever shape it came in: text, reasoning, files, tool calls.
+"""The content of a stored message, whatever its format: text, reasoning, files, tool calls.
 
-Not here: how a protocol spells it. Nothing is fetched, and only http, https and data: URLs count as
-files; everything that is not understood stays what it is, a block of JSON.
+Not here: how a protocol encodes it. Nothing is fetched, and only http, https and data: URLs count
+as files; a block in an unknown format remains a block of JSON.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class File:
 
 @dataclass(frozen=True)
 class Block:
-    """One that we do not understand."""
+    """A block in an unknown format."""
 
     value: JSON
 
@@ -44,7 +44,7 @@ Part = Text | Reasoning | File | Block
 
 @dataclass(frozen=True)
 class ToolCall:
-    """`arguments` as they were sent: mostly JSON text."""
+    """`arguments` as they were sent: usually JSON text."""
 
     id: str
     name: str
@@ -52,7 +52,7 @@ class ToolCall:
 
     @property
     def input(self) -> JSON:
-        """The arguments as JSON, or their text when they are none."""
+        """The arguments as JSON, or their text if they are not JSON."""
         try:
             return values.load(self.arguments)
         except ValueError:
@@ -61,7 +61,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ThreadMessage:
-    """A message of the log. `answers`: the tool call whose result it is; `failed`: an error."""
+    """A message of the thread. `answers`: the tool call whose result it is; `failed`: an error."""
 
     id: str
     seq: int
@@ -76,12 +76,12 @@ class ThreadMessage:
 
     @property
     def text(self) -> str:
-        """All but the reasoning, as text."""
+        """All parts except reasoning, as text."""
         return "".join(_as_text(part) for part in self.parts if not isinstance(part, Reasoning))
 
     @property
     def is_plain(self) -> bool:
-        """Whether it says nothing but text."""
+        """Whether it consists of text only."""
         return all(isinstance(part, Text) for part in self.parts)
 
 
@@ -146,7 +146,8 @@ def _part(block: dict[str, JSON]) -> Part:
     for name in ("thinking", "reasoning"):
         if kind == name and isinstance(said := block.get(name, block.get("text")), str):
             return Reasoning(said)
-    if kind.endswith("text") and isinstance(block.get("text"), str):  # also input_text, output_text
+    # also input_text and output_text
+    if kind.endswith("text") and isinstance(block.get("text"), str):
         return Text(block["text"])
     return _file(block) or Block(block)
 

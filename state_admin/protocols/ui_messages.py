@@ -1,7 +1,8 @@
-"""A thread's log as the UI messages of the AI SDK (v6), whole or in chunks. Pure shapes.
+"""The messages of a thread as UI messages of the AI SDK (v6), whole or in chunks. Converts data
+only.
 
 A UI message of an assistant is everything between two messages of others: each assistant message is
-a step of it, and the results of tools stand with their calls.
+a step of it, and the results of tools are attached to their calls.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from .parts import File, Reasoning, Text, ThreadMessage, ToolCall
 
 Shape = dict[str, JSON]
 
-# Tickets by the tool call they are about.
+# Tickets by the id of their tool call.
 Tickets = Mapping[str, Ticket]
 
 _DECIDED = {TicketStatus.RESUMED: True, TicketStatus.CANCELLED: False}
 
 
 def answers(message: ThreadMessage) -> bool:
-    """Whether it belongs to the assistant's side."""
+    """Whether it is part of the assistant's reply."""
     return message.role in ("assistant", "tool")
 
 
 def reply_id(before: int) -> str:
-    """The id of the assistant's UI message behind the message with this seq."""
+    """The id of the assistant's UI message after the message with this seq."""
     return f"reply-{before}"
 
 
 def show(log: Iterable[ThreadMessage], tickets: Tickets) -> list[Shape]:
-    """The UI messages of a log, as `safeValidateUIMessages` takes them."""
+    """The UI messages of a thread, as `safeValidateUIMessages` accepts them."""
     messages: list[Shape] = []
     reply: Shape | None = None
     calls: dict[str, Shape] = {}
@@ -91,7 +92,7 @@ def _parts(message: ThreadMessage) -> Iterator[Shape]:
 
 
 def _part_id(message: ThreadMessage, index: int) -> str:
-    """What names a part in the stream, and a thought also in the message."""
+    """The id of a part in the stream; for reasoning, also in the message."""
     return f"{message.seq}-{index}"
 
 
@@ -107,7 +108,7 @@ def _result(message: ThreadMessage) -> Shape:
 
 
 def _output(message: ThreadMessage) -> JSON:
-    """What a tool returned: objects and lists as such, everything else as text."""
+    """The result of a tool: objects and lists as JSON, everything else as text."""
     if message.text[:1] in ("{", "["):
         try:
             return values.load(message.text)
@@ -117,7 +118,7 @@ def _output(message: ThreadMessage) -> JSON:
 
 
 def _approval(ticket: Ticket | None) -> Shape:
-    """The state of a call without a result that a person is, or was, asked about."""
+    """The approval state of a tool call without a result, from its ticket."""
     if ticket is None or ticket.status == TicketStatus.VOID:
         return {}
     approval: Shape = {"id": ticket.public_id}
@@ -137,12 +138,12 @@ def begin(before: int, run: Run) -> Shape:
 
 
 def state_part(state: JSON) -> Shape:
-    """The thread's state; a later one takes the place of the one before."""
+    """The thread's state; a later one replaces it."""
     return {"type": "data-state", "id": "state", "data": state}
 
 
 def step(message: ThreadMessage) -> Iterator[Shape]:
-    """The chunks of an assistant's message."""
+    """The chunks of an assistant message."""
     yield {"type": "start-step"}
     for index, part in enumerate(_parts(message)):
         kind = part["type"]
@@ -175,7 +176,7 @@ def approval_request(ticket: Ticket) -> Shape:
 
 
 def finish(run: Run) -> list[Shape]:
-    """The end of a run that is done, or that waits, or goes on with another message."""
+    """The last chunk of a run that is done, waits, or continues with another message."""
     if run.status != RunStatus.DONE:
         waits = run.status == RunStatus.WAITING
         return [{"type": "finish", "finishReason": "tool-calls" if waits else "other"}]

@@ -1,4 +1,4 @@
-"""The protocols' paths, below /api/."""
+"""The URL patterns of the protocols, below /api/."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The change feed for many listeners at once: one reader per process, no thread per listener."""
+"""The change feed for many subscribers: one reader per process, no thread per subscriber."""

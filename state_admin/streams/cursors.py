@@ -1,7 +1,8 @@
-"""Cursors: a position in the change feed, opaque to the client, the same over all processes.
+"""Cursors: a position in the change feed, opaque to clients and valid in all processes.
 
-A cursor also holds a time of the database: behind the position lies no change older than that. When
-the retention time has passed since, some may be gone, and the cursor is refused.
+A cursor also contains a time of the database: no change after the position is older than that. Once
+the retention time has passed since then, such changes may have been deleted, and the cursor is
+refused.
 """
 
 from __future__ import annotations
@@ -14,26 +15,27 @@ import orjson
 
 from state_admin.models.feed_sql import FeedEnd, Position
 
-# Far beyond what PostgreSQL hands out, and within its types.
+# Greater than all numbers of PostgreSQL, and within its types.
 _MOST = 2**62
 
 
 class BadCursor(ValueError):
-    """Not one that we gave out."""
+    """The cursor was not created by this server."""
 
 
 class ExpiredCursor(Exception):
-    """Changes behind it may be gone."""
+    """Changes after the cursor may have been deleted."""
 
 
 def seal(position: Position, at: datetime) -> str:
-    """The cursor for `position`. `at`: of the change itself, or when the feed's end was seen."""
+    """The cursor for `position`. `at`: the time of the change, or when the end of the feed was
+    read."""
     raw = orjson.dumps([*position, int(at.timestamp())])
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def unseal(cursor: str) -> tuple[Position, datetime]:
-    """The position and time of a cursor. BadCursor for anything else."""
+    """The position and time of a cursor. Raises BadCursor for anything else."""
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
         numbers = orjson.loads(raw)
@@ -46,8 +48,9 @@ def unseal(cursor: str) -> tuple[Position, datetime]:
 
 
 def resume(cursor: str, end: FeedEnd, retention: timedelta) -> Position:
-    """Where a reader with this cursor goes on. BadCursor, or ExpiredCursor when it would miss
-    changes: too old, or of another life of this database (restored from a backup)."""
+    """The position from which a reader with this cursor continues. Raises BadCursor, or
+    ExpiredCursor if it would miss changes: too old, or from before the database was restored from a
+    backup."""
     position, at = unseal(cursor)
     if at < end.at - retention or position.xid >= end.horizon:
         raise ExpiredCursor(cursor)

@@ -1,7 +1,7 @@
-"""One reader per process follows the change feed; everybody who listens gets the rows from it.
+"""One reader per process follows the change feed and passes its rows to all subscribers.
 
-It polls on one connection of its own, and only while somebody listens. Writers know nothing of it:
-a notification inside a write would serialise the commits.
+It polls on its own connection, and only while there are subscribers. Writers do not notify it: a
+NOTIFY in a write would serialize the commits.
 """
 
 from __future__ import annotations
@@ -23,44 +23,45 @@ from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 
 log = structlog.get_logger(__name__)
 
-# Where a request's environ holds the process's hub (project/asgi.py).
+# The key of the process's hub in the environ of a request (project/asgi.py).
 ENVIRON = "commonhold.hub"
 
 Connection = psycopg.AsyncConnection[Any]
 Connect = Callable[[], Awaitable[Connection]]
 
-# Seconds between two looks. Half of it is the mean delay that the hub adds to a change.
+# Seconds between two polls. On average the hub delays a change by half of this.
 _INTERVAL = 0.025
-# Rows of one workspace per look; more are read at once, without a pause.
+# Rows of one workspace per poll; if there are more, the next poll follows without a pause.
 _AT_ONCE = 500
-# Rows that may wait for one listener; beyond, it is too slow.
+# Rows that may be buffered for one subscriber; beyond, it is closed as too slow.
 _ROOM = 4096
-# Seconds for which the connection is kept although nobody listens: polls come and go.
+# Seconds for which the connection is kept without subscribers, since long polls are short.
 _LINGER = 3.0
-# A statement that takes longer is no answer: the connection is given up.
+# Timeout of a statement, after which the connection is closed.
 _PATIENCE = 10.0
-# Seconds until a new listener knows where the feed ends.
+# Seconds until the end of the feed is known for a new subscriber.
 _READY = 5.0
 _BACKOFF = (0.1, 0.2, 0.5, 1.0)
 
 
 class Unready(Exception):
-    """The database does not answer: nobody can listen now."""
+    """The database does not respond: no subscription is possible now."""
 
 
 class Subscription:
-    """One listener: the rows it has not taken yet, in commit order, behind `start`."""
+    """One subscriber: the rows that it has not taken yet, in commit order, from after `start`."""
 
     def __init__(self, takes: Callable[[FeedRow], bool], room: int) -> None:
         self.start = Position()
-        self.closed = ""  # why, once it is
+        self.closed = ""  # the reason, once it is closed
         self._takes = takes
         self._room = room
         self._rows: list[FeedRow] = []
         self._awake = asyncio.Event()
 
     def offer(self, rows: list[FeedRow]) -> None:
-        """From the hub. Never waits: who has no room left is dropped."""
+        """Called by the hub with new rows. Never waits: a subscriber whose buffer is full is
+        closed."""
         accepted = [row for row in rows if self._takes(row)]
         if not accepted or self.closed:
             return
@@ -71,14 +72,14 @@ class Subscription:
         self._awake.set()
 
     def close(self, why: str) -> None:
-        """No more rows, not even those that wait; the first reason stays."""
+        """Close the subscription and drop buffered rows; the first reason is kept."""
         self.closed = self.closed or why
         self._rows.clear()
         self._awake.set()
 
     async def take(self, patience: float) -> list[FeedRow]:
-        """All that has come, waiting up to `patience` seconds for the first. Empty: nothing came,
-        or it is closed. One task at a time."""
+        """All buffered rows, after waiting up to `patience` seconds for the first. Empty if there
+        are none, or if it is closed. Only one task may call it at a time."""
         if not self._rows and not self.closed:
             self._awake.clear()
             with contextlib.suppress(TimeoutError):
@@ -90,7 +91,7 @@ class Subscription:
 
 @dataclass
 class _Room:
-    """The listeners of one workspace, and how far its feed has been read for them."""
+    """The subscribers of one workspace, and the position up to which its feed was read for them."""
 
     position: Position = field(default_factory=Position)
     seen_at: datetime = datetime.min  # noqa: DTZ901  until it is ready
@@ -120,13 +121,14 @@ class Hub:
         room: int = _ROOM,
         only: Callable[[FeedRow], bool] | None = None,
     ) -> AsyncIterator[Subscription]:
-        """Listen: every change behind `start` that the actor may see and wants, and that `only` lets
-        through. Unready when the database does not say in time where the feed ends."""
+        """Subscribe to every change after `start` that the actor may see, that matches the filters,
+        and for which `only` is true. Raises Unready if the database does not return the end of the
+        feed in time."""
         place = self._rooms.setdefault(actor.workspace_id, _Room())
         sees = feed_sql.matcher(actor, filters)
         takes = sees if only is None else lambda row: only(row) and sees(row)
         listener = Subscription(takes, room)
-        listener.start = place.position  # set again by the first look, if that is still to come
+        listener.start = place.position  # set again by the first poll, if that has not happened yet
         place.listeners.add(listener)
         self._wake()
         try:
@@ -142,7 +144,7 @@ class Hub:
                 del self._rooms[actor.workspace_id]
 
     def reached(self, workspace_id: int) -> tuple[Position, datetime]:
-        """How far a workspace with listeners has been read, and when."""
+        """The position up to which a workspace with subscribers was read, and when."""
         place = self._rooms[workspace_id]
         return place.position, place.seen_at
 
@@ -152,9 +154,10 @@ class Hub:
             self._reader = asyncio.get_running_loop().create_task(self._read(), name="feed hub")
 
     async def _read(self) -> None:
-        """Until nobody listens: connect, follow; after any failure connect again, later each time.
+        """While there are subscribers: connect and follow the feed; after a failure reconnect, with
+        increasing pauses.
 
-        The positions outlive the connection, so nothing is missed and nothing comes twice.
+        The positions are kept when the connection is lost, so no change is missed or repeated.
         """
         failures = 0
         while self._rooms:
@@ -176,7 +179,7 @@ class Hub:
                 failures += 1
 
     async def _follow(self, connection: Connection) -> None:
-        """Until nobody has listened for a while."""
+        """Poll until there have been no subscribers for a while."""
         while True:
             if not self._rooms:
                 self._wanted.clear()
@@ -189,7 +192,7 @@ class Hub:
                 await asyncio.sleep(self._interval)
 
     async def _look(self, connection: Connection) -> bool:
-        """Read what is new once. True: there may be more already."""
+        """Read new changes once. True if there may be more already."""
         async with asyncio.timeout(_PATIENCE):
             fresh = [key for key, place in self._rooms.items() if not place.ready.is_set()]
             if fresh:
@@ -229,7 +232,7 @@ class Hub:
             place = known[workspace]
             place.position = rows[-1].position
             if len(rows) == _AT_ONCE:
-                place.seen_at = rows[-1].at  # behind them may be more, as old as this
+                place.seen_at = rows[-1].at  # later changes may be as old as this one
             for listener in list(place.listeners):
                 listener.offer(rows)
         return any(len(rows) == _AT_ONCE for rows in news.values())

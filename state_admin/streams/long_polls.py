@@ -1,4 +1,4 @@
-"""A long poll that waits on the loop: no thread, no database connection."""
+"""Long polling on the event loop: no thread and no database connection while waiting."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .hub import Hub, Unready
 
 
 class LongPoll:
-    """Waits until a change that matters to the view, or `seconds`; then asks the view again.
+    """Waits for a matching change, or for `seconds`; then calls the view again.
 
-    `extra` goes into the environ of every further asking. Whether there is news is the view's word:
-    an answer that would continues to wait has a LongPoll again.
+    `extra` is added to the environ of every further call. The view decides whether there is a
+    result: a response that would continue to wait has a LongPoll again.
     """
 
     def __init__(
@@ -27,12 +27,13 @@ class LongPoll:
         self.seconds, self.extra = seconds, extra
 
     async def __call__(self, channel: Channel, answer: Any) -> None:
-        with contextlib.suppress(Unready):  # then the first answer is the best there is
+        with contextlib.suppress(Unready):  # then the first response is sent
             loop = asyncio.get_running_loop()
             deadline = loop.time() + self.seconds
             async with self.hub.subscribe(self.actor, self.filters) as listener:
                 channel.on_end(listener.close)
-                # Again now that we listen: what came since the first look would be missed.
+                # Again now that it is subscribed, because a change after the first call would be
+                # missed.
                 answer = await channel.ask(self.extra)
                 while answer.on_loop and not listener.closed and loop.time() < deadline:
                     if await listener.take(deadline - loop.time()):

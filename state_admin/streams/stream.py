@@ -1,4 +1,4 @@
-"""One client's stream of changes: what it missed, then what comes."""
+"""One client's stream of changes: those since its cursor, then new ones."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _PAGE = 500
 
 
 class ChangeStream:
-    """`after`: the client's cursor, or None for "from now". `describe`: the problem document for
-    the reason why the stream is closed."""
+    """`after`: the client's cursor, or None for "from now". `describe` returns the problem document
+    for the reason why the stream is closed."""
 
     def __init__(
         self,
@@ -38,13 +38,14 @@ class ChangeStream:
         self._closed = ""
 
     def close(self, why: str) -> None:
-        """End it soon: a closing event tells the client why. The first reason stays."""
+        """End it soon, with a closing event that contains the reason. The first reason is kept."""
         self._closed = self._closed or why
         if self._listener is not None:
             self._listener.close(why)
 
     async def run(self, channel: Channel) -> None:
-        """Until it is closed. Unready and django.db.Error: nothing has been sent yet."""
+        """Stream until it is closed. Raises Unready and django.db.Error only if nothing has been
+        sent yet."""
         channel.on_end(self.close)
         try:
             await self._stream(channel)
@@ -62,7 +63,7 @@ class ChangeStream:
             position = await self._catch_up(channel, self.after[0])
         async with self.hub.subscribe(self.actor, self.filters) as listener:
             self._listener = listener
-            if self._closed:  # while it was catching up
+            if self._closed:  # closed while it was catching up
                 return
             if position is None:
                 position = listener.start
@@ -77,8 +78,8 @@ class ChangeStream:
     async def _catch_up(
         self, channel: Channel, position: Position, *, until: Position | None = None
     ) -> Position:
-        """Send what lies behind `position`, page by page, up to `until` or the feed's present end.
-        Answers how far that is."""
+        """Send the changes after `position`, page by page, up to `until` or the current end of the
+        feed. Returns the position reached."""
         while not self._closed and (until is None or position < until):
             page = functools.partial(self._page, position, until)
             rows, end = await channel.in_thread(page)
@@ -99,7 +100,7 @@ class ChangeStream:
     async def _follow(self, channel: Channel, listener: Subscription, position: Position) -> None:
         while True:
             rows = await listener.take(events.HEARTBEAT)
-            # A cursor of another process may be ahead of this one's reader.
+            # A cursor of another process may be ahead of this process's reader.
             rows = [row for row in rows if row.position > position]
             if rows:
                 await self._send(channel, rows)

@@ -1,4 +1,4 @@
-"""The port to the outside world of models: who can summarise, by name."""
+"""Language models for summaries: the summarizers by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .openai_compatible import OpenAICompatible
 
 SUMMARIZERS: dict[str, Callable[[], Summarizer]] = {EXTRACTIVE: ExtractiveSummarizer}
 DEFAULT_SUMMARIZER = EXTRACTIVE
-# By the name that a provider's configuration gives for `adapter`.
+# By the `adapter` of a provider's configuration.
 ADAPTERS: dict[str, Callable[[Provider, Model], Summarizer]] = {
     "openai_compatible": OpenAICompatible,
     "anthropic": Anthropic,

@@ -1,4 +1,4 @@
-"""The messages API, as Anthropic speaks it."""
+"""Anthropic's Messages API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The port to whatever writes a summary. Not here: when and what is summarised (services)."""
+"""The interface of summarizers. Not here: when and what is summarized (services)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class SummaryRequest:
-    """Messages in order as they were stored (`content` is text, None or a list of blocks), the
-    text of the summary they follow, how long the new one may be, in estimated tokens, and what a
-    policy tells a model to do ("": our own instructions)."""
+    """Messages in order as they were stored (`content` is text, None or a list of blocks), the text
+    of the previous summary, the maximum length of the new one in estimated tokens, and the
+    instructions of a policy ("": the built-in ones)."""
 
     messages: list[dict[str, Any]]
     previous_summary: str | None
@@ -23,8 +23,8 @@ class SummaryRequest:
 class Summary:
     """A summary of the messages and of the previous summary, which it replaces.
 
-    `text` comes without the `<conversation-summary>` tags; tokens are as the summariser counts
-    them, `model` is "" where none was asked.
+    `text` is without the `<conversation-summary>` tags; tokens are as the summarizer counts them;
+    `model` is "" if no model was called.
     """
 
     text: str
@@ -36,12 +36,12 @@ class Summary:
 
 
 class SummaryFailed(Exception):
-    """No summary came; `str(e)` may be shown and stored, so it holds no secret.
+    """There is no summary. `str(e)` may be shown and stored, so it contains no secret.
 
-    `quote` is what the other side said about it: for readers of this conversation only. `retry`:
-    another attempt may help, not before `after` seconds. `blames`: the provider or its
-    configuration failed, not this conversation. `billed`: a model did answer; it took so many
-    tokens, and `cost_usd`, None where nobody can say.
+    `quote` is the provider's error message, for readers of this conversation only. `retry`: another
+    attempt may succeed, not before `after` seconds. `blames`: the provider or its configuration
+    failed, not this conversation. `billed`: the model did respond; it used so many tokens, and
+    `cost_usd`, None if unknown.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class SummaryFailed(Exception):
 
 
 class Summarizer(Protocol):
-    """One way to summarise. Called outside any transaction; may block, keeps no state."""
+    """A summarizer. Called outside any transaction; may block, keeps no state."""
 
     name: str
 

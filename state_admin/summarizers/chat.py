@@ -1,4 +1,4 @@
-"""Asks a model over HTTP: what all dialects share. A dialect is a file beside this one."""
+"""Calls a model over HTTP: the part that all APIs share. Each API has a module beside this one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from state_admin.egress import Timeout
 
 from .base import Summary, SummaryFailed
 
-# An answer is a summary with some numbers around it; a model's reasoning may come with it.
+# The response contains a summary, some numbers, and possibly a model's reasoning.
 MOST_ANSWER: Final = 4 * 1024 * 1024
 PATIENCE: Final = Timeout(connect=5.0, read=120.0, total=180.0)
 _MOST_QUOTED: Final = 300
@@ -29,7 +29,8 @@ _MILLION: Final = 1_000_000
 
 @dataclass(frozen=True)
 class Provider:
-    """Where models are asked. `base_url` ends before the dialect's own path, as vendors give it."""
+    """The provider of a model. `base_url` ends before the path of the API, as vendors document
+    it."""
 
     id: str
     adapter: str
@@ -40,7 +41,8 @@ class Provider:
 
 @dataclass(frozen=True)
 class Model:
-    """A model of a provider. Prices in USD per million tokens; None: unknown, counted as 0."""
+    """A model of a provider. Prices in USD per million tokens; None means unknown and counts as
+    0."""
 
     upstream_model: str
     context_window: int | None = None
@@ -49,7 +51,7 @@ class Model:
     output_price: Decimal | None = None
 
     def cost(self, input_tokens: int, output_tokens: int) -> Decimal:
-        """In USD, to the millionth."""
+        """The cost in USD, rounded to a millionth."""
         priced = input_tokens * (self.input_price or 0) + output_tokens * (self.output_price or 0)
         return (Decimal(priced) / _MILLION).quantize(Decimal("0.000001"))
 
@@ -63,7 +65,8 @@ class Model:
 
 @dataclass(frozen=True)
 class ChatReply:
-    """What a model answered; tokens None where it does not say. `refused`: it would not."""
+    """The response of a model; tokens are None if it does not report them. `refused`: the model
+    declined."""
 
     text: str
     input_tokens: int | None
@@ -72,13 +75,13 @@ class ChatReply:
 
 
 class Refusal(SummaryFailed):
-    """An answer that is not 200. `parameter`: the one of the request that it names as the cause."""
+    """A response other than 200. `parameter`: the parameter that it names as the cause."""
 
     parameter: str = ""
 
 
 def post(provider: Provider, path: str, headers: Mapping[str, str], body: Any) -> dict[str, Any]:
-    """The JSON object that the provider answers with. Raises SummaryFailed for anything else."""
+    """The JSON object in the provider's response. Raises SummaryFailed for anything else."""
     who = f"provider {provider.id}"
     if not _KEY.fullmatch(provider.api_key):
         raise SummaryFailed(f"{who}: its API key cannot be sent", retry=False, blames=True)
@@ -131,7 +134,7 @@ def wrong_shape(provider: Provider) -> SummaryFailed:
 def summary_of(
     name: str, model: Model, reply: ChatReply, prompt_tokens: int, max_tokens: int
 ) -> Summary:
-    """The summary that an answer holds, as data (ADR 11). Raises SummaryFailed when there is none."""
+    """The summary in a response, as data (ADR 11). Raises SummaryFailed if there is none."""
     text = summaries.clean(reply.text, max_tokens)
     spent = _counted(reply.input_tokens, prompt_tokens)
     written = _counted(reply.output_tokens, max_tokens)
@@ -184,7 +187,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def _quoted(provider: Provider, answer: Any) -> str:
-    """The error's message in one short line, without our key in it."""
+    """The error's message in one short line, without the API key."""
     error = answer.get("error", answer) if isinstance(answer, dict) else None
     message = error.get("message", error.get("detail")) if isinstance(error, dict) else error
     if not isinstance(message, str):

@@ -1,6 +1,5 @@
-"""The built-in summariser: no model, deterministic, and it says so. It condenses what was asked
-and told, names the tools that ran with what they found, and keeps the facts longest.
-"""
+"""The built-in summarizer: deterministic and without a model, as its summaries state. It condenses
+questions and answers, lists the tools that ran with their results, and keeps facts longest."""
 
 from __future__ import annotations
 
@@ -30,7 +29,8 @@ MAX_SAID: Final = 220
 MAX_FOUND: Final = 260
 MAX_CARRIED: Final = 420
 SHORT: Final = 60
-# Of what is folded; a summary shorter than max_tokens may do. The summary before is dense already.
+# Relative to the size of what is summarized; a summary may be shorter than max_tokens. The previous
+# summary is condensed already.
 TARGET_RATIO: Final = 0.3
 OLD_RATIO: Final = 0.8
 LEAST_TOKENS: Final = 320
@@ -53,7 +53,8 @@ _CHANGES: Final = re.compile(
 
 @dataclass
 class _Line:
-    """A line that the summary may hold. `worth` decides who stays when there is no room."""
+    """A candidate line for the summary. Lines with higher `worth` are kept if there is too little
+    room."""
 
     text: str
     worth: float
@@ -63,12 +64,12 @@ class _Line:
 
 
 class ExtractiveSummarizer:
-    """See the module. Cost is zero, tokens are our own estimate."""
+    """See the module. The cost is zero, tokens are estimates."""
 
     name = "extractive"
 
     def summarize(self, request: SummaryRequest) -> Summary:
-        """Raises SummaryFailed when there is nothing to summarise."""
+        """Raises SummaryFailed if there is nothing to summarize."""
         earlier, earlier_facts = _previous(request.previous_summary or "")
         lines = [*earlier, *_lines(request.messages)]
         if not lines:
@@ -82,7 +83,7 @@ class ExtractiveSummarizer:
 
 
 def _previous(text: str) -> tuple[list[_Line], list[Fact]]:
-    """The lines and facts of the summary before; one by another summariser is taken as prose."""
+    """The lines and facts of the previous summary; one of another summarizer is parsed as prose."""
     lines, facts, section = [], [], ""
     for line in map(str.strip, text.splitlines()):
         if line in (_EARLIER, _LOG, _OPEN, _FACTS):
@@ -123,7 +124,7 @@ def _lines(messages: list[dict[str, Any]]) -> list[_Line]:
             calls[identifier] = line
             lines.append(line)
     if said is not None:
-        said.worth += 4  # where the conversation stood
+        said.worth += 4  # the last messages show the state of the conversation
         if question := _question(said.source):
             who = said.text.partition(":")[0]
             lines.append(_Line(f"{who} asked: {question}", 9, _OPEN))
@@ -165,8 +166,8 @@ def _sentences(text: str) -> list[str]:
 
 
 def _condensed(text: str, most: int) -> str:
-    """The sentences that say most, in their order: those with facts, then questions, then the
-    rest; pleasantries last."""
+    """The most informative sentences, in order: those with facts, then questions, then the rest;
+    pleasantries last."""
     sentences = _sentences(text)
 
     def weight(sentence: str) -> float:
@@ -220,14 +221,14 @@ def _answer(call: _Line, text: str, newness: float) -> None:
 
 
 def _without_repeats(lines: list[_Line]) -> list[_Line]:
-    """Of equal lines the last; the call that was made twice with one result tells nothing new."""
+    """Of equal lines the last one: a repeated call with the same result adds nothing."""
     last = {line.text: line for line in lines}
     return [line for line in lines if last[line.text] is line]
 
 
 def _fitted(header: str, lines: list[_Line], facts: list[Fact], size: int) -> str:
     """At most `size` bytes: as many lines, best first, as leave room for the ids and amounts that
-    those lines do not tell; but the lines get LEAST_LINES of the room in any case."""
+    they do not contain; but the lines get at least the share LEAST_LINES."""
     newest_first = [fact for line in reversed(lines) for fact in reversed(line.facts)]
     every: dict[str, Fact] = {}
     for fact in [*newest_first, *facts]:
@@ -254,7 +255,7 @@ def _fitted(header: str, lines: list[_Line], facts: list[Fact], size: int) -> st
 
 
 def _first_facts(index: str, room: int) -> str:
-    """As many facts of an index as `room` bytes hold; the oldest stand last."""
+    """As many facts of an index as fit into `room` bytes; the oldest are last."""
     held = index.encode()
     if len(held) <= room:
         return index
@@ -263,7 +264,7 @@ def _first_facts(index: str, room: int) -> str:
 
 
 def _most(count: int, fits: Callable[[int], bool]) -> int:
-    """The greatest number up to `count` that fits, given that less fits if more does."""
+    """The greatest number up to `count` that fits, if every smaller number fits too."""
     return bisect_left(range(count), True, key=lambda number: not fits(number + 1))
 
 
@@ -276,7 +277,7 @@ def _sections(header: str, lines: list[_Line]) -> str:
 
 
 def _index(facts: Iterable[Fact], text: str, kind: Kind) -> str:
-    """The facts up to this kind that the text does not tell, by what they are."""
+    """The facts up to this kind that the text does not contain, grouped by label."""
     known = words(text)
     groups: dict[str, list[str]] = {}
     for fact in sorted(facts, key=lambda fact: fact.kind):
@@ -289,7 +290,7 @@ def _index(facts: Iterable[Fact], text: str, kind: Kind) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """At a word's end, with a mark, if it is too long."""
+    """The text, cut at the end of a word and marked if it is too long."""
     if len(text) <= most:
         return text
     return text[: most - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"

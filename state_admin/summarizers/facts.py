@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 
 class Kind(IntEnum):
-    """What a fact is; the first are kept longest."""
+    """The kind of a fact; the first kinds are kept longest."""
 
     ID = 0
     AMOUNT = 1
@@ -23,27 +23,27 @@ class Kind(IntEnum):
 
 
 class Fact(NamedTuple):
-    """One value worth keeping. `label` says what it is, in the words of its source."""
+    """A value to keep. `label` describes it with words of its source."""
 
     kind: Kind
     label: str
     value: str
 
 
-# Of one text this much is looked at, half from each end.
+# Characters of a text that are examined, half from each end.
 MAX_READ: Final = 16 * 1024
-# JSON below this is not told, and what names a fact is cut here.
+# Deeper JSON is left out, and longer labels of facts are truncated.
 _MAX_DEPTH: Final = 20
 _MAX_LABEL: Final = 80
 
-# Anybody's text goes through these, however long: each begins only where none of its own characters
-# stands before, or has a greatest length, so that none reads a stretch again from its every place.
+# These patterns run on text of any origin and length. Each begins only where none of its own
+# characters precedes, or has a maximum length, so that matching takes linear time.
 _MONEY: Final = re.compile(
     r"[$€£]\s?(\d+(?:,\d{3})*(?:\.\d+)?)|"
     r"(?<![\d.,])(\d+(?:,\d{3})*(?:\.\d+)?)\s+(?:dollars|euros|USD|EUR)\b"
 )
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
-# An address, or letters and digits in one word: what people and programs name things by.
+# An email address, or a word of letters and digits: typical identifiers.
 _ID: Final = re.compile(
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}|"
     r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])[\w-]{4,40}(?![\w-])"
@@ -71,13 +71,14 @@ def ends(text: str) -> str:
 
 
 def words(text: str) -> set[str]:
-    """The words of a text, whole and split at punctuation, to look facts up in; 12 is not in 12.50."""
+    """The words of a text, whole and split at punctuation, to look up facts in; 12 is not in
+    12.50."""
     found = set(_WORD.findall(text))
     return found | {part for word in found for part in _PARTING.split(word)}
 
 
 def in_prose(text: str) -> list[Fact]:
-    """The facts in what somebody wrote."""
+    """The facts in prose."""
     found = [Fact(Kind.AMOUNT, "amount", match[1] or match[2]) for match in _MONEY.finditer(text)]
     found += [Fact(Kind.DATE, "date", match[0]) for match in _DATE.finditer(text)]
     found += [
@@ -89,12 +90,12 @@ def in_prose(text: str) -> list[Fact]:
 
 
 def numbers(text: str) -> list[Fact]:
-    """The bare numbers of a line that was written by `to_line`, where their keys are gone."""
+    """The numbers in a line written by `to_line`, which has no keys for them."""
     return [Fact(Kind.AMOUNT, "number", match[0]) for match in _NUMBER.finditer(text)]
 
 
 def parsed(text: str) -> Any:
-    """The object or array that the text spells, or None. A lone surrogate reads as `?`."""
+    """The object or array in JSON text, or None. A lone surrogate becomes `?`."""
     if text[:1] in ("{", "["):
         try:
             value = json.loads(text)
@@ -107,15 +108,16 @@ def parsed(text: str) -> Any:
 
 
 def in_json(value: Any) -> Iterator[Fact]:
-    """The facts in a tool's arguments or result; the keys above a leaf say what kind it is."""
+    """The facts in a tool's arguments or result; the keys above a leaf determine its kind."""
     stack: list[tuple[str, Kind, Any]] = [("", Kind.OTHER, value)]
     while stack:
         label, kind, node = stack.pop()
         if isinstance(node, dict):
             for name, member in reversed(node.items()):
                 own = _kind_of(name)
-                # `prices: {economy: 121}`: the leaf's own key says less than the one above.
-                if _ID.fullmatch(name):  # a key that is itself an id names nothing
+                # `prices: {economy: 121}`: the leaf's own key is less informative than the one
+                # above.
+                if _ID.fullmatch(name):  # a key that is itself an id is not a label
                     stack.append((label, kind, member))
                 elif own > kind:
                     stack.append((f"{label} {name}"[:_MAX_LABEL], kind, member))
@@ -128,7 +130,7 @@ def in_json(value: Any) -> Iterator[Fact]:
 
 
 def labelled(label: str, value: str) -> Fact:
-    """A fact read back from where it was noted."""
+    """A fact from its stored label and value."""
     fact = _leaf(label, _kind_of(label), value)
     return fact or Fact(Kind.OTHER, label, value)
 
@@ -156,7 +158,7 @@ def _leaf(label: str, kind: Kind, node: Any) -> Fact | None:
 
 def to_line(value: Any, known: Container[str] = ()) -> str:
     """JSON in one line: `cabin business; flights: HAT028 2024-05-21 1859, HAT277 …`; without the
-    members that are `known` already, and with `…` for what is nested deeper than anybody reads."""
+    members whose values are in `known`, and with `…` in place of deeply nested values."""
     if isinstance(value, dict):
         return "; ".join(
             f"{name}{': ' if isinstance(member, (dict, list)) else ' '}{_to_line(member, 1)}"

@@ -1,4 +1,4 @@
-"""Chat completions, as OpenAI, DeepSeek, Gemini, Ollama, vLLM and many others speak them."""
+"""The Chat Completions API of OpenAI, DeepSeek, Gemini, Ollama, vLLM and many others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OpenAICompatible:
         try:
             answer = self._ask({**body, "max_tokens": most})
         except Refusal as refusal:
-            # OpenAI's newer models know it by another name only; the others by this one only.
+            # OpenAI's newer models accept only max_completion_tokens; other models only max_tokens.
             if refusal.parameter != "max_tokens":
                 raise
             answer = self._ask({**body, "max_completion_tokens": most})

@@ -1,4 +1,4 @@
-"""Celery: take an id, call a service, decide on retry; nothing else."""
+"""Celery tasks: each takes an id, calls a service and decides about a retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Does compactions, one per ring. A lost or repeated ring changes nothing: the rows decide."""
+"""Runs compactions, one per job notification. A lost or repeated notification has no effect,
+because the rows decide what to do."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ from django.conf import settings
 
 from state_admin.services import compaction_jobs, compactions, notifications, retention
 
-# A model may take minutes. Half of a worker's threads are never its, so that other jobs go on; who
-# finds no slot leaves: whoever holds one rings again when done.
+# A model may take minutes. Half of a worker's threads are not used for this, so that other jobs can
+# run. A task that finds no free slot ends; the holder of a slot sends another notification when it
+# is done.
 SLOTS = max(1, settings.WORKER_THREADS // 2)
 _slots = threading.BoundedSemaphore(SLOTS)
 

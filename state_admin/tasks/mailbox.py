@@ -1,4 +1,4 @@
-"""The mailbox's sweep and purge. Claims settle what they meet themselves; this is for the rest."""
+"""The sweep and purge of mailboxes, for those that no claim settles."""
 
 from __future__ import annotations
 

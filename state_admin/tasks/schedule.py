@@ -1,4 +1,4 @@
-"""When beat starts what, and on which condition. In code, so that a change is reviewed."""
+"""The schedule of beat, with conditions. In code, so that changes are reviewed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from state_admin.services import deliveries, dispatches, indexing, maintenance
 
-# Checked by beat before each start, so that jobs of every second cost an idle server nothing.
+# Checked by beat before each start, so that jobs that run every second cost an idle server little.
 CONDITIONS: dict[str, Callable[[], bool]] = {
     "webhooks": deliveries.anything_to_do,
     "settle mailboxes": dispatches.anything_due,
@@ -45,7 +45,7 @@ BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "webhooks": {
         "task": "state_admin.tasks.webhooks.tick",
         "schedule": 1.0,
-        # A worker that comes back after an hour finds one tick to do, not 3600.
+        # A worker that was down for an hour gets one pending job, not 3600.
         "options": {"expires": 5},
     },
     "purge deliveries": {"task": "state_admin.tasks.webhooks.purge", "schedule": 3600.0},

@@ -1,4 +1,5 @@
-"""Webhooks: a tick that reads the feed, and the deliveries it finds. Rows decide; messages wake."""
+"""Webhooks: a periodic job that reads the feed, and a job per delivery. Rows decide what to do;
+messages only start it."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from django.conf import settings
 
 from state_admin.services import deliveries, maintenance
 
-# Receivers may hang. One thread of a worker is never theirs, so that other jobs go on; what finds
-# no slot is found again by the next tick.
+# Receivers may hang. One thread of a worker is not used for deliveries, so that other jobs can run;
+# a delivery without a free slot is found again by the next periodic job.
 _slots = threading.BoundedSemaphore(max(1, settings.WORKER_THREADS - 1))
 
-# A message older than this was followed by newer ones.
+# After this many seconds newer messages have replaced it.
 _EXPIRES = 30
 
 

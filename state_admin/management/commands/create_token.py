@@ -1,4 +1,4 @@
-"""Makes an API token and prints it, once. Makes the workspace if it is not there."""
+"""Creates an API token and prints it once. Creates the workspace if it does not exist."""
 
 from __future__ import annotations
 

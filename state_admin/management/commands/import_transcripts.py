@@ -1,4 +1,4 @@
-"""Imports recorded conversations, a JSON object a line, as threads with runs and state."""
+"""Imports recorded conversations, one JSON object per line, as threads with runs and state."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Command(BaseCommand):
 
 
 def _words(problem: Problem) -> str:
-    """A problem in one line: its message and where it is wrong."""
+    """A problem in one line: its message, its hint, and the places of its errors."""
     errors = problem.data.get("errors") or []
     places = "; ".join(f"{e['pointer'] or '/'}: {e['message']}" for e in errors[:3])
     return ". ".join(part for part in (problem.detail, problem.hint, places) if part)

@@ -1,4 +1,4 @@
-"""Makes a small demo workspace for a first look."""
+"""Creates a small demo workspace."""
 
 from __future__ import annotations
 

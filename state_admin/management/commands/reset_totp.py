@@ -1,4 +1,4 @@
-"""Takes the authenticator of a user away, who lost phone and recovery codes."""
+"""Removes the authenticator of a user who lost phone and recovery codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encrypts the secrets of the config registry and of authenticators with the newest key."""
+"""Encrypts the secrets of the config registry and of authenticators with the first key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py serve`: everything Commonhold needs, under one supervisor."""
+"""`manage.py serve`: all processes of Commonhold, under one supervisor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets what a workspace may hold."""
+"""Sets the quotas of a workspace."""
 
 from __future__ import annotations
 

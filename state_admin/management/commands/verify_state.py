@@ -1,4 +1,4 @@
-"""Proves that every kept snapshot and version reads as it did."""
+"""Verifies that every retained snapshot and version is unchanged."""
 
 from __future__ import annotations
 

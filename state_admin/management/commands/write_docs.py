@@ -1,5 +1,5 @@
-"""Writes what is generated from the contract: the OpenAPI document, the problem types and the reference
-in docs/, and the classes of the Python client."""
+"""Writes the files that are generated from the contract: the OpenAPI document, the problem types
+and the reference in docs/, and the classes of the Python client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLIENT = BASE_DIR / "clients/python/src/commonhold/answers.py"
 
 
 def openapi() -> bytes:
-    """The document of the API as it is now, the same bytes every time."""
+    """The current OpenAPI document; deterministic."""
     kinds = {kind.slug: kind for kind in problem_types()}
     document = contract_openapi.document(OPERATIONS.values(), kinds)
     options = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE

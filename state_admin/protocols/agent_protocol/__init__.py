@@ -1,1 +1,1 @@
-"""The Agent Protocol (LangGraph's SDK speaks it): its store and its threads over our state."""
+"""The Agent Protocol (used by LangGraph's SDK): its store and its threads."""

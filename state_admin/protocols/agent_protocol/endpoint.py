@@ -1,4 +1,4 @@
-"""What the handlers of the Agent Protocol share: their bodies."""
+"""Shared by the handlers of the Agent Protocol: reading request bodies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from state_admin.services.errors import Invalid
 
 
 def take(call: Endpoint, kind: type[Body]) -> dict[str, Raw]:
-    """The members of the body, which `kind` declares, by name; null counts as absent."""
+    """The members of the body by name, as declared by `kind`; null counts as absent."""
     call.body(kind)
     raw: Any = call.request.data
     body = values.members(raw)
@@ -20,7 +20,8 @@ def take(call: Endpoint, kind: type[Body]) -> dict[str, Raw]:
 
 
 def refuse(body: dict[str, Raw], *names: str) -> None:
-    """Invalid for what the SDK can send and this server does not do: better than ignoring it."""
+    """Raise Invalid for members that the SDK can send and this server does not support, instead of
+    ignoring them."""
     sent = [name for name in names if name in body and body[name].value is not False]
     if sent:
         faults = [
@@ -35,10 +36,10 @@ def bounds(body: dict[str, Raw], *, limit: int = 10) -> tuple[int, int]:
 
 
 def read(body: dict[str, Raw], name: str, default: Any = None) -> Any:
-    """A member of a body, whose type the contract has checked."""
+    """A member of a body, whose type the contract has validated."""
     return body[name].value if name in body else default
 
 
 def strings(body: dict[str, Raw], name: str) -> list[str]:
-    """A list of strings of a body, [] when it is absent."""
+    """A list of strings of a body; [] if it is absent."""
     return list(read(body, name, []))

@@ -1,4 +1,4 @@
-"""The state of a thread as the Agent Protocol shows it: a revision is a checkpoint."""
+"""The state of a thread in the Agent Protocol, in which a revision is a checkpoint."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from state_admin.services.errors import Invalid
 
 Shape = dict[str, JSON]
 
-# The newest messages that a state shows.
+# The newest messages that a state contains.
 MOST_MESSAGES = 500
 
 
 def read_state(
     actor: Actor, thread: Thread, revision: int | None = None, row: Revision | None = None
 ) -> Shape:
-    """The ThreadState at a revision; None: now. Keys of the runtime are not part of `values`."""
+    """The ThreadState at a revision; None: the current one. `values` does not contain keys of the
+    runtime."""
     snapshot = snapshots.read_snapshot(actor=actor, thread_id=thread.public_id, revision=revision)
     number = snapshot.revision
     if row is None and number:
@@ -48,12 +49,12 @@ def read_state(
 
 
 def visible(held: dict[str, str]) -> Shape:
-    """Stored values by key, without the runtime's."""
+    """Stored values by key, without those of the runtime."""
     return {key: values.load(text) for key, text in held.items() if not key.startswith("__")}
 
 
 def read_messages(thread: Thread, count: int | None = None) -> list[JSON]:
-    """The newest messages of the log, or of its first `count`; internal ones are left out."""
+    """The newest messages of the thread, or of its first `count`; internal ones are left out."""
     rows = Message.objects.filter(thread=thread).external()
     if count is not None:
         rows = rows.filter(seq__lte=count)
@@ -79,7 +80,7 @@ def status(thread: Thread) -> str:
 
 
 def interrupts_of(thread: Thread) -> Shape:
-    """The pending tickets, by the run that waits for them."""
+    """The pending tickets of the active run, by its id."""
     interrupts = _interrupts(thread.active_run)
     return {thread.active_run.public_id: interrupts} if interrupts and thread.active_run else {}
 
@@ -102,8 +103,8 @@ def _interrupts(run: Run | None) -> list[JSON]:
 
 
 def revision_in(body: dict[str, Raw], *names: str) -> int | None:
-    """The revision that a checkpoint of a body names, by its id or as a whole. None: no checkpoint,
-    or one without an id: the newest."""
+    """The revision of the checkpoint in a body, given by its id or as an object. None (the newest)
+    without a checkpoint or its id."""
     for name in names:
         if name not in body:
             continue
@@ -119,7 +120,7 @@ def revision_in(body: dict[str, Raw], *names: str) -> int | None:
 
 
 def read_revision(checkpoint: JSON, pointer: str = "/checkpoint_id") -> int:
-    """The revision that a checkpoint id of ours stands for."""
+    """The revision that is the id of a checkpoint. Raises Invalid for anything else."""
     revision = read_whole(checkpoint)
     if revision is not None:
         return revision
@@ -128,7 +129,8 @@ def read_revision(checkpoint: JSON, pointer: str = "/checkpoint_id") -> int:
 
 
 def select(state: Shape, fields: Sequence[str]) -> Shape:
-    """Only the fields asked for; `values.key` for one state key. Invalid for an unknown one."""
+    """The requested fields only; `values.key` for one state key. Raises Invalid for an unknown
+    field."""
     if not fields:
         return state
     picked: Shape = {}

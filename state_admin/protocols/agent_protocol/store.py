@@ -1,5 +1,6 @@
-"""The store: items at (namespace labels, key) are the entries of our namespace `agent_store`, under
-the key `label.label..key`. Labels hold no full stop, so the first two in a row divide the two."""
+"""The store of the Agent Protocol: an item at (namespace labels, key) is the entry of the namespace
+`agent_store` with the key `label.label..key`. Labels contain no full stop, so the first two in a
+row are the separator."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from .endpoint import bounds, read, refuse, strings, take
 STORE = "agent_store"
 _SCHEMA = Raw('{"type":"object"}', {"type": "object"})
 _DEFAULT = Raw("{}", {})
-# Items that one filtered search looks at. Beyond, the prefix must be narrowed.
+# Items that one filtered search examines. With more items the prefix must be longer.
 MOST_SEEN = 10_000
 _SLICE = 200
 _COMPARE = {
@@ -46,7 +47,7 @@ def get_item(call: Endpoint) -> HttpResponse:
     path = path_of(call.query.namespace.split("."), call.query.key)
     try:
         entry = entry_views.read_entry(actor=call.actor, namespace=STORE, key=path)
-    except NotRegistered:  # nobody has put anything yet
+    except NotRegistered:  # nothing was stored yet
         return answer(None)
     return answer(show_item(entry) if entry.exists else None)
 
@@ -82,7 +83,7 @@ def put_item(call: Endpoint) -> HttpResponse:
 def delete_item(call: Endpoint) -> HttpResponse:
     path = path_in(take(call, contract.ItemAddress))
     precondition = etags.precondition(call.request)
-    with contextlib.suppress(NotRegistered):  # nothing is there
+    with contextlib.suppress(NotRegistered):  # there is nothing to delete
         entries.delete_entry(actor=call.actor, namespace=STORE, key=path, precondition=precondition)
     return no_content()
 
@@ -123,7 +124,7 @@ def list_namespaces(call: Endpoint) -> HttpResponse:
 
 
 def path_of(labels: Sequence[str], key: str, pointer: str = "") -> str:
-    """Our key for an item. BadRequest or Invalid when there can be none there."""
+    """The key of an item's entry. Raises BadRequest or Invalid if the item is not valid."""
     check_labels(labels, f"{pointer}/namespace")
     path = f"{'.'.join(labels)}..{key}"
     if not key:
@@ -137,7 +138,7 @@ def path_in(body: dict[str, Raw]) -> str:
 
 
 def check_labels(labels: Sequence[str], pointer: str) -> None:
-    """LangGraph's rules of namespaces."""
+    """Validate a namespace by LangGraph's rules."""
     if not labels or labels == [""]:
         raise BadRequest("namespace must not be empty")
     for index, label in enumerate(labels):
@@ -175,12 +176,12 @@ def _rows(actor: Actor, prefix: Sequence[str]) -> QuerySet[Entry]:
 
 
 def _start(prefix: Sequence[str]) -> str:
-    """What the keys of a namespace and of those below it begin with."""
+    """The prefix of the keys of a namespace and of those below it."""
     return ".".join(prefix) + "."
 
 
 def _items(actor: Actor, prefix: Sequence[str], text: str) -> Iterator[Entry]:
-    """The items below a prefix, up to MOST_SEEN; Invalid when there are more."""
+    """The items below a prefix, up to MOST_SEEN; Invalid if there are more."""
     if text:
         yield from _found(actor, prefix, text)
         return
@@ -237,15 +238,15 @@ def _check_filter(conditions: dict[str, JSON]) -> None:
 
 
 def _verbs(condition: JSON) -> list[str]:
-    """The operators of a condition; [] when it is a value to be equal to."""
+    """The operators of a condition; [] if the condition is a value to compare with."""
     if not isinstance(condition, dict):
         return []
     return [name for name in condition if name.startswith("$")]
 
 
 def fits(value: JSON, conditions: dict[str, JSON]) -> bool:
-    """Whether each named member is as the filter says. Numbers compare as numbers, texts as texts;
-    what cannot be compared does not fit."""
+    """Whether each member matches its condition. Numbers are compared as numbers, strings as
+    strings; values that cannot be compared do not match."""
     return isinstance(value, dict) and all(
         _member_fits(value, name, condition) for name, condition in conditions.items()
     )
@@ -278,7 +279,7 @@ def _comparable(a: JSON, b: JSON) -> bool:
 
 
 def _fixed(labels: Sequence[str]) -> int:
-    """How many labels stand before the first `*`."""
+    """The number of labels before the first `*`."""
     return labels.index("*") if "*" in labels else len(labels)
 
 

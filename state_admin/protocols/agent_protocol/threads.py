@@ -103,7 +103,7 @@ def count_threads(call: Endpoint) -> HttpResponse:
 
 
 def matching(call: Endpoint, body: dict[str, Raw]) -> QuerySet[Thread]:
-    """The threads that fit the conditions of a search, among those the caller sees."""
+    """The threads that match the conditions of a search, among those the actor may see."""
     rows = Thread.objects.visible_to(call.actor).select_related("active_run", "latest_run")
     for name in ("metadata", "values"):
         if name in body:
@@ -226,7 +226,8 @@ def _states(call: Endpoint, thread_id: str, limit: int, before: int | None) -> l
 
 
 def writable(body: dict[str, Raw]) -> dict[str, Raw]:
-    """The state keys that `values` sets: an object, or a list of them, later ones winning."""
+    """The state keys that `values` sets: an object, or a list of objects, of which later ones
+    override earlier ones."""
     if "values" not in body:
         return {}
     raw = body["values"]
